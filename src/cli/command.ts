@@ -27,11 +27,6 @@ export class UsageError extends Error {
   override name = 'UsageError';
 }
 
-/** An error that the operator can correct. Annals prints its message without a stack. Exit code 1. */
-export class OperatorError extends Error {
-  override name = 'OperatorError';
-}
-
 /** The process was asked to stop before its work was done. */
 export class Stopped extends Error {
   readonly signal: NodeJS.Signals;

@@ -1,12 +1,9 @@
 import { constants } from 'node:os';
 import { ConfigError } from '../core/config/config.ts';
 import { AnnalsError } from '../core/errors.ts';
-import { BackupError } from '../postgres/backup/backup-error.ts';
-import { SearchPathError } from '../postgres/connections/search-path-error.ts';
-import { TlsError, tlsFailure } from '../postgres/connections/tls.ts';
-import { EmbeddedDatabaseError } from '../postgres/embedded/embedded-database-error.ts';
-import { MigrationError } from '../postgres/schema/migration-error.ts';
-import { OperatorError, Stopped, UsageError } from './command.ts';
+import { OperatorError } from '../core/operator-error.ts';
+import { tlsFailure } from '../postgres/connections/tls.ts';
+import { Stopped, UsageError } from './command.ts';
 
 /** How a command ends that failed: what it tells the operator, and its exit code. */
 export interface ErrorReport {
@@ -42,15 +39,7 @@ export function reportOf(error: unknown, command: string | undefined): ErrorRepo
 }
 
 function isForOperators(error: unknown): error is Error {
-  return [
-    OperatorError,
-    EmbeddedDatabaseError,
-    MigrationError,
-    BackupError,
-    SearchPathError,
-    TlsError,
-    AnnalsError,
-  ].some((kind) => error instanceof kind);
+  return error instanceof OperatorError || error instanceof AnnalsError;
 }
 
 function describe(error: unknown): string {

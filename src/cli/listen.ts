@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, isIPv6, type Server } from 'node:net';
 import type { Listener } from '../core/config/addresses.ts';
+import { OperatorError } from '../core/operator-error.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { hasCode } from '../postgres/write-once.ts';
-import { OperatorError } from './command.ts';
 
 /** What a port is for, by the setting that names it. */
 const servers = { PORT: 'service', ANNALS_RECORDER_PORT: 'recorder', ANNALS_METRICS_PORT: 'metrics' } as const;

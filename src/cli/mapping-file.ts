@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { OperatorError } from '../core/operator-error.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { MappingError, readMapping } from '../recording/mapping/read-mapping.ts';
-import { OperatorError } from './command.ts';
 
 /** The text of a mapping's file, once the mapping is checked. Throws an `OperatorError` that names every fault. */
 export async function mappingTextOfFile(file: string): Promise<string> {

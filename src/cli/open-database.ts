@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Config, ConfigError, readConfig } from '../core/config/config.ts';
+import { OperatorError } from '../core/operator-error.ts';
 import { fixSearchPath } from '../postgres/connections/search-path.ts';
 import { resolveTls } from '../postgres/connections/tls.ts';
 import { openEmbeddedDatabase } from '../postgres/embedded/open-embedded-database.ts';
 import { readIfThere, writeOnce } from '../postgres/write-once.ts';
-import { OperatorError } from './command.ts';
 
 /** The database of the settings, with the keys for its sealed values. */
 export interface OpenDatabase {

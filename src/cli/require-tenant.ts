@@ -1,6 +1,6 @@
+import { OperatorError } from '../core/operator-error.ts';
 import type { Database } from '../postgres/database.ts';
 import { tenantExists } from '../postgres/tenants/tenants.ts';
-import { OperatorError } from './command.ts';
 
 /** Throws an OperatorError where there is no such tenant: a misspelt name must not look like a tenant that has nothing. */
 export async function requireNamedTenant(db: Database, tenant: string): Promise<void> {

@@ -1,9 +1,10 @@
+import { OperatorError } from '../core/operator-error.ts';
 import type { Database } from '../postgres/database.ts';
-import { readSource, type Source, SourceAwayError, SourceError } from '../postgres/source/source.ts';
+import { readSource, type Source, SourceAwayError } from '../postgres/source/source.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { RefusedChangesError } from '../recording/mapping/record-mapped.ts';
 import { RecorderError } from '../sources/outbox/recorder-client.ts';
-import { type CommandIo, OperatorError, UsageError } from './command.ts';
+import { type CommandIo, UsageError } from './command.ts';
 import { requireNamedTenant } from './require-tenant.ts';
 
 /** The source of `--from` or ANNALS_SOURCE_URL. */
@@ -38,5 +39,5 @@ export async function forOperators<Result>(work: () => Promise<Result>): Promise
 }
 
 function isForOperators(error: unknown): error is Error {
-  return [SourceError, SourceAwayError, RefusedChangesError, RecorderError].some((kind) => error instanceof kind);
+  return [OperatorError, SourceAwayError, RefusedChangesError, RecorderError].some((kind) => error instanceof kind);
 }

@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { Config } from '../core/config/config.ts';
+import { OperatorError } from '../core/operator-error.ts';
 import type { BackupManifest } from '../postgres/backup/manifest.ts';
 import { BackupReader } from '../postgres/backup/read-backup.ts';
 import { hasCode } from '../postgres/write-once.ts';
-import { OperatorError, Stopped } from './command.ts';
+import { Stopped } from './command.ts';
 import { findSecretKeys } from './open-database.ts';
 
 export interface VerifyOptions {
@@ -13,7 +14,7 @@ export interface VerifyOptions {
   unauthenticated?: boolean;
 }
 
-/** Reads a backup to its end. Throws a BackupError where it is not complete or was changed. Needs the secret key and no database. */
+/** Reads a backup to its end. Throws an OperatorError where it is not complete or was changed. Needs the secret key and no database. */
 export async function verifyBackup(
   input: Readable,
   { config, signal, unauthenticated = false }: VerifyOptions,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { type Config, readConfig } from '../core/config/config.ts';
+import { OperatorError } from '../core/operator-error.ts';
 import { createSealer, type Sealer } from '../core/sealing.ts';
 import { onceStarted } from '../postgres/connections/once-started.ts';
 import { createPool } from '../postgres/connections/pool.ts';
@@ -9,7 +10,7 @@ import { isDistributed } from '../postgres/is-distributed.ts';
 import { migrate } from '../postgres/migrate/migrate.ts';
 import { packageSchema, readSchema, type Schema } from '../postgres/schema/read-schema.ts';
 import { type SchemaWatch, watchSchema } from '../postgres/schema/watch-schema.ts';
-import { type CommandIo, OperatorError, Stopped } from './command.ts';
+import { type CommandIo, Stopped } from './command.ts';
 import { openDatabase } from './open-database.ts';
 
 /** Milliseconds. After that time, the end of the process closes the connections that are still in use. */

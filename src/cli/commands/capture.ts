@@ -1,5 +1,6 @@
 import { measureCapture } from '../../context/installation-figures.ts';
 import { readConfig } from '../../core/config/config.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import { createLogger } from '../../http/logger.ts';
 import { takenObserver } from '../../metrics/recording.ts';
 import type { Source } from '../../postgres/source/source.ts';
@@ -9,7 +10,7 @@ import { CaptureFigures } from '../../sources/capture/figures.ts';
 import { deletePosition } from '../../sources/capture/position.ts';
 import { defaultSlot, removeCapture, slotPattern } from '../../sources/capture/setup.ts';
 import { parseCommand } from '../arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { mappingOfFile } from '../mapping-file.ts';
 import { withObservers } from '../metrics.ts';
 import { forOperators, mappingFileOf, requireTenant, sourceOf } from '../source-option.ts';

@@ -1,6 +1,7 @@
 import { createClient, listClients, revokeClient } from '../../access/oauth/clients.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 

@@ -1,6 +1,6 @@
-import { MoveError, moveTenant } from '../../postgres/cluster/move-tenant.ts';
+import { moveTenant } from '../../postgres/cluster/move-tenant.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { withCurrentDatabase, withPool } from '../with-database.ts';
 
 export const command: Command = {
@@ -28,9 +28,7 @@ async function move(args: string[], io: CommandIo): Promise<number> {
   if (others[0] !== undefined) throw new UsageError(`cluster move takes no ${others[0]}`);
   const moved = await withCurrentDatabase(io, ({ url }) =>
     withPool(url, { applicationName: 'annals cluster move', maximum: 1 }, (pool) => moveTenant(pool, tenant, worker)),
-  ).catch((error: unknown) => {
-    throw error instanceof MoveError ? new OperatorError(error.message) : error;
-  });
+  );
   io.answer(JSON.stringify(moved));
   return 0;
 }

@@ -1,7 +1,8 @@
 import { readConfig } from '../../core/config/config.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import { distribute } from '../../postgres/migrate/distribute.ts';
 import { parseCommand } from '../arguments.ts';
-import { type Command, OperatorError, UsageError } from '../command.ts';
+import { type Command, UsageError } from '../command.ts';
 import { openUrl } from '../open-database.ts';
 import { withPool } from '../with-database.ts';
 

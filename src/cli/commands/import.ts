@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
+import { OperatorError } from '../../core/operator-error.ts';
 
 import { foldHistory } from '../../history/tallies/fold.ts';
 import { foldAlong } from '../../history/tallies/fold-along.ts';
@@ -10,11 +11,11 @@ import { hasCode } from '../../postgres/write-once.ts';
 import type { RecordBatch } from '../../recording/change.ts';
 import type { ValueRules } from '../../recording/mapping/mapping.ts';
 import { createRecorder } from '../../recording/record-change.ts';
-import { FollowedByAnotherError, FollowGapError, followFile } from '../../sources/import/follow-file.ts';
+import { followFile } from '../../sources/import/follow-file.ts';
 import { ImportStoppedError, importChanges } from '../../sources/import/import.ts';
 import type { ImportCounts } from '../../sources/import/line-batch.ts';
 import { parseCommand } from '../arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { ProgressLine } from '../progress-line.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
 import { withDatabase } from '../with-database.ts';
@@ -180,28 +181,22 @@ interface FollowCommand {
 /** `annals import --follow`: records a file as it grows, until the process is asked to stop. Returns the exit code. */
 async function runFollow({ db, tenant, file, ...follow }: FollowCommand, io: CommandIo): Promise<number> {
   let folded = 0;
-  try {
-    const counts = await followFile({
-      ...follow,
-      db,
-      tenant,
-      path: resolve(file),
-      onRejected: (end, reason) => io.tell(`line that ends at byte ${end}: ${reason}`),
-      onEvent: (what) => io.tell(`annals import: ${what}`),
-      // There may be no service that folds.
-      onIdle: async ({ recorded }) => {
-        if (recorded === folded) return;
-        folded = recorded;
-        await foldHistory(db, tenant).catch(() => {});
-      },
-    });
-    io.answer(answerOf(counts));
-    return counts.rejected === 0 ? 0 : 1;
-  } catch (error) {
-    if (error instanceof FollowGapError) throw new OperatorError(`gap: ${error.message}`);
-    if (error instanceof FollowedByAnotherError) throw new OperatorError(`${error.message}: ${file}`);
-    throw error;
-  }
+  const counts = await followFile({
+    ...follow,
+    db,
+    tenant,
+    path: resolve(file),
+    onRejected: (end, reason) => io.tell(`line that ends at byte ${end}: ${reason}`),
+    onEvent: (what) => io.tell(`annals import: ${what}`),
+    // There may be no service that folds.
+    onIdle: async ({ recorded }) => {
+      if (recorded === folded) return;
+      folded = recorded;
+      await foldHistory(db, tenant).catch(() => {});
+    },
+  });
+  io.answer(answerOf(counts));
+  return counts.rejected === 0 ? 0 : 1;
 }
 
 function answerOf({ read, recorded, unchanged, duplicate, expired, rejected }: ImportCounts): string {

@@ -1,3 +1,4 @@
+import { OperatorError } from '../../core/operator-error.ts';
 import { lateIndexes } from '../../history/tallies/statistics.ts';
 import type { Database } from '../../postgres/database.ts';
 import { madeIndexes } from '../../postgres/indexes/late-indexes.ts';
@@ -5,7 +6,7 @@ import { canHaveRangeIndex } from '../../tenants/custom-entities/key-ranges.ts';
 import { createSortIndex, dropSortIndex, listSortIndexes } from '../../tenants/custom-entities/sort-indexes.ts';
 import { createValueIndex, valueIndexName } from '../../tenants/custom-entities/value-index.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
-import { type Command, OperatorError, UsageError } from '../command.ts';
+import { type Command, UsageError } from '../command.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {

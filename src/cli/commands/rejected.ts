@@ -1,6 +1,7 @@
 import { findClient } from '../../access/oauth/clients.ts';
 import { memberOf, stringOf } from '../../core/json/members.ts';
 import { parseObject } from '../../core/json/parse.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import type { Database } from '../../postgres/database.ts';
 import { findKept, type KeptChange, openKept, unknownTenant } from '../../recording/batches/kept-change.ts';
 import { deletePortion, deleteRejected, listRejected } from '../../recording/batches/rejected-store.ts';
@@ -9,7 +10,7 @@ import type { RecordingClient } from '../../recording/mapping/client-changes.ts'
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { retryRejected } from '../../recording/mapping/retry-rejected.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { mappingOfFile } from '../mapping-file.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
 import { type DatabaseTools, withInterruptibleDatabase } from '../with-database.ts';

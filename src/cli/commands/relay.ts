@@ -1,5 +1,6 @@
 import { measureRelay } from '../../context/installation-figures.ts';
 import { readConfig } from '../../core/config/config.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import { createLogger } from '../../http/logger.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { takenObserver } from '../../metrics/recording.ts';
@@ -9,7 +10,7 @@ import { recordOverHttp } from '../../sources/outbox/record-over-http.ts';
 import type { RecorderTarget } from '../../sources/outbox/recorder-client.ts';
 import { type RelayOptions, recordDirectly, relay } from '../../sources/outbox/relay.ts';
 import { parseCommand } from '../arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { mappingOfFile } from '../mapping-file.ts';
 import { withObservers } from '../metrics.ts';
 import { forOperators, mappingFileOf, requireTenant, sourceOf } from '../source-option.ts';

@@ -1,8 +1,9 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { type Config, readConfig } from '../../core/config/config.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
-import { type CommandIo, OperatorError } from '../command.ts';
+import type { CommandIo } from '../command.ts';
 import { reportOf } from '../error-report.ts';
 import type { Serve } from '../serve.ts';
 import { withContextOn } from '../with-context.ts';

@@ -1,10 +1,11 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { FastifyBaseLogger } from 'fastify';
+import { OperatorError } from '../../core/operator-error.ts';
 import { logStream } from '../../http/log-stream.ts';
 import { createLogger } from '../../http/logger.ts';
 import type { Figures } from '../../metrics/metrics.ts';
-import { type CommandIo, OperatorError } from '../command.ts';
+import type { CommandIo } from '../command.ts';
 import { ReportedError } from '../error-report.ts';
 import type { MigratedDatabase } from '../with-database.ts';
 import { type Addresses, type Ports, type PrimaryMessage, type WorkerMessage, workerVariable } from './messages.ts';

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
+import { OperatorError } from '../../core/operator-error.ts';
 import { createSealer } from '../../core/sealing.ts';
-import { BackupError } from './backup-error.ts';
 
 /** Grows when an older version could not read a backup any more. */
 export const backupFormat = 2;
@@ -69,20 +69,22 @@ export type BackupManifest = Static<typeof manifestSchema>;
 export type BackedUpSequence = Static<typeof sequence>;
 export type BackedUpIndex = Static<typeof index>;
 
-/** Reads the first file of a backup. Throws a BackupError where it is of a later format, or none at all. */
+/** Reads the first file of a backup. Throws an OperatorError where it is of a later format, or none at all. */
 export function readBegin(text: string): BackupBegin {
   const value = parsed(text);
   if (Value.Check(Type.Object({ format: begin.format }), value) && value.format > backupFormat) {
-    throw new BackupError(`The backup has format ${value.format}; this version of Annals knows up to ${backupFormat}.`);
+    throw new OperatorError(
+      `The backup has format ${value.format}; this version of Annals knows up to ${backupFormat}.`,
+    );
   }
-  if (!Value.Check(beginSchema, value)) throw new BackupError(noBackup);
+  if (!Value.Check(beginSchema, value)) throw new OperatorError(noBackup);
   return value;
 }
 
 /** Reads the last file of a backup. */
 export function readManifest(text: string): BackupManifest {
   const value = parsed(text);
-  if (!Value.Check(manifestSchema, value)) throw new BackupError(noBackup);
+  if (!Value.Check(manifestSchema, value)) throw new OperatorError(noBackup);
   return value;
 }
 
@@ -92,7 +94,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new BackupError(noBackup);
+    throw new OperatorError(noBackup);
   }
 }
 
@@ -106,14 +108,14 @@ export function checksOfKeys(secretKeys: readonly Uint8Array[]): string[] {
 }
 
 /**
- * Checks that the secret keys open what is sealed in a backup. Throws a BackupError where none is the first key of the
+ * Checks that the secret keys open what is sealed in a backup. Throws an OperatorError where none is the first key of the
  * backup. Returns how many of its other keys are missing.
  */
 export function checkKeys({ keys }: BackupBegin, secretKeys: readonly Uint8Array[]): number {
   const sealer = createSealer(secretKeys);
   const missing = keys.map((check) => sealer.open(Buffer.from(check, 'base64'), purpose) === undefined);
   if (missing[0] !== false) {
-    throw new BackupError(
+    throw new OperatorError(
       'The secret key does not fit: the backup was made with another one, and nothing that is sealed in it would open. ' +
         'Give the key of that installation, in ANNALS_SECRET_KEY or as secret.key in the data folder.',
     );

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createZstdDecompress } from 'node:zlib';
+import { OperatorError } from '../../core/operator-error.ts';
 import { hasCode } from '../write-once.ts';
 import { isAuthentic } from './authentication.ts';
-import { BackupError } from './backup-error.ts';
 import {
   authenticatedFormat,
   authenticationFile,
@@ -50,7 +50,7 @@ export class BackupReader {
   }
 
   /**
-   * Reads the beginning. Throws a BackupError where it is not that of a backup that this version knows, or, unless `unauthenticated` is
+   * Reads the beginning. Throws an OperatorError where it is not that of a backup that this version knows, or, unless `unauthenticated` is
    * true, where it is of a version that did not authenticate backups. The signal ends the reading with its reason.
    */
   static async open(
@@ -59,9 +59,9 @@ export class BackupReader {
   ): Promise<BackupReader> {
     const files = readArchive(decompressed(input, signal));
     const first = await files.next();
-    if (first.done || first.value.name !== beginFile) throw new BackupError(noBackup);
+    if (first.done || first.value.name !== beginFile) throw new OperatorError(noBackup);
     const reader = new BackupReader(await contentOf(first.value), files);
-    if (!reader.isAuthenticated && !unauthenticated) throw new BackupError(notAuthenticated);
+    if (!reader.isAuthenticated && !unauthenticated) throw new OperatorError(notAuthenticated);
     return reader;
   }
 
@@ -71,7 +71,7 @@ export class BackupReader {
   }
 
   /**
-   * The keys that are to confirm the backup, before its tables are read. Throws a BackupError where they do not fit. Returns how many
+   * The keys that are to confirm the backup, before its tables are read. Throws an OperatorError where they do not fit. Returns how many
    * further keys of the backup are missing.
    */
   useKeys(secretKeys: readonly Uint8Array[]): number {
@@ -87,14 +87,14 @@ export class BackupReader {
   }
 
   /**
-   * The tables, each to be read before the next one. Throws a BackupError at the end where they are not as the manifest tells, or where no
+   * The tables, each to be read before the next one. Throws an OperatorError at the end where they are not as the manifest tells, or where no
    * key confirms the backup.
    */
   async *tables(): AsyncGenerator<TableOfBackup, void> {
     let file = await this.#next();
     while (file.name !== manifestFile) {
       const name = tableOf(file);
-      if (this.#read.has(name)) throw new BackupError(noBackup);
+      if (this.#read.has(name)) throw new OperatorError(noBackup);
       const table = this.#tableFrom(name, file);
       yield { name, content: table.content };
       file = await table.after();
@@ -102,7 +102,7 @@ export class BackupReader {
     const manifest = await contentOf(file);
     if (this.isAuthenticated) await this.#authenticate(manifest);
     this.#check(readManifest(manifest.toString('utf8')));
-    if (!(await this.#files.next()).done) throw new BackupError(noBackup);
+    if (!(await this.#files.next()).done) throw new OperatorError(noBackup);
   }
 
   /** The content of a table, from its first file to its last one, and the file that follows. */
@@ -133,16 +133,16 @@ export class BackupReader {
 
   async #next(): Promise<ArchivedFile> {
     const { value, done } = await this.#files.next();
-    if (done) throw new BackupError('The backup is not complete: it has no manifest.');
+    if (done) throw new OperatorError('The backup is not complete: it has no manifest.');
     return value;
   }
 
   async #authenticate(manifest: Buffer): Promise<void> {
     if (this.#keys === undefined) throw new Error('the keys of the backup were not given');
     const { value, done } = await this.#files.next();
-    if (done || value.name !== authenticationFile) throw new BackupError(changed);
+    if (done || value.name !== authenticationFile) throw new OperatorError(changed);
     const told = (await contentOf(value)).toString('utf8').trim();
-    if (!isAuthentic(this.#keys, { begin: this.#beginText, manifest }, told)) throw new BackupError(changed);
+    if (!isAuthentic(this.#keys, { begin: this.#beginText, manifest }, told)) throw new OperatorError(changed);
   }
 
   #check(manifest: BackupManifest): void {
@@ -150,18 +150,18 @@ export class BackupReader {
     for (const { name, bytes, sha256 } of manifest.tables) {
       const read = this.#read.get(name) ?? nothing;
       if (read.bytes !== bytes || read.sha256 !== sha256) {
-        throw new BackupError(`The backup is damaged: its table ${name} is not as its manifest tells.`);
+        throw new OperatorError(`The backup is damaged: its table ${name} is not as its manifest tells.`);
       }
     }
     const unknown = [...this.#read.keys()].find((name) => !manifest.tables.some((table) => table.name === name));
-    if (unknown !== undefined) throw new BackupError(`The backup is damaged: its manifest has no table ${unknown}.`);
+    if (unknown !== undefined) throw new OperatorError(`The backup is damaged: its manifest has no table ${unknown}.`);
     this.#manifest = manifest;
   }
 }
 
 function tableOf({ name }: ArchivedFile): string {
   const [, table] = /^tables\/([^/]+)\/\d+$/.exec(name) ?? [];
-  if (table === undefined) throw new BackupError(noBackup);
+  if (table === undefined) throw new OperatorError(noBackup);
   return table;
 }
 
@@ -175,7 +175,7 @@ const notAuthenticated =
 export const maxDescription = 4 * 1024 * 1024;
 
 async function contentOf(file: ArchivedFile): Promise<Buffer> {
-  if (file.size > maxDescription) throw new BackupError(noBackup);
+  if (file.size > maxDescription) throw new OperatorError(noBackup);
   return await buffer(Readable.from(file.content, { objectMode: false }));
 }
 
@@ -194,11 +194,12 @@ async function* decompressed(input: Readable, signal?: AbortSignal): AsyncGenera
   try {
     for await (const chunk of input.pipe(unpack)) yield chunk;
     // What comes after the last frame is not unpacked.
-    if (unpack.bytesWritten !== given) throw new BackupError('The backup was changed: something comes after its end.');
+    if (unpack.bytesWritten !== given)
+      throw new OperatorError('The backup was changed: something comes after its end.');
   } catch (error) {
-    if (hasCode(error, 'Z_BUF_ERROR')) throw new BackupError('The backup is not complete: it ends too early.');
+    if (hasCode(error, 'Z_BUF_ERROR')) throw new OperatorError('The backup is not complete: it ends too early.');
     const isOfZstd = error instanceof Error && 'code' in error && String(error.code).startsWith('ZSTD_');
-    throw isOfZstd ? new BackupError(noBackup, { cause: error }) : error;
+    throw isOfZstd ? new OperatorError(noBackup, { cause: error }) : error;
   } finally {
     signal?.removeEventListener('abort', onAbort);
     input.destroy();

@@ -2,12 +2,12 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import { OperatorError } from '../../core/operator-error.ts';
 import { buildEarlierSchema, finishSchema } from '../schema/build-schema.ts';
 import { lockLedger } from '../schema/ledger.ts';
 import { packageSchema, readSchema, type Schema } from '../schema/read-schema.ts';
 import { claimTransactionIds, readSystemIdentifier } from '../schema/transaction-ids.ts';
 import { type TableToBackUp, tablesToBackUp } from './backed-up-tables.ts';
-import { BackupError } from './backup-error.ts';
 import { bareTables } from './bare-tables.ts';
 import type { BackedUpIndex, BackedUpSequence, BackupBegin, BackupManifest } from './manifest.ts';
 import type { BackupReader } from './read-backup.ts';
@@ -26,11 +26,11 @@ export interface RestoredBackup {
   leftOut: string[];
 }
 
-/** Throws a BackupError where a backup is of a newer schema than this version of Annals has. */
+/** Throws an OperatorError where a backup is of a newer schema than this version of Annals has. */
 export async function checkSchemaOf({ schema, migrations }: BackupBegin): Promise<Schema> {
   const ours = await readSchema(packageSchema());
   if (schema > ours.newest) {
-    throw new BackupError(
+    throw new OperatorError(
       `The backup has schema ${schema} (${migrations.at(-1)}), from a newer version of Annals; this one knows up to ` +
         `${ours.newest}. Install that version`,
     );
@@ -41,7 +41,7 @@ export async function checkSchemaOf({ schema, migrations }: BackupBegin): Promis
 /**
  * Restores a backup into an empty database, and brings it to the current schema. It does all of that in one transaction:
  * where anything fails, or the process is killed, the database stays empty. The pool must allow 2 connections. Throws a
- * BackupError where the database is not empty, or where the backup is damaged or of a newer schema.
+ * OperatorError where the database is not empty, or where the backup is damaged or of a newer schema.
  */
 export async function restoreBackup(
   pool: pg.Pool,
@@ -78,7 +78,7 @@ export async function restoreBackup(
     // In the middle of a COPY nothing else can be sent, so the connection is closed.
     release(true);
     signal?.throwIfAborted();
-    throw isDataFault(error) ? new BackupError(`The backup is damaged: ${error.message}`, { cause: error }) : error;
+    throw isDataFault(error) ? new OperatorError(`The backup is damaged: ${error.message}`, { cause: error }) : error;
   } finally {
     signal?.removeEventListener('abort', onAbort);
   }
@@ -116,7 +116,7 @@ async function fillTables(client: pg.ClientBase, backup: BackupReader, options: 
   for (const { name, rows: told } of tables) {
     const found = rows.get(name) ?? 0;
     if (found !== told && !leftOut.includes(name)) {
-      throw new BackupError(
+      throw new OperatorError(
         `The backup is damaged: its table ${name} has ${found} rows, and its manifest tells ${told}.`,
       );
     }
@@ -132,7 +132,7 @@ function columnsOf({ tables }: BackupBegin, { name, columns: ours }: TableToBack
   const columns = tables.find((table) => table.name === name)?.columns ?? [];
   const unknown = columns.find((column) => !ours.includes(column));
   if (columns.length === 0 || unknown !== undefined) {
-    throw new BackupError(`The table ${name} of the backup has other columns than its migrations make: ${unknown}.`);
+    throw new OperatorError(`The table ${name} of the backup has other columns than its migrations make: ${unknown}.`);
   }
   return columns;
 }
@@ -190,6 +190,6 @@ async function checkEmpty(client: pg.ClientBase): Promise<void> {
   );
   const [found] = rows;
   if (found !== undefined) {
-    throw new BackupError(`The database is not empty: it has ${found.name}. A backup is restored into an empty one`);
+    throw new OperatorError(`The database is not empty: it has ${found.name}. A backup is restored into an empty one`);
   }
 }

@@ -1,4 +1,4 @@
-import { BackupError } from './backup-error.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 
 // A tar archive (POSIX.1-1988, ustar) of plain files with short names. Nothing more of tar is needed here.
 
@@ -43,7 +43,7 @@ export interface ArchivedFile {
   readonly content: AsyncGenerator<Buffer, void>;
 }
 
-/** Reads the files of an archive, one after the other. Throws a BackupError where it is none or is not complete. */
+/** Reads the files of an archive, one after the other. Throws an OperatorError where it is none or is not complete. */
 export async function* readArchive(chunks: AsyncIterable<Buffer>): AsyncGenerator<ArchivedFile, void> {
   const bytes = new ByteReader(chunks);
   for (;;) {
@@ -54,7 +54,7 @@ export async function* readArchive(chunks: AsyncIterable<Buffer>): AsyncGenerato
     }
     const size = numberIn(header.subarray(124, 136));
     if (numberIn(header.subarray(148, 156)) !== checksumOf(header) || !Number.isSafeInteger(size)) {
-      throw new BackupError('The file is not a backup of Annals, or it is damaged.');
+      throw new OperatorError('The file is not a backup of Annals, or it is damaged.');
     }
     const content = bytes.pieces(size);
     const kind = header.toString('latin1', 156, 157);
@@ -100,7 +100,7 @@ class ByteReader {
     for (let rest: Buffer | undefined = this.#rest; rest !== undefined; ) {
       length += rest.length;
       if (length > maxEnd || rest.some((byte) => byte !== 0)) {
-        throw new BackupError('The backup was changed: something comes after its end.');
+        throw new OperatorError('The backup was changed: something comes after its end.');
       }
       const { value, done } = await this.#chunks.next();
       rest = done ? undefined : value;
@@ -111,7 +111,7 @@ class ByteReader {
     for (let missing = length; missing > 0; ) {
       if (this.#rest.length === 0) {
         const { value, done } = await this.#chunks.next();
-        if (done) throw new BackupError('The backup is not complete: it ends too early.');
+        if (done) throw new OperatorError('The backup is not complete: it ends too early.');
         this.#rest = value;
       }
       const piece = this.#rest.subarray(0, missing);

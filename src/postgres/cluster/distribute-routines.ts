@@ -1,6 +1,6 @@
 import type pg from 'pg';
+import { OperatorError } from '../../core/operator-error.ts';
 import { applyRoutines } from '../schema/apply-routines.ts';
-import { MigrationError } from '../schema/migration-error.ts';
 import type { Schema } from '../schema/read-schema.ts';
 import { dropShardRoutines, makeShardRoutines } from './make-shard-routines.ts';
 
@@ -34,7 +34,7 @@ async function distributeRoutines(client: pg.ClientBase): Promise<void> {
       await client.query(`select create_distributed_function($1${where})`, [signature]);
     } catch (cause) {
       const message = cause instanceof Error ? cause.message : String(cause);
-      throw new MigrationError(`The routine ${signature} cannot be distributed: ${message}`, { cause });
+      throw new OperatorError(`The routine ${signature} cannot be distributed: ${message}`, { cause });
     }
   }
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { MigrationError } from '../schema/migration-error.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 
 /** Of the tables of tenants. Some tenants share a shard, and a shard moves as a whole. */
 export interface DistributeTablesOptions {
@@ -67,7 +67,7 @@ async function distributeTable(client: pg.ClientBase, name: string, shards: numb
       : client.query("select create_distributed_table(quote_ident($1), 'tenant', colocate_with => 'tenant')", [name]));
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause);
-    throw new MigrationError(`The table ${name} cannot be distributed: ${message}`, { cause });
+    throw new OperatorError(`The table ${name} cannot be distributed: ${message}`, { cause });
   }
 }
 

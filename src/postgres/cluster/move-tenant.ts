@@ -1,10 +1,6 @@
 import type pg from 'pg';
+import { OperatorError } from '../../core/operator-error.ts';
 import { isDistributed } from '../is-distributed.ts';
-
-/** A move that cannot be: its message is for the operator. */
-export class MoveError extends Error {
-  override readonly name = 'MoveError';
-}
 
 export interface Move {
   tenant: string;
@@ -21,16 +17,17 @@ interface Worker {
 }
 
 /**
- * Moves the portion of a tenant to a worker of the cluster, while everything goes on. It takes as long as copying its rows. Throws MoveError
+ * Moves the portion of a tenant to a worker of the cluster, while everything goes on. It takes as long as copying its rows. Throws OperatorError
  * where there is no such tenant or worker.
  */
 export async function moveTenant(pool: pg.Pool, tenant: string, to: string): Promise<Move> {
-  if (!(await isDistributed(pool))) throw new MoveError('this database is not spread over a cluster');
+  if (!(await isDistributed(pool))) throw new OperatorError('this database is not spread over a cluster');
   const { rows: tenants } = await pool.query('select from tenant where tenant = $1', [tenant]);
-  if (tenants.length === 0) throw new MoveError(`there is no tenant ${tenant}`);
+  if (tenants.length === 0) throw new OperatorError(`there is no tenant ${tenant}`);
   const workers = await workersOf(pool);
   const target = workers.get(to);
-  if (target === undefined) throw new MoveError(`there is no worker ${to}; there is ${[...workers.keys()].join(', ')}`);
+  if (target === undefined)
+    throw new OperatorError(`there is no worker ${to}; there is ${[...workers.keys()].join(', ')}`);
   const { shard, host, port } = await placeOf(pool, tenant);
   const from = `${host}:${port}`;
   const others = await othersIn(pool, tenant, shard);
@@ -59,7 +56,7 @@ async function placeOf(pool: pg.Pool, tenant: string): Promise<Worker & { shard:
     [tenant],
   );
   const [place] = rows;
-  if (place === undefined) throw new MoveError(`the cluster has no place for ${tenant}`);
+  if (place === undefined) throw new OperatorError(`the cluster has no place for ${tenant}`);
   return place;
 }
 

@@ -1,14 +1,14 @@
 import pg from 'pg';
+import { OperatorError } from '../../core/operator-error.ts';
 import { isDistributed } from '../is-distributed.ts';
 import { isBehindPooler } from './pooler.ts';
-import { SearchPathError } from './search-path-error.ts';
 import { withSettings } from './session-settings.ts';
 
 /**
  * The URL of Annals' own database with the search path of every connection: pg_catalog, the schema that has our tables, pg_temp. PostgreSQL
  * takes the function or operator with the fittest types of all schemas in the path, so that others could put their code before its own in
  * any other one. Says so in one line where others may create in our schema. Where a pooler keeps no settings, and in the sessions that a
- * cluster opens on its workers, the role's own path holds: throws a SearchPathError if that has a schema in which others may create.
+ * cluster opens on its workers, the role's own path holds: throws an OperatorError if that has a schema in which others may create.
  */
 export async function fixSearchPath(url: string, tell: (line: string) => void): Promise<string> {
   const own = await onConnection(url, async (client) => {
@@ -17,7 +17,7 @@ export async function fixSearchPath(url: string, tell: (line: string) => void): 
     return rows[0]?.schema ?? undefined;
   });
   if (own === undefined)
-    throw new SearchPathError('the search_path of the role of DATABASE_URL has no schema that is there');
+    throw new OperatorError('the search_path of the role of DATABASE_URL has no schema that is there');
   // Left out, pg_catalog comes first. Named there, new tables would go into it.
   const path = `${pg.escapeIdentifier(own)}, pg_temp`;
   const fixed = isBehindPooler(url) ? url : withSettings(url, { search_path: path });
@@ -27,7 +27,7 @@ export async function fixSearchPath(url: string, tell: (line: string) => void): 
     const check = async (paths: readonly string[]) => {
       const others = paths.flatMap(schemasOf).filter((name) => !trusted.includes(name) && name !== own);
       for (const schema of await readSchemas(client, others)) {
-        if (schema.creators.length > 0) throw new SearchPathError(refusal(schema, path));
+        if (schema.creators.length > 0) throw new OperatorError(refusal(schema, path));
       }
     };
     await check(rows.map(({ search_path }) => search_path));

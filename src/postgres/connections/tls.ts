@@ -2,14 +2,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tlsFault } from '../../core/config/database-url.ts';
-
-/** The settings for TLS in the URL of a database cannot be used. The message has neither the URL nor a password. */
-export class TlsError extends Error {
-  constructor(message: string, options: ErrorOptions = {}) {
-    super(message, options);
-    this.name = 'TlsError';
-  }
-}
+import { OperatorError } from '../../core/operator-error.ts';
 
 /** Milliseconds. */
 const probeLimit = 5_000;
@@ -21,12 +14,12 @@ const sslRequest = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
  * Returns the URL in a form that the driver reads as libpq reads the given one. The driver alone checks the certificate
  * with `sslmode=require`, and connects without TLS to no server with `prefer`.
  *
- * With `allow` and `prefer` it asks the server whether it offers TLS: both use TLS then. Throws a TlsError where a
+ * With `allow` and `prefer` it asks the server whether it offers TLS: both use TLS then. Throws an OperatorError where a
  * setting cannot be used, and an error of the network where the server cannot be asked.
  */
 export async function resolveTls(url: string): Promise<string> {
   const fault = tlsFault(url);
-  if (fault !== undefined) throw new TlsError(`the URL of the database ${fault}`);
+  if (fault !== undefined) throw new OperatorError(`the URL of the database ${fault}`);
   const resolved = new URL(url);
   const { searchParams: parameters } = resolved;
   const mode = parameters.get('sslmode');
@@ -69,7 +62,7 @@ function withoutTls(url: URL): string {
 async function mustBeReadable(name: string, path: string | null): Promise<void> {
   if (path === null) return;
   await access(path, constants.R_OK).catch((error: NodeJS.ErrnoException) => {
-    throw new TlsError(`the file that ${name} names cannot be read: ${path} (${error.code})`, { cause: error });
+    throw new OperatorError(`the file that ${name} names cannot be read: ${path} (${error.code})`, { cause: error });
   });
 }
 

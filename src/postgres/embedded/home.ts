@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, chown, mkdir, realpath, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { OperatorError } from '../../core/operator-error.ts';
 import { hasCode, readIfThere, writeOnce } from '../write-once.ts';
 import { findBinaries, programPath } from './binaries.ts';
-import { EmbeddedDatabaseError } from './embedded-database-error.ts';
 import { canEnter, findServerUser, isRoot, type ServerUser, succeedsAs, userWithId } from './server-user.ts';
 
 /** Where an embedded database lives. The folder holds its cluster, locks, password, port and log. */
@@ -98,7 +98,7 @@ async function ownerOf(folder: string): Promise<ServerUser | undefined> {
 
 function refuse(message: string, cause?: unknown): never {
   const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : '';
-  throw new EmbeddedDatabaseError(
+  throw new OperatorError(
     `The embedded database has no place: ${message}${code}. ` +
       'Set ANNALS_DATA_DIR to a folder of your own, or DATABASE_URL to a PostgreSQL 15 or later',
     { cause },

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { appendFile, copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { OperatorError } from '../../core/operator-error.ts';
 import { hasCode, readIfThere } from '../write-once.ts';
 import { type Binaries, programPath } from './binaries.ts';
 import { clusterPassword, ownerRole, passwordFile } from './credentials.ts';
-import { EmbeddedDatabaseError } from './embedded-database-error.ts';
 import { giveTo, type Home } from './home.ts';
 import type { Durability } from './settings.ts';
 
@@ -35,7 +35,7 @@ export async function ensureCluster(home: Home, binaries: Binaries, durability: 
 function checkVersion(found: string, binaries: Binaries, home: Home): void {
   const ours = binaries.version.split('.')[0];
   if (found === ours) return;
-  throw new EmbeddedDatabaseError(
+  throw new OperatorError(
     `The embedded database in ${home.folder} was made by PostgreSQL ${found}, and this version of Annals brings ` +
       `PostgreSQL ${ours}. Run the version of Annals that made it, or dump it there (pg_dump) and restore it into a new ` +
       'data folder',
@@ -68,7 +68,7 @@ async function runInitdb(home: Home, binaries: Binaries, target: string, durabil
   const { code, output } = await run(home, programPath(binaries, 'initdb'), args);
   await rm(passwordCopy, { force: true });
   if (code === 0) return;
-  throw new EmbeddedDatabaseError(
+  throw new OperatorError(
     `The embedded database could not be made in ${home.folder} (initdb ended with ${code}):\n${output.trim()}`,
   );
 }
@@ -109,10 +109,10 @@ export function accountOf(home: Home): { uid?: number; gid?: number } {
 }
 
 /** The error for a program of PostgreSQL that is there but does not run. */
-export function cannotRun(program: string, cause: Error): EmbeddedDatabaseError {
+export function cannotRun(program: string, cause: Error): OperatorError {
   // The system reports a program for another C library (on Alpine, for example) as not found.
   const reason = hasCode(cause, 'ENOENT', 'ENOEXEC') ? 'it is not made for this system' : cause.message;
-  return new EmbeddedDatabaseError(
+  return new OperatorError(
     `The embedded PostgreSQL cannot be run: ${reason} (${program}). Set DATABASE_URL to a PostgreSQL 15 or later`,
     { cause },
   );

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { OperatorError } from '../../core/operator-error.ts';
 import { findBinaries } from './binaries.ts';
 import { clusterPassword, serviceUrl, setUpService } from './credentials.ts';
-import { EmbeddedDatabaseError } from './embedded-database-error.ts';
 import { type FileLock, takeFileLock, tryFileLock } from './file-lock.ts';
 import { findHome, type Home } from './home.ts';
 import { ensureCluster } from './initialise.ts';
@@ -61,7 +61,7 @@ export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Pr
 /** Turns failed system calls (no room, no permission) into an error that says what they were for. */
 function explained(error: unknown, home: Home): unknown {
   if (!(error instanceof Error) || !('syscall' in error)) return error;
-  return new EmbeddedDatabaseError(`The embedded database in ${home.folder} cannot be used: ${error.message}`, {
+  return new OperatorError(`The embedded database in ${home.folder} cannot be used: ${error.message}`, {
     cause: error,
   });
 }

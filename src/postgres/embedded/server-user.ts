@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { EmbeddedDatabaseError } from './embedded-database-error.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 
 /** The account that PostgreSQL runs as where the service is root. PostgreSQL refuses to run as root. */
 export interface ServerUser {
@@ -30,7 +30,7 @@ export function chooseServerUser(passwd: string): ServerUser | undefined {
 export async function findServerUser(): Promise<ServerUser> {
   const user = chooseServerUser(await readFile('/etc/passwd', 'utf8').catch(() => ''));
   if (user !== undefined) return user;
-  throw new EmbeddedDatabaseError(
+  throw new OperatorError(
     `PostgreSQL does not run as root, and /etc/passwd has none of the accounts ${preferred.join(', ')}. ` +
       'Make one (useradd --system annals), run as another user, or set DATABASE_URL',
   );

@@ -4,10 +4,10 @@ import { readdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promis
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OperatorError } from '../../core/operator-error.ts';
 import { readIfThere } from '../write-once.ts';
 import { type Binaries, findBinaries, programPath } from './binaries.ts';
 import { greet } from './credentials.ts';
-import { EmbeddedDatabaseError } from './embedded-database-error.ts';
 import { freePort } from './free-port.ts';
 import { giveTo, type Home } from './home.ts';
 import { accountOf, cannotRun, serverEnvironment, settingsFileName } from './initialise.ts';
@@ -35,7 +35,7 @@ export async function findServer(home: Home, password: string): Promise<RunningS
     if (greeting === 'stranger' || (greeting === 'refused' && ours === undefined)) strangers++;
     if (strangers > 20) {
       if (ours === undefined) return undefined;
-      throw new EmbeddedDatabaseError(
+      throw new OperatorError(
         `A PostgreSQL (process ${file.pid}) runs on ${home.cluster} and does not take the password in ` +
           `${home.folder}. Stop it, then start again`,
       );
@@ -162,8 +162,8 @@ function portFile(home: Home): string {
   return join(home.folder, 'port');
 }
 
-function startFailed(home: Home, log: string): EmbeddedDatabaseError {
-  return new EmbeddedDatabaseError(
+function startFailed(home: Home, log: string): OperatorError {
+  return new OperatorError(
     `The embedded PostgreSQL in ${home.folder} did not start. The end of its log (${serverLogFile(home)}):\n` +
       (log.trim().split('\n').slice(-15).join('\n') || '(nothing, as when the disk is full)'),
   );

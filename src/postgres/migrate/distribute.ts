@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { OperatorError } from '../../core/operator-error.ts';
 import { applyDistributedRoutines } from '../cluster/distribute-routines.ts';
 import {
   beginSequential,
@@ -8,7 +9,6 @@ import {
 } from '../cluster/distribute-tables.ts';
 import { whileAnnounced } from '../schema/announce-change.ts';
 import { lockLedger } from '../schema/ledger.ts';
-import { MigrationError } from '../schema/migration-error.ts';
 import { packageSchema, readSchema, type SchemaFolders } from '../schema/read-schema.ts';
 import { inPoolTransaction } from '../transaction.ts';
 import { migrate } from './migrate.ts';
@@ -27,7 +27,7 @@ const minMajor = 12;
 
 /**
  * Distributes the database over the workers of its Citus cluster, by tenant, and brings it to the current schema before.
- * One transaction: where it fails, nothing is distributed. Idempotent. Throws a MigrationError where the database is not the
+ * One transaction: where it fails, nothing is distributed. Idempotent. Throws an OperatorError where the database is not the
  * coordinator of a cluster with workers. The pool must allow 2 connections.
  */
 export async function distribute(
@@ -57,12 +57,12 @@ async function checkCoordinator(pool: pg.Pool): Promise<void> {
   );
   const version = rows[0]?.version;
   if (version === undefined) {
-    throw new MigrationError(
+    throw new OperatorError(
       'DATABASE_URL names no coordinator of a Citus cluster: the extension citus is not in this database',
     );
   }
   if (Number.parseInt(version, 10) < minMajor) {
-    throw new MigrationError(`The cluster has Citus ${version}; Annals needs ${minMajor} or later`);
+    throw new OperatorError(`The cluster has Citus ${version}; Annals needs ${minMajor} or later`);
   }
   const { rows: nodes } = await pool.query<{ group: number; workers: number }>(
     `select (select groupid from pg_dist_local_group) as "group",
@@ -70,10 +70,10 @@ async function checkCoordinator(pool: pg.Pool): Promise<void> {
   );
   const [node] = nodes;
   if (node?.group !== 0) {
-    throw new MigrationError('DATABASE_URL names a worker of the Citus cluster; name its coordinator');
+    throw new OperatorError('DATABASE_URL names a worker of the Citus cluster; name its coordinator');
   }
   if (node.workers === 0) {
-    throw new MigrationError('The Citus cluster has no worker that takes shards; add one with citus_add_node');
+    throw new OperatorError('The Citus cluster has no worker that takes shards; add one with citus_add_node');
   }
 }
 

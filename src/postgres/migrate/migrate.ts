@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { OperatorError } from '../../core/operator-error.ts';
 import { applyDistributedRoutines } from '../cluster/distribute-routines.ts';
 import { beginSequential, distributeTables } from '../cluster/distribute-tables.ts';
 import { splitStatements } from '../cluster/split-statements.ts';
@@ -16,7 +17,6 @@ import {
   lockLedger,
   readLedger,
 } from '../schema/ledger.ts';
-import { MigrationError } from '../schema/migration-error.ts';
 import type { Migration } from '../schema/migrations.ts';
 import { type Predecessors, readPredecessors } from '../schema/predecessors.ts';
 import { packageSchema, readSchema, type Schema, type SchemaFolders } from '../schema/read-schema.ts';
@@ -31,13 +31,13 @@ import { inPoolTransaction } from '../transaction.ts';
  * database that is distributed over a cluster stays so, with the tables and routines that are new. The pool must allow 2
  * connections.
  *
- * Throws a MigrationError if the database is newer, empty and not in UTF-8, or a copy of a cluster's, if an applied migration was edited, or if a
+ * Throws an OperatorError if the database is newer, empty and not in UTF-8, or a copy of a cluster's, if an applied migration was edited, or if a
  * migration fails.
  */
 export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSchema()): Promise<string[]> {
   const distributed = await isDistributed(pool);
   if (!distributed && (await isCopyOfCluster(pool))) {
-    throw new MigrationError(
+    throw new OperatorError(
       'The database is a copy of one that a cluster distributes, without its shards, as pg_dump makes it. Use annals ' +
         'backup and annals restore to move it',
     );
@@ -108,7 +108,7 @@ async function run(pool: pg.Pool, migration: Migration, distributed: boolean): P
       for (const text of distributed ? splitStatements(migration.text) : [migration.text]) await client.query(text);
     } catch (cause) {
       const message = cause instanceof Error ? cause.message : String(cause);
-      throw new MigrationError(`The migration ${migration.name} failed: ${message}`, { cause });
+      throw new OperatorError(`The migration ${migration.name} failed: ${message}`, { cause });
     }
     if (distributed) await distributeTables(client);
     return true;

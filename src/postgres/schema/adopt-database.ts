@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { MigrationError } from './migration-error.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import type { Migration } from './migrations.ts';
 import { type Predecessors, withdrawnMigrations } from './predecessors.ts';
 import type { Schema } from './read-schema.ts';
@@ -10,7 +10,7 @@ const tablesMadeLater: readonly string[] = ['change_folded'];
 /**
  * Adopts a database of a version without checksums. It compares the database's tables with those that the applied
  * migrations create from nothing. It stores the checksums of the migrations, and records which routines belong to Annals.
- * The caller holds the lock of the ledger and has created its tables. Throws a MigrationError that names the migration if
+ * The caller holds the lock of the ledger and has created its tables. Throws an OperatorError that names the migration if
  * the tables differ.
  */
 export async function adoptDatabase(client: pg.ClientBase, schema: Schema, predecessors: Predecessors): Promise<void> {
@@ -23,7 +23,7 @@ export async function adoptDatabase(client: pg.ClientBase, schema: Schema, prede
   );
   const actual = await readTableLines(client, own[0]?.oid ?? 0);
   const fault = firstDifference(expected, actual);
-  if (fault !== undefined) throw new MigrationError(describe(fault, applied));
+  if (fault !== undefined) throw new OperatorError(describe(fault, applied));
   for (const { number, checksum } of applied) {
     await client.query('update migration set checksum = $2 where number = $1', [number, checksum]);
   }

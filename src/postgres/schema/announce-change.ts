@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { MigrationError } from './migration-error.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import type { Schema } from './read-schema.ts';
 
 // Milliseconds. A process that has not been seen for this long has ended without a notice.
@@ -14,7 +14,7 @@ const maxWait = 60_000;
 
 /**
  * Runs work that changes the schema. First it announces the change to the processes that need another schema and waits
- * until they have ended. Afterwards it withdraws the announcement. Throws a MigrationError if some have not ended after
+ * until they have ended. Afterwards it withdraws the announcement. Throws an OperatorError if some have not ended after
  * one minute.
  */
 export async function whileAnnounced(pool: pg.Pool, schema: Schema, work: () => Promise<void>): Promise<void> {
@@ -49,7 +49,7 @@ async function othersHaveEnded(pool: pg.Pool, target: (number | string)[]): Prom
     const processes = rows[0]?.processes ?? 0;
     if (processes === 0) return;
     if (waited >= maxWait) {
-      throw new MigrationError(
+      throw new OperatorError(
         `${processes} processes of another version of Annals still use the database after ${maxWait / 1000} s. End them, ` +
           'and start this one again',
       );

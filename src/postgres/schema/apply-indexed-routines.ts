@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { MigrationError } from './migration-error.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import { bodyOf, createOrReplace, type Routine } from './routines.ts';
 import { currentSchema, storedRoutines } from './stored-routines.ts';
 
@@ -7,7 +7,7 @@ import { currentSchema, storedRoutines } from './stored-routines.ts';
  * Creates the routines that indexes and columns may use. If an index uses one of them, it replaces none: the index has
  * the results from the time of its build. It never drops routines of this kind. They may call each other and PostgreSQL's
  * own functions, but cannot use our tables, because Annals creates them before the first migration. The caller holds the
- * lock of the ledger. Throws a MigrationError if a routine differs from the one that an index uses.
+ * lock of the ledger. Throws an OperatorError if a routine differs from the one that an index uses.
  */
 export async function applyIndexedRoutines(client: pg.ClientBase, routines: readonly Routine[]): Promise<void> {
   const schema = await currentSchema(client);
@@ -30,7 +30,7 @@ export async function applyIndexedRoutines(client: pg.ClientBase, routines: read
       ours.map(({ oid }) => oid),
     );
     if (user !== undefined) {
-      throw new MigrationError(
+      throw new OperatorError(
         `sql/${changed.file} differs from the routine that ${user} uses. Leave it as it was, and add one under another ` +
           'name together with a migration that builds such indexes anew, concurrently',
       );
@@ -42,7 +42,7 @@ export async function applyIndexedRoutines(client: pg.ClientBase, routines: read
       await client.query(createOrReplace(routine, schema));
     } catch (cause) {
       const message = cause instanceof Error ? cause.message : String(cause);
-      throw new MigrationError(`sql/${routine.file} cannot be applied: ${message}`, { cause });
+      throw new OperatorError(`sql/${routine.file} cannot be applied: ${message}`, { cause });
     }
   }
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
+import { OperatorError } from '../../core/operator-error.ts';
 import { hasCode } from '../write-once.ts';
-import { MigrationError } from './migration-error.ts';
 import type { Schema } from './read-schema.ts';
 import { createOrReplace, hashRoutines, type Routine } from './routines.ts';
 import { currentSchema, type StoredRoutine, storedRoutines } from './stored-routines.ts';
@@ -81,14 +81,14 @@ async function findWritten(
   for (const routine of routines) {
     const [stored, second] = changed.filter(({ name }) => name === routine.name);
     if (stored === undefined || second !== undefined) {
-      throw new MigrationError(`sql/${routine.file} must create one routine in the schema of Annals`);
+      throw new OperatorError(`sql/${routine.file} must create one routine in the schema of Annals`);
     }
     written.set(stored.signature, { routine, stored });
   }
   return written;
 }
 
-/** Throws a MigrationError if a body uses something that does not exist. */
+/** Throws an OperatorError if a body uses something that does not exist. */
 async function validate(client: pg.ClientBase, written: ReadonlyMap<string, Written>): Promise<void> {
   await client.query('set local check_function_bodies = on');
   for (const { routine, stored } of written.values()) {
@@ -113,13 +113,13 @@ async function dropRoutines(client: pg.ClientBase, keep: readonly string[]): Pro
       await client.query(`drop routine if exists ${signature}`);
     } catch (cause) {
       const message = cause instanceof Error ? cause.message : String(cause);
-      throw new MigrationError(`The routine ${signature} cannot be dropped: ${message}`, { cause });
+      throw new OperatorError(`The routine ${signature} cannot be dropped: ${message}`, { cause });
     }
     await client.query('delete from routine where signature = $1', [signature]);
   }
 }
 
-function faultOf({ file }: Routine, cause: unknown): MigrationError {
+function faultOf({ file }: Routine, cause: unknown): OperatorError {
   const message = cause instanceof Error ? cause.message : String(cause);
-  return new MigrationError(`sql/${file} cannot be applied: ${message}`, { cause });
+  return new OperatorError(`sql/${file} cannot be applied: ${message}`, { cause });
 }

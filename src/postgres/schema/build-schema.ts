@@ -1,14 +1,14 @@
 import type pg from 'pg';
+import { OperatorError } from '../../core/operator-error.ts';
 import { applyIndexedRoutines } from './apply-indexed-routines.ts';
 import { applyRoutines } from './apply-routines.ts';
 import { createLedger } from './ledger.ts';
-import { MigrationError } from './migration-error.ts';
 import type { Migration } from './migrations.ts';
 import type { Schema } from './read-schema.ts';
 
 /**
  * Builds the tables of an earlier schema in an empty database, without routines: those that these migrations make. The
- * caller holds the lock of the ledger, in a transaction. Throws a MigrationError if one of the migrations is not known.
+ * caller holds the lock of the ledger, in a transaction. Throws an OperatorError if one of the migrations is not known.
  */
 export async function buildEarlierSchema(
   client: pg.ClientBase,
@@ -16,7 +16,7 @@ export async function buildEarlierSchema(
   migrations: readonly string[],
 ): Promise<void> {
   const unknown = migrations.find((name) => !schema.migrations.some((one) => one.name === name));
-  if (unknown !== undefined) throw new MigrationError(`This version of Annals does not know the migration ${unknown}`);
+  if (unknown !== undefined) throw new OperatorError(`This version of Annals does not know the migration ${unknown}`);
   await createLedger(client);
   await applyIndexedRoutines(
     client,
@@ -40,6 +40,6 @@ async function run(client: pg.ClientBase, { number, name, checksum, text }: Migr
     await client.query(text);
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause);
-    throw new MigrationError(`The migration ${name} failed: ${message}`, { cause });
+    throw new OperatorError(`The migration ${name} failed: ${message}`, { cause });
   }
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { MigrationError } from './migration-error.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import type { Schema } from './read-schema.ts';
 
 const minServerVersion = 15;
@@ -18,24 +18,24 @@ export async function lockLedger(client: pg.ClientBase): Promise<void> {
   await client.query('select pg_advisory_xact_lock($1)', [ledgerLock]);
 }
 
-/** Throws a MigrationError if the server is too old. */
+/** Throws an OperatorError if the server is too old. */
 export async function checkServerVersion(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ server_version_num: string }>('show server_version_num');
   const major = Math.floor(Number(rows[0]?.server_version_num) / 10_000);
   if (major < minServerVersion) {
-    throw new MigrationError(`DATABASE_URL names a PostgreSQL ${major}; Annals needs ${minServerVersion} or later`);
+    throw new OperatorError(`DATABASE_URL names a PostgreSQL ${major}; Annals needs ${minServerVersion} or later`);
   }
 }
 
 /**
- * Throws a MigrationError if the database does not store UTF-8. In another encoding, lengths and patterns would count bytes,
+ * Throws an OperatorError if the database does not store UTF-8. In another encoding, lengths and patterns would count bytes,
  * and some names could not be stored.
  */
 export async function checkEncoding(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ server_encoding: string }>('show server_encoding');
   const encoding = rows[0]?.server_encoding;
   if (encoding !== 'UTF8') {
-    throw new MigrationError(
+    throw new OperatorError(
       `The database has the encoding ${encoding}; Annals needs UTF8. Make one with: ` +
         "create database annals owner annals encoding 'UTF8' template template0",
     );
@@ -104,7 +104,7 @@ export async function readLedger(client: pg.ClientBase | pg.Pool): Promise<Ledge
 }
 
 /**
- * Throws a MigrationError if a newer version of Annals has used the database, or if a migration was edited after it was
+ * Throws an OperatorError if a newer version of Annals has used the database, or if a migration was edited after it was
  * applied. `predecessors` are other valid checksums, by the name of the migration.
  */
 export function checkLedger(
@@ -114,7 +114,7 @@ export function checkLedger(
 ): void {
   const last = ledger.migrations.at(-1);
   if (last !== undefined && last.number > schema.newest) {
-    throw new MigrationError(
+    throw new OperatorError(
       `The database was brought to ${last.name} by a newer version of Annals; this one knows it only up to ` +
         `number ${schema.newest}. Install that version, or give this one another database`,
     );
@@ -122,11 +122,11 @@ export function checkLedger(
   for (const { number, name, checksum } of ledger.migrations) {
     const migration = schema.migrations.find((one) => one.number === number);
     if (migration === undefined) {
-      throw new MigrationError(`The database has the migration ${name}, which this version of Annals does not know`);
+      throw new OperatorError(`The database has the migration ${name}, which this version of Annals does not know`);
     }
     const known = [migration.checksum, ...(predecessors[migration.name] ?? [])];
     if (migration.name !== name || !known.includes(checksum)) {
-      throw new MigrationError(
+      throw new OperatorError(
         `The migration ${migration.name} was edited after the database had applied ${name}. A migration that has been ` +
           'applied never changes: restore the file, and put the change into a new migration',
       );
@@ -139,13 +139,13 @@ function checkRoutineSets({ routineSets }: Ledger, { routinesHash, routinesVersi
   const current = routineSets.find(({ replaced }) => !replaced);
   if (current === undefined || current.hash === routinesHash) return;
   if (current.version > routinesVersion) {
-    throw new MigrationError(
+    throw new OperatorError(
       `The database has routines of version ${current.version} from a newer version of Annals; this one has version ` +
         `${routinesVersion}. Install that version, or give this one another database`,
     );
   }
   if (routineSets.some(({ hash, version }) => hash === routinesHash && version === routinesVersion)) {
-    throw new MigrationError(
+    throw new OperatorError(
       'Another version of Annals has replaced the routines of this one in the database. Install that version; or, where ' +
         'the older routines are to come back, raise the number in sql/version.txt',
     );

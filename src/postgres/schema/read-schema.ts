@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { OperatorError } from '../../core/operator-error.ts';
 import { packageFolder } from '../../core/package-folder.ts';
-import { MigrationError } from './migration-error.ts';
 import { type Migration, readMigrations } from './migrations.ts';
 import { hashRoutines, type Routine, type RoutineForm, readRoutines } from './routines.ts';
 import { createForShard, isForShards, preferShardRoutine } from './shard-routines.ts';
@@ -30,15 +30,14 @@ export function packageSchema(): SchemaFolders {
   return { migrations: join(packageFolder(), 'migrations'), routines: join(packageFolder(), 'sql') };
 }
 
-/** Reads both folders. Throws a MigrationError if a file is not valid. */
+/** Reads both folders. Throws an OperatorError if a file is not valid. */
 export async function readSchema(folders: SchemaFolders, form: RoutineForm = 'single'): Promise<Schema> {
   const migrations = await readMigrations(folders.migrations);
   const written = await readRoutines(folders.routines, form);
   const routines = form === 'single' ? written : written.map(preferShardRoutine);
   const shardRoutines = form === 'single' ? [] : (await readRoutines(folders.routines, 'shard')).filter(isForShards);
   const version = (await readFile(join(folders.routines, 'version.txt'), 'utf8')).trim();
-  if (!/^[1-9]\d{0,8}$/.test(version))
-    throw new MigrationError(`sql/version.txt has no whole number in it: ${version}`);
+  if (!/^[1-9]\d{0,8}$/.test(version)) throw new OperatorError(`sql/version.txt has no whole number in it: ${version}`);
   return {
     migrations,
     newest: migrations.at(-1)?.number ?? 0,

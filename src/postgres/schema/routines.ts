@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { MigrationError } from './migration-error.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 
 /** One function, procedure or aggregate of the database, with the text that creates it. */
 export interface Routine {
@@ -27,7 +27,7 @@ export type RoutineForm = 'single' | 'distributed' | 'shard';
 
 /**
  * Reads all routines below a folder. A routine that a cluster refuses, or answers otherwise, has a second form in a folder
- * `distributed`; routines for a cluster alone stand there too. Throws a MigrationError if a routine is not valid.
+ * `distributed`; routines for a cluster alone stand there too. Throws an OperatorError if a routine is not valid.
  */
 export async function readRoutines(folder: string, form: RoutineForm = 'single'): Promise<Routine[]> {
   const all = await readAllRoutines(folder);
@@ -53,13 +53,11 @@ async function readAllRoutines(folder: string): Promise<Routine[]> {
     const name = basename(file, '.sql');
     const [, kind, created] = beginning.exec(text) ?? [];
     if ((kind !== 'function' && kind !== 'procedure' && kind !== 'aggregate') || created !== name) {
-      throw new MigrationError(
-        `sql/${file} does not begin with "create function ${name}(", or procedure, or aggregate`,
-      );
+      throw new OperatorError(`sql/${file} does not begin with "create function ${name}(", or procedure, or aggregate`);
     }
     const formOf = (path: string) => basename(dirname(path)) === 'distributed';
     const twin = routines.find((other) => other.name === name && formOf(other.file) === formOf(file));
-    if (twin !== undefined) throw new MigrationError(`sql/${file} and sql/${twin.file} have the same name`);
+    if (twin !== undefined) throw new OperatorError(`sql/${file} and sql/${twin.file} have the same name`);
     routines.push({ name, kind, file, text, indexed: basename(dirname(file)) === 'indexed' });
   }
   return routines;

@@ -1,8 +1,8 @@
 import type pg from 'pg';
+import { OperatorError } from '../../core/operator-error.ts';
 import { inPoolTransaction } from '../transaction.ts';
 import { hasCode } from '../write-once.ts';
 import { lockLedger } from './ledger.ts';
-import { MigrationError } from './migration-error.ts';
 
 type Queryable = pg.ClientBase | pg.Pool;
 
@@ -35,7 +35,7 @@ export async function resetForeignTransactionIds(pool: pg.Pool): Promise<boolean
       const message =
         'The database is a copy from another server, and its transaction ids are to be reset. The role may not do so: run ' +
         '"annals migrate" with the role that owns the tables';
-      throw new MigrationError(message, { cause });
+      throw new OperatorError(message, { cause });
     }
     await claimTransactionIds(client, server);
     return true;

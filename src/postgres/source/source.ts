@@ -1,18 +1,11 @@
 import pg from 'pg';
+import { OperatorError } from '../../core/operator-error.ts';
 import { withSettings } from '../connections/session-settings.ts';
-import { resolveTls, TlsError } from '../connections/tls.ts';
+import { resolveTls } from '../connections/tls.ts';
 
 /** The database of the application, whose changes are recorded. */
 export interface Source {
   readonly url: string;
-}
-
-/** An error that the operator can correct: at the source, in the mapping or with an option. */
-export class SourceError extends Error {
-  constructor(message: string, options: ErrorOptions = {}) {
-    super(message, options);
-    this.name = 'SourceError';
-  }
 }
 
 /** The source cannot be reached now, or refuses the connection. The message has neither its URL nor a password. */
@@ -48,11 +41,11 @@ const searchPath = 'pg_catalog, pg_temp';
 
 const url = /^postgres(ql)?:$/;
 
-/** Checks the URL of a source and adds the settings that capture and relay rely on. Throws a SourceError, which does not have the URL. */
+/** Checks the URL of a source and adds the settings that capture and relay rely on. Throws an OperatorError, which does not have the URL. */
 export function readSource(text: string): Source {
   const parsed = URL.parse(text);
   if (parsed === null || !url.test(parsed.protocol)) {
-    throw new SourceError('the source must be a URL that begins with postgres:// or postgresql://');
+    throw new OperatorError('the source must be a URL that begins with postgres:// or postgresql://');
   }
   const settings = { ...textSettings, search_path: searchPath };
   return { url: withSettings(text, settings) };
@@ -70,7 +63,7 @@ type ConnectionKind = 'statements' | 'transactions' | 'replication';
  */
 export async function connectSource(source: Source, kind: ConnectionKind): Promise<pg.Client> {
   const connectionString = await resolveTls(source.url).catch((error: unknown) => {
-    throw error instanceof TlsError ? new SourceError(error.message, { cause: error }) : new SourceAwayError(error);
+    throw error instanceof OperatorError ? error : new SourceAwayError(error);
   });
   const client = new pg.Client({
     connectionString,
@@ -95,18 +88,18 @@ export async function connectSource(source: Source, kind: ConnectionKind): Promi
   return client;
 }
 
-/** Throws a SourceError where the settings of the URL did not reach the server. Closes the connection then. */
+/** Throws an OperatorError where the settings of the URL did not reach the server. Closes the connection then. */
 async function requireSearchPath(client: pg.Client): Promise<void> {
   try {
     // A statement that looks up no name.
     const { rows } = await client.query<{ search_path: string }>('show search_path');
     if (rows[0]?.search_path === searchPath) return;
-    throw new SourceError(
+    throw new OperatorError(
       'something before the source, a pooler for instance, drops settings of connections: connect to it directly',
     );
   } catch (error) {
     await client.end().catch(() => {});
-    throw error instanceof SourceError ? error : new SourceAwayError(error);
+    throw error instanceof OperatorError ? error : new SourceAwayError(error);
   }
 }
 

@@ -1,7 +1,7 @@
-import { SourceError } from '../../postgres/source/source.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 
 /** An error of capture that the operator can correct. */
-export class CaptureError extends SourceError {
+export class CaptureError extends OperatorError {
   override name = 'CaptureError';
 }
 

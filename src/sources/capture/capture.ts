@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OperatorError } from '../../core/operator-error.ts';
 import { isStarting } from '../../postgres/connections/once-started.ts';
-import { SourceError } from '../../postgres/source/source.ts';
 import { RefusedChangesError } from '../../recording/mapping/record-mapped.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { CaptureFigures } from './figures.ts';
@@ -55,5 +55,5 @@ export async function capture(options: CaptureOptions): Promise<void> {
 }
 
 function isForOperators(error: unknown): boolean {
-  return error instanceof SourceError || error instanceof RefusedChangesError;
+  return error instanceof OperatorError || error instanceof RefusedChangesError;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OperatorError } from '../../core/operator-error.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { identityOfPosition } from '../../recording/identity.ts';
@@ -30,19 +31,6 @@ export interface FollowOptions {
   onIdle?: (counts: Readonly<ImportCounts>) => Promise<void>;
 }
 
-/** Another process records the same file for the same tenant. */
-export class FollowedByAnotherError extends Error {
-  constructor() {
-    super('another process follows this file for this tenant');
-    this.name = 'FollowedByAnotherError';
-  }
-}
-
-/** A part of what was followed cannot be read any more. */
-export class FollowGapError extends Error {
-  override name = 'FollowGapError';
-}
-
 /** Milliseconds between two looks at a file. */
 const pollEvery = 250;
 const chunkBytes = 256 * 1024;
@@ -50,7 +38,7 @@ const chunkBytes = 256 * 1024;
 /**
  * Records the lines of a file as it grows and is rotated, until the signal. Its position is stored in the transaction that records, so
  * a line is recorded exactly once whenever the process is killed. A line without an `id` is identified by its place. The last line waits
- * for its end. Throws `FollowedByAnotherError`, and a `FollowGapError` where a file that comes next is not there any more, or is damaged.
+ * for its end. Throws an OperatorError where another process follows the file, or where a file that comes next is not there any more, or is damaged.
  */
 export async function followFile(options: FollowOptions): Promise<ImportCounts> {
   const follower = new Follower(options);
@@ -59,8 +47,8 @@ export async function followFile(options: FollowOptions): Promise<ImportCounts> 
     return follower.lines.counts;
   } catch (error) {
     if (!(error instanceof DamagedFileError)) throw error;
-    throw new FollowGapError(
-      `a compressed file of ${options.path} is damaged: ${error.message}. Put a whole one in its place`,
+    throw new OperatorError(
+      `gap: a compressed file of ${options.path} is damaged: ${error.message}. Put a whole one in its place`,
     );
   } finally {
     await follower.close();
@@ -129,7 +117,7 @@ class Follower {
       `${stored.recorded}, and files between the two, are missing`;
     if (!acceptGap) {
       await file?.close();
-      throw new FollowGapError(`${missing}. Put it back, or go on with --accept-gap`);
+      throw new OperatorError(`gap: ${missing}. Put it back, or go on with --accept-gap`);
     }
     onEvent(missing);
     this.#use(file, 0);
@@ -180,7 +168,8 @@ class Follower {
     const outcomes = await inTransaction(
       db,
       async (transaction) => {
-        if (!(await movePosition(transaction, tenant, path, { from, to }))) throw new FollowedByAnotherError();
+        if (!(await movePosition(transaction, tenant, path, { from, to })))
+          throw new OperatorError(`another process follows this file for this tenant: ${path}`);
         return await recordChanges(transaction, tenant, changes, now(), { way: 'import' });
       },
       { retries: maxRetries },

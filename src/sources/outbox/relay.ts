@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { BatchTrace } from '../../core/concurrency/batch-trace.ts';
 import type { Tracer } from '../../core/concurrency/trace.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import { onceStarted } from '../../postgres/connections/once-started.ts';
 import type { Database } from '../../postgres/database.ts';
-import { beginSource, connectSource, type Source, SourceError, withSource } from '../../postgres/source/source.ts';
+import { beginSource, connectSource, type Source, withSource } from '../../postgres/source/source.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import type { TakeChanges } from '../../recording/batches/batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
@@ -61,7 +62,7 @@ const maxPause = 5_000;
 
 /**
  * Records what the triggers wrote into the outbox, and then deletes it there, until the signal (recording.md 6). Several relays share
- * the lanes. Where one of the databases goes away, it tries again until that is back. Throws a SourceError where the outbox is not there,
+ * the lanes. Where one of the databases goes away, it tries again until that is back. Throws an OperatorError where the outbox is not there,
  * a RefusedChangesError, and a RecorderError where a recorder refuses the client.
  */
 export async function relay(options: RelayOptions): Promise<void> {
@@ -95,8 +96,8 @@ async function openOutbox(client: pg.Client, { mapping, log, lookInterval }: Rel
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === '42P01' || code === '3F000')
-      throw new SourceError('the source has no outbox: run the SQL of annals outbox there');
-    if (code === '42501') throw new SourceError('the role of the source URL is no member of annals_relay');
+      throw new OperatorError('the source has no outbox: run the SQL of annals outbox there');
+    if (code === '42501') throw new OperatorError('the role of the source URL is no member of annals_relay');
     throw error;
   }
 }
@@ -106,7 +107,7 @@ async function refuseForeignSchema(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ fault: string }>(schemaFaults);
   if (rows.length === 0) return;
   const faults = rows.map(({ fault }) => fault).join('; ');
-  throw new SourceError(`the schema annals of the source is not that of the outbox of Annals alone: ${faults}`);
+  throw new OperatorError(`the schema annals of the source is not that of the outbox of Annals alone: ${faults}`);
 }
 
 async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
@@ -123,7 +124,7 @@ async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
         if (!isBusy) await sleep(idlePause, undefined, { signal }).catch(() => {});
       }
     } catch (error) {
-      if (error instanceof RefusedChangesError || error instanceof SourceError || error instanceof RecorderError)
+      if (error instanceof RefusedChangesError || error instanceof OperatorError || error instanceof RecorderError)
         throw error;
       if (signal.aborted) return;
       const wait = Math.max(pause, (error instanceof RecorderBusyError ? error.retryAfter : undefined) ?? 0);

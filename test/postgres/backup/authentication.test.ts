@@ -48,7 +48,7 @@ const refusal = async (file: Buffer, target?: TestDatabase) => {
 test('a backup that somebody has changed is refused, also where it agrees with itself', async () => {
   const backup = await backupOf(await sourceWithClient());
   const files = await filesOf(backup);
-  const changed = 'BackupError: The backup was changed after it was made';
+  const changed = 'OperatorError: The backup was changed after it was made';
 
   // Without the clients, in the manifest too.
   const fewer = new Map([...files].filter(([name]) => !name.startsWith('tables/oauth_client/')));
@@ -92,7 +92,7 @@ test('each key of the list may confirm a backup, and one that does not fit says 
 test('bytes after the end of a backup are refused, in the archive and after the last frame', async () => {
   const backup = await backupOf(await sourceWithClient());
   const archive = zstdDecompressSync(backup);
-  const after = 'BackupError: The backup was changed: something comes after its end';
+  const after = 'OperatorError: The backup was changed: something comes after its end';
   expect(await refusal(Buffer.concat([backup, Buffer.from('more')]))).toContain(after);
   expect(await refusal(Buffer.concat([backup, zstdCompressSync(Buffer.from('another frame'))]))).toContain(after);
   expect(await refusal(zstdCompressSync(Buffer.concat([archive, Buffer.alloc(2 * 1024 * 1024)])))).toContain(after);

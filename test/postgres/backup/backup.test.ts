@@ -187,7 +187,7 @@ test('a backup that is damaged, cut off, or of a later format is none', async ()
   for (const [what, [file, message]] of Object.entries(faults)) {
     const outcome = await readToItsEnd(file).catch((error) => `${error.name}: ${error.message}`);
     expect(outcome, what).toContain(message);
-    expect(outcome, what).toMatch(/^BackupError: /);
+    expect(outcome, what).toMatch(/^OperatorError: /);
   }
   expect(await readToItsEnd(backup)).toBe('read to its end');
 });
