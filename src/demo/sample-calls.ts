@@ -66,6 +66,7 @@ function questions({ order, around }: SampleCallOptions): { what: string; parame
     asking('What Jane Doe has changed', 'actor:Jane Doe type:update'),
     asking('Actors by the beginning of their name', 'actor:Jo*'),
     asking('Actors by regular expression', 'actor:~^J(an|oh)'),
+    asking('Who lowered a price', 'entity:product change:elemMatch(path:price.amount is:lower)'),
     asking('Coupons and quotes that were made or deleted', 'entity:(coupon, quote) type:(create, delete)'),
     asking('Everything about one group', 'related:elemMatch(entity:group entityId:baristas)'),
     asking('Products on one day', `entity:product occurredAt:(>="${from}" AND <"${to}")`),

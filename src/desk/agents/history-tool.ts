@@ -35,7 +35,9 @@ export const historyTool: Tool = {
     'from what to what. Answers JSON: items (newest first), totalElements, totalPages. The query q is terms ' +
     'field:value with blanks between them, all of which have to hold. Fields: entity (order, customer, product, …), ' +
     'entityId (only together with entity), type (create, update or delete), actor (a name, with * as wildcard), ' +
-    'related.entity, related.entityId, and occurredAt, which takes ranges of UTC times: ' +
+    'related.entity, related.entityId, path (a changed field, such as price or price.amount), ' +
+    'change:elemMatch(path:status before:OPEN after:PAID) (a field that changed so; is:lower and is:higher compare ' +
+    'numbers), and occurredAt, which takes ranges of UTC times: ' +
     'occurredAt:(>="2026-09-01T00:00:00.000Z" AND <"2026-09-08T00:00:00.000Z"). Without a lower bound of occurredAt ' +
     'only the last 30 days are searched. Alternatives: compoundLogicalQuery:((type:create) OR (type:delete)). ' +
     'Example: entity:product entityId:17 type:update occurredAt:>"2026-09-01T00:00:00.000Z"',
