@@ -16,6 +16,9 @@ const { values, others } = await annals.history.facets({ q, field: 'actor', size
 for (const { value, count } of values) console.log(`${value}: ${count}`);
 console.log(`all others: ${others}`);
 
+const fields = await annals.history.facets({ q: 'entity:product', field: 'path', size: 5 });
+for (const { value, count } of fields.values) console.log(`${value} of products: ${count}`);
+
 const { recorders } = await annals.history.recorders();
 for (const { way, by = '', lastRecordedAt } of recorders)
   console.log(`${way} ${by} recorded last at ${lastRecordedAt}`);

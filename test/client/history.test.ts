@@ -1,6 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Annals } from '../../clients/typescript/src/index.ts';
-import { actor, and, changeType, entity, occurredAt, or } from '../../clients/typescript/src/query/index.ts';
+import {
+  actor,
+  and,
+  changed,
+  changeType,
+  entity,
+  glob,
+  occurredAt,
+  or,
+  path,
+  value,
+} from '../../clients/typescript/src/query/index.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { collect } from './collect.ts';
 
@@ -46,6 +57,16 @@ test('what is read of the history beside its list', async () => {
   expect(await annals.history.names({ field: 'entity', prefix: 'shel' })).toEqual({
     field: 'entity',
     values: ['SHELF'],
+  });
+  const all = await annals.history.list({ q: changed({ path: 'id', before: value.missing(), after: glob('s-*') }) });
+  expect(all.totalElements).toBe(7);
+  expect((await annals.history.list({ q: and(mine, path('id')) })).totalElements).toBe(7);
+  expect(await annals.history.facets({ q: and(mine, path('id')), field: 'path', size: 1 })).toMatchObject({
+    values: [{ count: 7 }],
+  });
+  expect(await annals.history.names({ field: 'path', entity: 'SHELF', prefix: 'ID' })).toEqual({
+    field: 'path',
+    values: ['id'],
   });
   expect((await annals.history.recorders()).recorders).toContainEqual(expect.objectContaining({ way: 'service' }));
   const { items } = await annals.history.list({ q: mine, size: 1, ref: true, valueLimit: 256 });

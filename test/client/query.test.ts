@@ -4,6 +4,7 @@ import { JsonNumber } from '../../clients/typescript/src/json/index.ts';
 import {
   actor,
   and,
+  changed,
   changeType,
   elemMatch,
   entity,
@@ -12,10 +13,12 @@ import {
   glob,
   occurredAt,
   or,
+  path,
   type Query,
   regex,
   relatedEntity,
   relatedEntityId,
+  value,
 } from '../../clients/typescript/src/query/index.ts';
 import { changelogDialect } from '../../src/history/ask/dialect.ts';
 import type { Matcher } from '../../src/query/ast.ts';
@@ -44,7 +47,7 @@ function parsed(query: Query): unknown {
 }
 
 function withoutPositions(node: unknown): unknown {
-  return JSON.parse(JSON.stringify(node, (key, value) => (key === 'position' ? undefined : value)));
+  return JSON.parse(JSON.stringify(node, (key, part) => (key === 'position' ? undefined : part)));
 }
 
 function texts(values: readonly string[]): object {
@@ -119,9 +122,9 @@ test('whatever a pattern holds, it matches what its stars say, alone, in a list 
 /** The first matcher of a query, as the service carries it out. */
 function matcherOf(query: Query): { kind: Matcher['kind']; matches: (text: string) => boolean } {
   const found: Matcher[] = [];
-  JSON.stringify(parseQuery(String(query), changelogDialect), (key, value) => {
-    if (key === 'matcher') found.push(value);
-    return value;
+  JSON.stringify(parseQuery(String(query), changelogDialect), (key, part) => {
+    if (key === 'matcher') found.push(part);
+    return part;
   });
   const [matcher] = found;
   if (matcher === undefined) throw new Error('no term has a matcher');
@@ -130,6 +133,84 @@ function matcherOf(query: Query): { kind: Matcher['kind']; matches: (text: strin
     matches: matcher.kind === 'regex' ? compileRegex(matcher.source) : compileMatcher(matcher),
   };
 }
+
+test('whatever the paths and values, the service reads exactly the change that was meant', async () => {
+  const number = fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e300, max: 1e300 });
+  const given = fc.oneof(
+    name,
+    number,
+    fc.boolean(),
+    fc.constant(null),
+    fc.bigInt(),
+    fc.constant(new JsonNumber('1.10')),
+  );
+  await fc.assert(
+    fc.property(names, names, fc.array(given, { minLength: 1, maxLength: 3 }), name, (paths, exact, values, bound) => {
+      const query = and(
+        path(...paths),
+        changed({ path: exact, before: values, after: value.between(bound, 12n), is: 'lower' }),
+      );
+      const written = values.map((one) =>
+        typeof one === 'string'
+          ? { kind: 'text', text: one, quoted: true }
+          : { kind: 'text', text: one instanceof JsonNumber ? one.text : String(one), quoted: false },
+      );
+      const bounds = [
+        { operator: '>=', type: 'string', text: bound },
+        { operator: '<', type: 'number', text: '12' },
+      ];
+      expect(parsed(query)).toEqual(
+        all(
+          { ...match('path', texts(paths)), beneath: true },
+          {
+            kind: 'item',
+            field: 'change',
+            operand: all(
+              match('path', texts(exact)),
+              match('before', written.length === 1 ? (written[0] ?? {}) : { kind: 'list', items: written }),
+              { kind: 'comparison', field: 'after', bounds },
+              match('is', { kind: 'text', text: 'lower', quoted: false }),
+            ),
+          },
+        ),
+      );
+    }),
+    { numRuns: 500, seed },
+  );
+});
+
+test('a path beside patterns still finds what is beneath it, and a change takes patterns and conditions', () => {
+  const text = (of: string) => ({ kind: 'text', text: of, quoted: true });
+  const beneath = (matcher: object) => ({ ...match('path', matcher), beneath: true });
+  expect(parsed(path('price', regex('^a')))).toEqual(
+    all({ kind: 'or', operands: [all(beneath(text('price'))), all(beneath({ kind: 'regex', source: '^a' }))] }),
+  );
+  const change = (...operands: object[]) => all({ kind: 'item', field: 'change', operand: all(...operands) });
+  const pattern = { kind: 'glob', parts: ['items.', '.price'] };
+  expect(parsed(changed({ path: glob('items.*.price'), after: glob('P*') }))).toEqual(
+    change(match('path', pattern), match('after', { kind: 'glob', parts: ['P', ''] })),
+  );
+  expect(parsed(changed({ path: regex('^a'), before: value.exists(), after: value.missing() }))).toEqual(
+    change(
+      match('path', { kind: 'regex', source: '^a' }),
+      match('before', { kind: 'text', text: 'exists', quoted: false }),
+      match('after', { kind: 'text', text: 'missing', quoted: false }),
+    ),
+  );
+  expect(parsed(changed({ after: 'exists', is: 'higher' }))).toEqual(
+    change(match('after', text('exists')), match('is', { kind: 'text', text: 'higher', quoted: false })),
+  );
+  for (const wrong of [
+    () => path(),
+    () => changed({}),
+    () => changed({ path: [] }),
+    () => changed({ after: [] }),
+    () => changed({ after: Number.POSITIVE_INFINITY }),
+    () => changed({ after: glob('a AND *') }),
+  ]) {
+    expect(wrong).toThrow(TypeError);
+  }
+});
 
 test('a regular expression arrives as it was written', () => {
   for (const source of ['^J(an|oh)', 'a "b" \\\\ \\" \\d+ [(]', 'type: x AND (y)']) {

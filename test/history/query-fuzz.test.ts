@@ -41,7 +41,6 @@ beforeAll(async () => {
         type: entry.type as Change['type'],
         identity: randomBytes(16),
         name: String(entriesOf(document).findIndex(({ at }) => at === entry.at) + 1),
-        paths: '{}',
       }),
     ),
   );
@@ -58,7 +57,7 @@ beforeAll(async () => {
       entityId: hardNames[(nth * 7) % hardNames.length] ?? name,
       actor: hardNames[(nth * 11) % hardNames.length] ?? name,
       related: [{ entity: name, entityId: name }],
-      paths: '{}',
+      paths: `{${JSON.stringify(hardPaths[nth % hardPaths.length])}:{"before":2,"after":1}}`,
     })),
   );
 });

@@ -18,6 +18,35 @@ export function field(name: string): Field {
   return new Field(name);
 }
 
+/** A condition on a value: bounds, or whether it is there. Made by `value`. */
+export class ValueCondition {
+  /** As the query language writes it after the colon. */
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/**
+ * Conditions on a value besides equality.
+ *
+ * @example
+ * changed({ path: 'price.amount', after: value.below(1200) });
+ */
+export const value = {
+  /** Is there; it may be null. */
+  exists: () => new ValueCondition('exists'),
+  /** Is not there. */
+  missing: () => new ValueCondition('missing'),
+  above: (bound: FieldBound) => new ValueCondition(`>${literal(bound)}`),
+  atLeast: (bound: FieldBound) => new ValueCondition(`>=${literal(bound)}`),
+  below: (bound: FieldBound) => new ValueCondition(`<${literal(bound)}`),
+  atMost: (bound: FieldBound) => new ValueCondition(`<=${literal(bound)}`),
+  /** At least `from`, and below `below`; both hold for the same element of an array. */
+  between: (from: FieldBound, below: FieldBound) => new ValueCondition(`(>=${literal(from)} AND <${literal(below)})`),
+} as const;
+
 export class Field {
   readonly #name: string;
 
@@ -34,11 +63,9 @@ export class Field {
 
   /** Equals one of the values, or matches one of the patterns. */
   is(...values: readonly (FieldValue | Glob | Regex)[]): Query {
-    const texts = values.filter(
-      (value) => typeof value === 'string' || value instanceof Glob || value instanceof Regex,
-    );
+    const texts = values.filter((one) => typeof one === 'string' || one instanceof Glob || one instanceof Regex);
     if (texts.length === values.length) return this.#query(textTerm(this.#name, texts));
-    const exact = values.map((value) => (value instanceof Glob || value instanceof Regex ? undefined : literal(value)));
+    const exact = values.map((one) => (one instanceof Glob || one instanceof Regex ? undefined : literal(one)));
     if (exact.every((text) => text !== undefined)) {
       return this.#query(exact.length === 1 ? `${this.#name}:${exact[0]}` : `${this.#name}:(${exact.join(', ')})`);
     }
@@ -52,33 +79,37 @@ export class Field {
 
   /** Is there; it may be null. */
   exists(): Query {
-    return this.#query(`${this.#name}:exists`);
+    return this.#meets(value.exists());
   }
 
   /** Is not there. */
   missing(): Query {
-    return this.#query(`${this.#name}:missing`);
+    return this.#meets(value.missing());
   }
 
   above(bound: FieldBound): Query {
-    return this.#query(`${this.#name}:>${literal(bound)}`);
+    return this.#meets(value.above(bound));
   }
 
   atLeast(bound: FieldBound): Query {
-    return this.#query(`${this.#name}:>=${literal(bound)}`);
+    return this.#meets(value.atLeast(bound));
   }
 
   below(bound: FieldBound): Query {
-    return this.#query(`${this.#name}:<${literal(bound)}`);
+    return this.#meets(value.below(bound));
   }
 
   atMost(bound: FieldBound): Query {
-    return this.#query(`${this.#name}:<=${literal(bound)}`);
+    return this.#meets(value.atMost(bound));
   }
 
   /** At least `from`, and below `below`; both hold for the same element of an array. */
   between(from: FieldBound, below: FieldBound): Query {
-    return this.#query(`${this.#name}:(>=${literal(from)} AND <${literal(below)})`);
+    return this.#meets(value.between(from, below));
+  }
+
+  #meets({ text }: ValueCondition): Query {
+    return this.#query(`${this.#name}:${text}`);
   }
 
   #query(term: string): Query {
@@ -87,8 +118,8 @@ export class Field {
 }
 
 /** A bare `1` or `true` is a number or a boolean for the service; a string is always in quotes. */
-function literal(value: FieldValue): string {
-  if (typeof value === 'string') return quoted(value);
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${value} is not a number of JSON.`);
-  return value instanceof JsonNumber ? value.text : String(value);
+export function literal(given: FieldValue): string {
+  if (typeof given === 'string') return quoted(given);
+  if (typeof given === 'number' && !Number.isFinite(given)) throw new TypeError(`${given} is not a number of JSON.`);
+  return given instanceof JsonNumber ? given.text : String(given);
 }

@@ -1,4 +1,5 @@
-export { Field, type FieldBound, type FieldValue, field } from './document-fields.ts';
+export { changed, type PathChange, path, type Side, type SideValue } from './changed-fields.ts';
+export { Field, type FieldBound, type FieldValue, field, ValueCondition, value } from './document-fields.ts';
 export {
   actor,
   changeType,

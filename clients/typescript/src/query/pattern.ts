@@ -65,17 +65,18 @@ export function textTerm(field: string, values: readonly (TextValue | Regex)[]):
 
 function writtenValue(value: TextValue | Regex): string | undefined {
   if (typeof value === 'string') return quoted(value);
-  if (value instanceof Regex) return undefined;
-  return value.parts.length === 1 ? quoted(value.parts.join('')) : bare(value);
+  return value instanceof Regex ? undefined : bareGlob(value);
 }
 
 /**
  * A bare value would end before a blank and a word with a colon. These words in it are an error, and blanks at its ends
- * are lost. Such values are written in quotes.
+ * are lost.
  */
 const misread = /(?:^|[ (),])(?:AND|OR|NOT)(?![^ (),])| [A-Za-z_][A-Za-z0-9_.]*:|^[ "~<>]| $/;
 
-function bare({ parts }: Glob): string | undefined {
+/** The pattern without quotes; a text in quotes if it has no star; undefined if the query language has no such form. */
+export function bareGlob({ parts }: Glob): string | undefined {
+  if (parts.length === 1) return quoted(parts.join(''));
   if (misread.test(parts.join('*'))) return undefined;
   return parts.map((part) => part.replace(/[*(),\\]/g, '\\$&')).join('*');
 }

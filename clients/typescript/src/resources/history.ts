@@ -26,13 +26,15 @@ export interface HistogramParameters {
 
 export interface FacetParameters {
   readonly q?: Filter | undefined;
-  readonly field: 'entity' | 'type' | 'actor';
+  readonly field: 'entity' | 'type' | 'actor' | 'path';
   /** Values: 1 to 100; left out: 20. */
   readonly size?: number | undefined;
 }
 
 export interface NameParameters {
-  readonly field: 'entity' | 'actor' | 'related.entity';
+  readonly field: 'entity' | 'actor' | 'related.entity' | 'path';
+  /** The entity type whose paths to list; left out: any. Other fields ignore it. */
+  readonly entity?: string | undefined;
   /** Left out: any name. */
   readonly prefix?: string | undefined;
   /** Names: 1 to 100; left out: 20. */
@@ -105,13 +107,13 @@ export class History<
   }
 
   /**
-   * The names of entities or actors that begin with a prefix, whatever the case.
+   * The names of entities, actors or paths that begin with a prefix, whatever the case.
    *
    * @example
    * const { values } = await annals.history.names({ field: 'actor', prefix: 'ja' });
    */
-  async names({ field, prefix, size }: NameParameters, options?: CallOptions): Promise<ChangeNames> {
-    return await this.#fetch('names', { field, prefix, size }, options);
+  async names({ field, entity, prefix, size }: NameParameters, options?: CallOptions): Promise<ChangeNames> {
+    return await this.#fetch('names', { field, entity, prefix, size }, options);
   }
 
   /**
