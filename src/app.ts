@@ -12,6 +12,7 @@ import { modelRoutes } from './desk/models/routes.ts';
 import { docsRoutes } from './docs/routes.ts';
 import { changelogRoutes } from './history/routes/routes.ts';
 import { changelogUpkeep } from './history/upkeep.ts';
+import { savedViewRoutes } from './history/views/routes.ts';
 import { basePathOf } from './http/base-path.ts';
 import { type HealthOptions, healthRoutes } from './http/health/health-routes.ts';
 import { createHttpServer } from './http/http-server.ts';
@@ -63,6 +64,7 @@ export async function buildApp(
     models,
     oauth,
     paginator,
+    savedViews,
     sealer,
     tenantRate,
     tracer,
@@ -94,6 +96,7 @@ export async function buildApp(
     guesses: oauth.guesses,
   });
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
+  await app.register(savedViewRoutes, { savedViews, paginator });
   await app.register(changelogUpkeep, {
     db,
     now: () => clock.now(),

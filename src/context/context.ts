@@ -42,9 +42,9 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   await using made = new AsyncDisposableStack();
   const foundation = await createFoundation(options, made);
   const languageModels = createProviders(foundation, made);
-  const history = createHistory(foundation, options.worker?.of ?? 1);
   const access = await createAccess(foundation, options.overrides?.consoleFolder);
   const tenants = createTenants(foundation, made);
+  const history = createHistory(foundation, tenants, options.worker?.of ?? 1);
   const desk = await createDesk(
     foundation,
     { ...history, languageModels },

@@ -7,7 +7,7 @@ import { AnnalsError } from '../core/errors.ts';
 export const permittedBy = {
   'changelog.changelog_read': 'Reads and exports the change history, also where exports, chats and their logs show it.',
   'changelog.changelog_manage':
-    'Manages the change history, and reads the context of changes and how they were recorded. Includes ' +
+    'Writes saved views, and reads the context of changes and how they were recorded. Includes ' +
     'changelog.changelog_read.',
   'ai.agent_read': 'Reads language models, agents, jobs, and the logs of requests and sessions.',
   'ai.agent_manage': 'Writes agents and deletes jobs. Includes ai.agent_read.',

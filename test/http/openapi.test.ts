@@ -258,11 +258,13 @@ createConfigurations post /configuration/{tenant}/configurations
 createCustomEntityType post /schema/{tenant}/custom-entities
 createInstance post /schema/{tenant}/custom-entities/{type}/instances
 createJob post /ai-service/{tenant}/jobs
+createView post /changelog/{tenant}/views
 deleteAgent delete /ai-service/{tenant}/agentic/agents/{id}
 deleteConfiguration delete /configuration/{tenant}/configurations/{key}
 deleteCustomEntityType delete /schema/{tenant}/custom-entities/{type}
 deleteInstance delete /schema/{tenant}/custom-entities/{type}/instances/{id}
 deleteJob delete /ai-service/{tenant}/jobs/{id}
+deleteView delete /changelog/{tenant}/views/{id}
 downloadJobContent get /ai-service/{tenant}/jobs/{id}/content
 getAgent get /ai-service/{tenant}/agentic/agents/{id}
 getCompletionUsage get /ai-service/{tenant}/completions/usage
@@ -279,6 +281,7 @@ getReadiness get /health/ready
 getRequestLog get /ai-service/{tenant}/agentic/logs/requests/{id}
 getSessionLog get /ai-service/{tenant}/agentic/logs/sessions/{id}
 getUsage get /usage/{tenant}
+getView get /changelog/{tenant}/views/{id}
 issueToken post /oauth/token
 listAgents get /ai-service/{tenant}/agentic/agents
 listChanges get /changelog/{tenant}/changelogs
@@ -292,15 +295,18 @@ listRecorders get /changelog/{tenant}/recorders
 listRequestLogs get /ai-service/{tenant}/agentic/logs/requests
 listSessionLogs get /ai-service/{tenant}/agentic/logs/sessions
 listSigningKeys get /.well-known/jwks.json
+listViews get /changelog/{tenant}/views
 patchAgent patch /ai-service/{tenant}/agentic/agents/{id}
 patchInstance patch /schema/{tenant}/custom-entities/{type}/instances/{id}
 putAgent put /ai-service/{tenant}/agentic/agents/{id}
 putCustomEntityType put /schema/{tenant}/custom-entities/{type}
 putInstance put /schema/{tenant}/custom-entities/{type}/instances/{id}
+putView put /changelog/{tenant}/views/{id}
 replaceConfiguration put /configuration/{tenant}/configurations/{key}
 searchAgents post /ai-service/{tenant}/agentic/agents/search
 searchInstances post /schema/{tenant}/custom-entities/{type}/instances/search
 searchJobs post /ai-service/{tenant}/jobs/search
 searchRequestLogs post /ai-service/{tenant}/agentic/logs/requests/search
 searchSessionLogs post /ai-service/{tenant}/agentic/logs/sessions/search
+searchViews post /changelog/{tenant}/views/search
 `;

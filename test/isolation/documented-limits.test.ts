@@ -32,6 +32,7 @@ import { maxWaiting } from '../../src/desk/jobs/service.ts';
 import { maxSmallBytes } from '../../src/history/document/document-at.ts';
 import { maxLargeDocuments, maxWaitingDocuments } from '../../src/history/history-reads.ts';
 import { maxPageBytes } from '../../src/history/page/long-page.ts';
+import { maxNameCharacters, maxViews } from '../../src/history/views/schemas.ts';
 import { defaultBodyLimits } from '../../src/http/body-shares.ts';
 import { lookForLateRequests, maxBodyBytes, maxHeadTime, maxRequestTime } from '../../src/http/http-server.ts';
 import {
@@ -220,6 +221,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   [`Documents rebuilt from more than ${mebibytes(maxSmallBytes)} of entries`, halfOfTenant(maxLargeDocuments)],
   ['Documents rebuilt from more than', `${maxWaitingDocuments} of a tenant at most`],
   ['Later entries that Annals reads to rebuild a document', grouped(maxLaterEntries)],
+  ['Saved views of a tenant', `${maxViews}, with names of ${maxNameCharacters} characters`],
   ['Instances in a range that Annals reads with an index of the field', grouped(maxInRange)],
   ['JSON values of an instance in the index for filters', grouped(maxIndexedValues)],
   ['A configuration value', document],

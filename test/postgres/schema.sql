@@ -453,6 +453,15 @@ table routine_set
   routine_set_pkey PRIMARY KEY (hash)
   CREATE UNIQUE INDEX routine_set_current ON routine_set USING btree ((true)) WHERE replaced_at IS NULL
 
+table saved_view
+  document text collate "C" not null
+  fields jsonb not null
+  id text collate "C" not null
+  tenant text collate "C" not null
+  version bigint not null
+  saved_view_pkey PRIMARY KEY (tenant, id)
+  saved_view_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
 table schema_change
   announced_at timestamp with time zone not null
   newest integer not null

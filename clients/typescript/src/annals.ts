@@ -13,6 +13,7 @@ import { Jobs } from './resources/jobs.ts';
 import { Logs } from './resources/logs.ts';
 import { Models } from './resources/models.ts';
 import { Usage } from './resources/usage.ts';
+import { Views } from './resources/views.ts';
 import type { ChangeEntry, Configuration, CustomEntityType, CustomInstance, DocumentAtMoment } from './schemas.ts';
 import { givenTokens } from './transport/access-tokens.ts';
 import { parseAnswer, plainAnswers } from './transport/answer-json.ts';
@@ -62,6 +63,7 @@ export type AnnalsOptions = WithClient | WithToken;
  */
 export class Annals {
   readonly history: History;
+  readonly views: Views;
   readonly configurations: Configurations;
   readonly customEntities: CustomEntities;
   readonly agents: Agents;
@@ -94,6 +96,7 @@ export class Annals {
     this.#transport = transport;
     this.#tenant = tenant;
     this.history = new History(transport, tenant, plainHistory);
+    this.views = new Views(transport, tenant);
     this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());
     this.customEntities = new CustomEntities(transport, tenant, plainAnswers<CustomEntityType>());
     this.agents = new Agents(transport, tenant);

@@ -49,6 +49,12 @@ export type RelatedItem = Schemas['RelatedItem'];
 export type RequestLog = Schemas['RequestLog'];
 /** The members of a request log that `fields` names. */
 export type RequestLogItem = Schemas['RequestLogItem'];
+/** A query of the change history with a name. */
+export type SavedView = Schemas['SavedView'];
+/** What makes or replaces a saved view. */
+export type SavedViewInput = Schemas['SavedViewInput'];
+/** The members of a saved view that `fields` names. */
+export type SavedViewItem = Schemas['SavedViewItem'];
 export type SessionLog = Schemas['SessionLog'];
 /** The members of a session log that `fields` names. */
 export type SessionLogItem = Schemas['SessionLogItem'];

@@ -18,7 +18,7 @@ import { storeRejected } from './rejected-store.ts';
 /** The maximum time by which a change may be ahead of the clock, in milliseconds. */
 export const maxAhead = 5 * 60_000;
 
-/** What this service records itself, besides the tenant's own types. */
+/** What this service records itself, besides the tenant's own types and all names that begin with `annals-`. */
 const ownEntities: ReadonlySet<string> = new Set(['configuration', 'agent', 'custom-entity']);
 
 export interface TakeChangesOptions {
@@ -122,7 +122,8 @@ class Taking {
 
 /** Why a change that could be read is not recorded. */
 function refusalOf({ at, entity }: Change, ownTypes: ReadonlySet<string>, moment: number): string | undefined {
-  if (ownEntities.has(entity) || ownTypes.has(entity)) return '"entity" is one that this service records itself';
+  const isOwn = ownEntities.has(entity) || entity.startsWith('annals-') || ownTypes.has(entity);
+  if (isOwn) return '"entity" is one that this service records itself';
   return at > moment + maxAhead ? '"at" is more than 5 minutes in the future' : undefined;
 }
 

@@ -1,0 +1,24 @@
+import { parseInstant } from '../../query/instant.ts';
+
+const maxDays = 36_500;
+
+/** What a range must be, for messages. */
+const forms = `today, yesterday, all, P1D to P${maxDays}D, or two times such as 2026-06-01T00:00:00Z/2026-07-01T00:00:00Z, the second may be ..`;
+
+/**
+ * What is wrong with the range of a view, or undefined. A range is a day by the reader's clock (`today`, `yesterday`), a number of
+ * days until now (ISO 8601: `P7D`), two moments (ISO 8601: `2026-06-01T00:00:00Z/2026-07-01T00:00:00Z`, from the first on and before
+ * the second; `..` in its place: without an end), or `all`.
+ */
+export function faultOfRange(range: string): string | undefined {
+  if (range === 'today' || range === 'yesterday' || range === 'all') return undefined;
+  const days = /^P([1-9]\d{0,4})D$/.exec(range)?.[1];
+  if (days !== undefined && Number(days) <= maxDays) return undefined;
+  const [first, second, ...more] = range.split('/');
+  if (first === undefined || second === undefined || more.length > 0) return `must be ${forms}`;
+  const from = parseInstant(first);
+  const before = second === '..' ? undefined : parseInstant(second);
+  if (typeof from === 'string') return `must begin with ${from}`;
+  if (typeof before === 'string') return `must end with .. or ${before}`;
+  return before !== undefined && before.millisecond <= from.millisecond ? 'must end after it begins' : undefined;
+}

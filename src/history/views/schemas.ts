@@ -1,0 +1,92 @@
+import { type Static, Type } from 'typebox';
+import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
+import { listItem } from '../../http/openapi/list-item.ts';
+import { TenantName } from '../../http/tenant-name.ts';
+
+/** Saved views of one tenant. */
+export const maxViews = 200;
+export const maxNameCharacters = 200;
+
+/** The members of an entry that a list can show. */
+const columns = ['at', 'type', 'entity', 'entityId', 'name', 'actor', 'paths', 'related', 'schemaVersion'] as const;
+
+const idPattern = '^[A-Za-z0-9._~-]{1,100}$';
+const mustBeId = 'have 1 to 100 characters: letters, digits, ., _, ~ and -';
+
+export const ViewsPath = Type.Object({ tenant: TenantName });
+export const ViewPath = Type.Object({
+  tenant: TenantName,
+  id: Type.String({ $id: 'ViewId', description: `It must ${mustBeId}.`, examples: ['price-changes'] }),
+});
+
+/** What is wrong with the id in a path, or undefined. */
+export function faultOfViewId(id: string): string | undefined {
+  return new RegExp(idPattern).test(id) ? undefined : `must ${mustBeId}`;
+}
+
+const name = Type.String({
+  pattern: `^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]{1,${maxNameCharacters}}$`,
+  'x-must': `have 1 to ${maxNameCharacters} characters and no control characters`,
+});
+
+const q = Type.String({
+  description: 'A query of the change history, without its time where `range` has it. It must be valid.',
+});
+
+const range = Type.String({
+  description:
+    'The time that the query looks at: `today` or `yesterday` by the clock of the reader, the last days (`P7D`, at most `P36500D`), ' +
+    '`all`, or two times (`2026-06-01T00:00:00Z/2026-07-01T00:00:00Z`: from the first, before the second; `..` as the second: ' +
+    'without an end). Default: `P30D`.',
+});
+
+const shownColumns = Type.Array(Type.Enum(columns, { type: 'string' }), {
+  minItems: 1,
+  uniqueItems: true,
+  maxItems: columns.length,
+  description: 'The members of an entry to show, in this order. Default: the program that shows the view decides.',
+});
+
+const position = Type.Number({
+  minimum: -1e9,
+  maximum: 1e9,
+  description:
+    'The place of the view among the others: the smallest number stands first, equal ones in the order of their ids. ' +
+    'Default: after all others; a PUT without it keeps the place.',
+});
+
+const example = { name: 'Price changes', q: 'entity:product path:price', range: 'P7D', position: 1 };
+
+/** What clients send. */
+export const ViewBody = Type.Object(
+  {
+    id: Type.Optional(
+      Type.String({
+        pattern: idPattern,
+        'x-must': mustBeId,
+        description: 'Default: a random id, or that of the path.',
+      }),
+    ),
+    name,
+    q,
+    range: Type.Optional(range),
+    columns: Type.Optional(shownColumns),
+    position: Type.Optional(position),
+    metadata: Type.Optional(MetadataInput),
+  },
+  { $id: 'SavedViewInput', additionalProperties: false, examples: [{ id: 'price-changes', ...example }] },
+);
+export type ViewBody = Static<typeof ViewBody>;
+
+const Metadata = Type.Object(shownMetadata, { $id: 'SavedViewMetadata' });
+const metadata = { version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' };
+
+/** A view as Annals answers it. */
+export const SavedView = Type.Object(
+  { id: Type.String(), name, q, range, columns: Type.Optional(shownColumns), position, metadata: Metadata },
+  { $id: 'SavedView', examples: [{ id: 'price-changes', ...example, metadata }] },
+);
+export type SavedView = Static<typeof SavedView>;
+
+export const SavedViewItem = listItem('SavedViewItem', SavedView);
+export const ViewCreated = Type.Object({ id: Type.String() }, { $id: 'SavedViewCreated' });
