@@ -13,7 +13,7 @@ const accepted = (text: string, label: string, names: string[] = []) => {
 };
 
 test('where a term may begin, fields that begin so are offered', () => {
-  expect(labels('|')).toHaveLength(9);
+  expect(labels('|')).toHaveLength(11);
   expect(labels('ent|')).toEqual(['entity', 'entityId']);
   expect(labels('type:update a|')).toEqual(['actor']);
   expect(labels('compoundLogicalQuery:((t|')).toEqual(['type']);
@@ -28,6 +28,42 @@ test('right after a colon only values are offered, and names are asked for by wh
   expect(wantedNames(at('related:elemMatch(entity:cu|'))).toEqual({ field: 'related.entity', prefix: 'cu' });
   for (const none of ['actor:J*|', 'actor:~J|', 'entityId:1|', 'type:|'])
     expect(wantedNames(at(none)), none).toBeUndefined();
+});
+
+test('in a match of one change its own fields and words are offered, and an end', () => {
+  expect(labels('ch|')).toEqual(['change']);
+  expect(labels('change:|')).toEqual(['elemMatch(']);
+  expect(labels('change:elemMatch(|')).toEqual(['path', 'before', 'after', 'is']);
+  expect(labels('change:elemMatch(path:price |')).toEqual(['path', 'before', 'after', 'is', ')']);
+  expect(labels('change:elemMatch(path:price is:|')).toEqual(['lower', 'higher']);
+  expect(labels('change:elemMatch(before:|')).toEqual(['exists', 'missing', 'null']);
+  expect(labels('change:elemMatch(after:m|')).toEqual(['missing']);
+  expect(labels('change:elemMatch(is:lower) ty|')).toEqual(['type']);
+  expect(accepted('change:elemMatch(path:price is:lo|', 'lower')).toBe('change:elemMatch(path:price is:lower ');
+});
+
+test('names of paths are asked for with the one entity type of the query', () => {
+  expect(wantedNames(at('path:pri|'))).toEqual({ field: 'path', prefix: 'pri', entity: undefined });
+  expect(wantedNames(at('entity:product path:|'))).toEqual({ field: 'path', prefix: '', entity: 'product' });
+  expect(wantedNames(at('path:pri| entity:product'))).toEqual({ field: 'path', prefix: 'pri', entity: 'product' });
+  expect(wantedNames(at('entity:(order, product) path:items.*|'))).toEqual({
+    field: 'path',
+    prefix: 'items.*',
+    entity: undefined,
+  });
+  expect(wantedNames(at('entity:order change:elemMatch(path:st|'))).toEqual({
+    field: 'path',
+    prefix: 'st',
+    entity: 'order',
+  });
+  for (const none of [
+    'path:~p|',
+    'related:elemMatch(path:p|',
+    'change:elemMatch(after:x|',
+    'change:elemMatch(entity:x|',
+  ])
+    expect(wantedNames(at(none)), none).toBeUndefined();
+  expect(accepted('path:it|', 'items.*.quantity', ['items.*.quantity'])).toBe('path:items.*.quantity ');
 });
 
 test('a name that is accepted takes the place of what was written, in quotes where it needs them', () => {

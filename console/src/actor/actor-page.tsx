@@ -72,6 +72,7 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
           <div class="actor-facets">
             <FacetList field="type" title="By type" asked={q} q={rest} round={round} onQuery={show} />
             <FacetList field="entity" title="By entity" asked={q} q={rest} round={round} onQuery={show} />
+            <FacetList field="path" title="By field" asked={q} q={rest} round={round} onQuery={show} />
           </div>
           <section class="card history-entries" aria-label="Entries">
             <LoadingLine active={list.isLoading} />

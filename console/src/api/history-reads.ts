@@ -66,7 +66,7 @@ export async function readHistogram(q: string, buckets: number, signal: AbortSig
   return await annals().history.histogram({ q, buckets, timeZone: zoneName() }, { signal });
 }
 
-export type FacetField = 'entity' | 'type' | 'actor';
+export type FacetField = 'entity' | 'type' | 'actor' | 'path';
 
 /** The values of a field that most of the matching entries have. */
 export async function readFacets(
@@ -78,11 +78,20 @@ export async function readFacets(
   return await annals().history.facets({ q, field, size }, { signal });
 }
 
-export type NameField = 'entity' | 'actor' | 'related.entity';
+export interface NameSearch {
+  readonly field: 'entity' | 'actor' | 'related.entity' | 'path';
+  readonly prefix: string;
+  /** Whose paths; left out: those of all entity types. */
+  readonly entity?: string | undefined;
+  readonly size?: number;
+}
 
 /** Names that begin with a text, whatever their case. */
-export async function readNames(field: NameField, prefix: string, signal: AbortSignal): Promise<readonly string[]> {
-  return (await annals().history.names({ field, prefix, size: 12 }, { signal })).values;
+export async function readNames(
+  { field, prefix, entity, size = 12 }: NameSearch,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  return (await annals().history.names({ field, prefix, entity, size }, { signal })).values;
 }
 
 /** A document as it was at a moment. `document` is left out before its creation and after its deletion. */

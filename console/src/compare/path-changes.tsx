@@ -1,4 +1,5 @@
 import { stringifyJson } from '@annals/client/json';
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { PathChange } from '../api/history-reads.ts';
 import { useInSlices } from '../api/use-in-slices.ts';
@@ -14,8 +15,14 @@ type Paths = Items<readonly [string, PathChange]>;
 /** From so many paths on one may look for some by their name. */
 const minSearched = 40;
 
+interface PathChangesProps {
+  readonly paths: Paths;
+  /** What stands below the values of a path. */
+  readonly below?: (path: string, change: PathChange) => ComponentChildren;
+}
+
 /** Paths with their two values, made as the reader comes to them. */
-export function PathChanges({ paths }: { readonly paths: Paths }) {
+export function PathChanges({ paths, below }: PathChangesProps) {
   const [part, setPart] = useState('');
   const found = useInSlices(() => findPaths(paths, part), [paths, part]).value;
   return (
@@ -50,6 +57,7 @@ export function PathChanges({ paths }: { readonly paths: Paths }) {
               <CopyButton what={`the value of ${path}`} text={() => copied(change)} />
             </header>
             <ValueChange before={change.before} after={change.after} />
+            {below?.(path, change)}
           </section>
         )}
       />

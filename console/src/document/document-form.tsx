@@ -18,7 +18,7 @@ export function DocumentForm({ unknown }: DocumentFormProps) {
   const [id, setId] = useState(unknown?.entityId ?? '');
   const list = useId();
   // If there are no suggestions, the reader can go on writing.
-  const names = useRequest(entity, (signal) => readNames('entity', entity, signal)).value ?? [];
+  const names = useRequest(entity, (signal) => readNames({ field: 'entity', prefix: entity }, signal)).value ?? [];
   return (
     <>
       <PageHeader title="A document" lead="See its whole life, and what it looked like at any moment." />

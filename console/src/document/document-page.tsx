@@ -139,7 +139,7 @@ function Moment({ view, state, other, life, onShow }: MomentProps) {
         ) : state.document === undefined ? (
           <EmptyState icon="document" title="The document does not exist at this moment" />
         ) : view.show === 'fields' ? (
-          <FieldsTable document={state.document} life={life} change={state.changes} onShow={onShow} />
+          <FieldsTable of={view} document={state.document} life={life} change={state.changes} onShow={onShow} />
         ) : (
           <DocumentText document={state.document} />
         )}

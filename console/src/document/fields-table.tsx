@@ -1,16 +1,23 @@
 import type { JsonValue } from '@annals/client/json';
+import { Fragment } from 'preact';
 import { useInSlices } from '../api/use-in-slices.ts';
 import { leavesOf } from '../compare/compare-documents.ts';
 import { JsonScalar } from '../components/json-tree.tsx';
 import { LazyList } from '../components/lazy-list.tsx';
 import { Skeleton } from '../components/loading.tsx';
 import { Name, Text } from '../components/name.tsx';
+import { countText } from '../components/numbers.ts';
 import { TableScroll } from '../components/table-scroll.tsx';
 import { Time } from '../components/time.tsx';
-import { lastTouches } from './last-touches.ts';
+import type { DocumentKey } from '../history/document-queries.ts';
+import { queryOfDocumentField } from '../history/field-queries.ts';
+import { historyOf } from '../history/history-view.ts';
+import { Link } from '../router/link.tsx';
 import type { DocumentLife } from './read-life.ts';
+import { touchesOfPaths } from './touches-of-paths.ts';
 
 interface FieldsTableProps {
+  readonly of: DocumentKey;
   readonly document: JsonValue;
   readonly life: DocumentLife;
   /** The change after which the document is shown. */
@@ -18,14 +25,14 @@ interface FieldsTableProps {
   readonly onShow: (change: number) => void;
 }
 
-/** Each field of a document with who touched it last. */
-export function FieldsTable({ document, life, change, onShow }: FieldsTableProps) {
+/** Each field of a document with who touched it last, and who ever did. */
+export function FieldsTable({ of, document, life, change, onShow }: FieldsTableProps) {
   const leaves = useInSlices(() => leavesOf(document), [document]).value;
-  const touchOf = useInSlices(
-    () => lastTouches(life.changes.filter(({ number }) => number <= change)),
+  const touchesOf = useInSlices(
+    () => touchesOfPaths(life.changes.filter(({ number }) => number <= change)),
     [life, change],
   ).value;
-  if (leaves === undefined || touchOf === undefined) return <Skeleton />;
+  if (leaves === undefined || touchesOf === undefined) return <Skeleton />;
   return (
     <TableScroll label="Fields of the document">
       <table class="table wraps fields-table">
@@ -35,6 +42,7 @@ export function FieldsTable({ document, life, change, onShow }: FieldsTableProps
             <th>Value</th>
             <th>Last touched</th>
             <th>By</th>
+            <th>Ever by</th>
           </tr>
         </thead>
         <tbody>
@@ -42,34 +50,42 @@ export function FieldsTable({ document, life, change, onShow }: FieldsTableProps
             items={leaves}
             rest={(button) => (
               <tr>
-                <td colSpan={4}>{button}</td>
+                <td colSpan={5}>{button}</td>
               </tr>
             )}
             render={([path, value]) => {
-              const touch = touchOf(path);
+              const touches = touchesOf(path);
               return (
                 <tr key={path}>
                   <td class="mono">
-                    <bdi>
-                      <Text text={path === '' ? '(whole document)' : path} />
-                    </bdi>
+                    <Link
+                      to={historyOf(queryOfDocumentField({ ...of, path }))}
+                      title="All changes of this field of this document"
+                    >
+                      <bdi>
+                        <Text text={path === '' ? '(whole document)' : path} />
+                      </bdi>
+                    </Link>
                   </td>
                   <td class="mono">
                     <JsonScalar value={value} />
                   </td>
-                  {touch === undefined ? (
-                    <td class="muted" colSpan={2}>
+                  {touches === undefined ? (
+                    <td class="muted" colSpan={3}>
                       before the history begins
                     </td>
                   ) : (
                     <>
                       <td>
-                        <button type="button" class="text-button" onClick={() => onShow(touch.number)}>
-                          <Time at={touch.entry.at} />
+                        <button type="button" class="text-button" onClick={() => onShow(touches.last.number)}>
+                          <Time at={touches.last.entry.at} />
                         </button>
                       </td>
                       <td>
-                        <Name text={touch.entry.actor} />
+                        <Actor name={touches.last.entry.actor} />
+                      </td>
+                      <td>
+                        <Actors names={touches.actors} />
                       </td>
                     </>
                   )}
@@ -80,5 +96,31 @@ export function FieldsTable({ document, life, change, onShow }: FieldsTableProps
         </tbody>
       </table>
     </TableScroll>
+  );
+}
+
+/** Actors that a cell names. */
+const maxNamed = 3;
+
+function Actors({ names }: { readonly names: readonly string[] }) {
+  const more = names.length - maxNamed;
+  return (
+    <>
+      {names.slice(0, maxNamed).map((name, index) => (
+        <Fragment key={name}>
+          {index === 0 ? undefined : ', '}
+          <Actor name={name} />
+        </Fragment>
+      ))}
+      {more > 0 ? <span class="muted"> and {countText(more)} more</span> : undefined}
+    </>
+  );
+}
+
+function Actor({ name }: { readonly name: string }) {
+  return (
+    <Link to={{ path: 'actor', parameters: { name } }}>
+      <Name text={name} />
+    </Link>
   );
 }

@@ -1,7 +1,7 @@
 import { readEntries } from '../api/history-reads.ts';
 import { queryOfDocument } from '../history/document-queries.ts';
 import type { DocumentView } from './document-view.ts';
-import type { NumberedEntry } from './last-touches.ts';
+import type { NumberedEntry } from './touches-of-paths.ts';
 
 /** The changes of a document, the newest first. */
 export interface DocumentLife {

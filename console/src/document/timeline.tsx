@@ -4,8 +4,8 @@ import { Name } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
 import { Time } from '../components/time.tsx';
 import { PathSummary } from '../history/path-summary.tsx';
-import type { NumberedEntry } from './last-touches.ts';
 import type { DocumentLife } from './read-life.ts';
+import type { NumberedEntry } from './touches-of-paths.ts';
 
 interface TimelineProps {
   readonly life: DocumentLife;

@@ -1,5 +1,6 @@
-import type { NameField } from '../api/history-reads.ts';
-import { writtenBounds } from '../query-text/edit-query.ts';
+import type { NameSearch } from '../api/history-reads.ts';
+import { chosenValues, writtenBounds } from '../query-text/edit-query.ts';
+import { writtenPath } from '../query-text/path-terms.ts';
 import { unquoted } from '../query-text/quoted.ts';
 import { scanQuery, type Term } from '../query-text/scan-query.ts';
 import { writtenValue } from '../query-text/written-value.ts';
@@ -23,15 +24,23 @@ export interface CompletionPlace {
   readonly value:
     | { readonly start: number; readonly prefix: string; readonly field: string; readonly inList: boolean }
     | undefined;
-  /** Whether an item match surrounds the caret: other fields stand there, and names are those of related items. */
-  readonly inItem: boolean;
+  /** The field of the item match around the caret: other fields stand there. */
+  readonly item: ItemField | undefined;
+  /** The one entity type that the query asks for, which has paths of its own. */
+  readonly entity: string | undefined;
+  /** Whether the item match has a condition, so that it may end. */
+  readonly mayEnd: boolean;
 }
+
+type ItemField = 'related' | 'change';
 
 const fields: readonly (readonly [string, string])[] = [
   ['entity', 'the type of document, such as order'],
   ['entityId', 'one document, beside its entity'],
   ['type', 'create, update or delete'],
   ['actor', 'who changed it'],
+  ['path', 'a field that changed, such as price.amount'],
+  ['change', 'elemMatch(…): a field with its values'],
   ['occurredAt', 'when, such as >="2026-01-01T00:00:00Z"'],
   ['related', 'elemMatch(…): one related item'],
   ['related.entity', 'the type of a related item'],
@@ -39,21 +48,32 @@ const fields: readonly (readonly [string, string])[] = [
   ['compoundLogicalQuery', '((…) OR (…))'],
 ];
 
-const itemFields: readonly (readonly [string, string])[] = [
-  ['entity', 'the type of the related item'],
-  ['entityId', 'its id'],
-];
+const itemFields: Readonly<Record<ItemField, readonly (readonly [string, string])[]>> = {
+  related: [
+    ['entity', 'the type of the related item'],
+    ['entityId', 'its id'],
+  ],
+  change: [
+    ['path', 'the field that changed'],
+    ['before', 'what it was, such as OPEN or >5'],
+    ['after', 'what it became'],
+    ['is', 'lower or higher, of numbers'],
+  ],
+};
 
 /** Finds out what is being written at the caret. */
 export function completionPlace(text: string, caret: number): CompletionPlace {
   const written = text.slice(0, caret);
   const { terms } = scanQuery(written);
   const last = terms.at(-1);
-  const inItem = terms.some((term) => term.field === 'related' && term.end >= caret && isOpen(written, term.start));
+  const item = terms.map(({ field: name, end, start }) => (end >= caret && isOpen(written, start) ? name : ''));
+  const around = item.find((name) => name === 'related' || name === 'change');
+  const [entity, ...others] = chosenValues(text, 'entity') ?? [];
+  const common = { item: around, entity: others.length === 0 ? entity : undefined, mayEnd: around !== last?.field };
   const beginning = /(?:^|[ (])([A-Za-z_][A-Za-z0-9_.]*|)$/.exec(written);
   const prefix = beginning?.[1] ?? '';
   const field = beginning === null ? undefined : { start: caret - prefix.length, prefix };
-  if (last === undefined || last.end < caret || isGroup(written, last)) return { field, value: undefined, inItem };
+  if (last === undefined || last.end < caret || isGroup(written, last)) return { field, value: undefined, ...common };
   const value = valueAt(written, last);
   // Right after the colon, in quotes and in a list no field begins.
   const mayBeField =
@@ -61,7 +81,7 @@ export function completionPlace(text: string, caret: number): CompletionPlace {
     field.start > last.valueStart &&
     !value.inList &&
     !/^["~<>]/.test(written.slice(last.valueStart));
-  return { field: mayBeField ? field : undefined, value, inItem };
+  return { field: mayBeField ? field : undefined, value, ...common };
 }
 
 function isGroup(written: string, { field, valueStart }: Term): boolean {
@@ -95,13 +115,13 @@ function plain(written: string): string {
 }
 
 /** The names that would help here, where the service knows some. */
-export function wantedNames({
-  value,
-  inItem,
-}: CompletionPlace): { readonly field: NameField; readonly prefix: string } | undefined {
-  if (value === undefined || /[*~]/.test(value.prefix)) return undefined;
-  if (inItem) return value.field === 'entity' ? { field: 'related.entity', prefix: value.prefix } : undefined;
+export function wantedNames({ value, item, entity }: CompletionPlace): NameSearch | undefined {
+  if (value === undefined || value.prefix.startsWith('~')) return undefined;
   const { field, prefix } = value;
+  // The name of a path has a star for each place in an array.
+  if (field === 'path' && item !== 'related') return { field, prefix, entity };
+  if (prefix.includes('*') || item === 'change') return undefined;
+  if (item === 'related') return field === 'entity' ? { field: 'related.entity', prefix } : undefined;
   return field === 'entity' || field === 'actor' || field === 'related.entity' ? { field, prefix } : undefined;
 }
 
@@ -110,14 +130,17 @@ export function suggestionsAt(place: CompletionPlace, names: readonly string[], 
   return [...valueSuggestions(place, names, now), ...fieldSuggestions(place)];
 }
 
-function fieldSuggestions({ field, inItem }: CompletionPlace): Suggestion[] {
+function fieldSuggestions({ field, item, mayEnd }: CompletionPlace): Suggestion[] {
   if (field === undefined) return [];
-  return (inItem ? itemFields : fields)
+  const found = (item === undefined ? fields : itemFields[item])
     .filter(([name]) => name.toLowerCase().startsWith(field.prefix.toLowerCase()))
     .map(([name, hint]) => ({ label: name, hint, insert: `${name}:`, start: field.start }));
+  return item !== undefined && mayEnd && field.prefix === ''
+    ? [...found, { label: ')', hint: 'ends the conditions', insert: ') ', start: field.start }]
+    : found;
 }
 
-function valueSuggestions({ value }: CompletionPlace, names: readonly string[], now: number): Suggestion[] {
+function valueSuggestions({ value, item }: CompletionPlace, names: readonly string[], now: number): Suggestion[] {
   if (value === undefined) return [];
   const { start, prefix, inList, field } = value;
   const after = inList ? '' : ' ';
@@ -128,10 +151,43 @@ function valueSuggestions({ value }: CompletionPlace, names: readonly string[], 
       return written === '' ? [] : [{ label: words, hint: written, insert: `${written} `, start }];
     });
   }
-  if (field === 'related')
-    return prefix === ''
-      ? [{ label: 'elemMatch(', hint: 'one item satisfies all of it', insert: 'elemMatch(', start }]
-      : [];
-  const known = field === 'type' ? ['create', 'update', 'delete'].filter((type) => type.startsWith(prefix)) : names;
-  return known.map((name) => ({ label: name, hint: '', insert: `${writtenValue(name)}${after}`, start }));
+  if (field === 'related' || field === 'change') {
+    const hint = field === 'related' ? 'one item satisfies all of it' : 'one field satisfies all of it';
+    return prefix === '' ? [{ label: 'elemMatch(', hint, insert: 'elemMatch(', start }] : [];
+  }
+  const known = item === 'change' ? wordsOfChange[field] : wordsOf[field];
+  if (known !== undefined)
+    return known
+      .filter(([word]) => word.startsWith(prefix))
+      .map(([word, hint]) => ({ label: word, hint, insert: `${word}${after}`, start }));
+  const written = field === 'path' ? writtenPath : writtenValue;
+  return names.map((name) => ({ label: name, hint: '', insert: `${written(name)}${after}`, start }));
 }
+
+/** Fields that take some words alone, or give them a meaning of their own. */
+type Words = Readonly<Record<string, readonly (readonly [word: string, hint: string])[]>>;
+
+const wordsOf: Words = {
+  type: [
+    ['create', ''],
+    ['update', ''],
+    ['delete', ''],
+  ],
+};
+
+const wordsOfChange: Words = {
+  before: [
+    ['exists', 'whatever it was'],
+    ['missing', 'it was not there'],
+    ['null', 'it was null'],
+  ],
+  after: [
+    ['exists', 'whatever it became'],
+    ['missing', 'it was removed'],
+    ['null', 'it became null'],
+  ],
+  is: [
+    ['lower', 'the number became lower'],
+    ['higher', 'the number became higher'],
+  ],
+};

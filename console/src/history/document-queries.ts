@@ -1,6 +1,6 @@
 import { writtenValue } from '../query-text/written-value.ts';
 
-interface DocumentKey {
+export interface DocumentKey {
   readonly entity: string;
   readonly entityId: string;
 }
@@ -13,9 +13,9 @@ export function queryOfTouching(document: DocumentKey): string {
   return `compoundLogicalQuery:((${item}) OR (related:elemMatch(${item}))) ${atAnyTime}`;
 }
 
-/** The query for all changes of a document. */
-export function queryOfDocument(document: DocumentKey): string {
-  return `${writtenKey(document)} ${atAnyTime}`;
+/** The query for all changes of a document, or for those that fulfil a condition too. */
+export function queryOfDocument(document: DocumentKey, condition = ''): string {
+  return [writtenKey(document), ...(condition === '' ? [] : [condition]), atAnyTime].join(' ');
 }
 
 function writtenKey({ entity, entityId }: DocumentKey): string {

@@ -3,7 +3,8 @@ import { useRequest } from '../api/use-request.ts';
 import { ChangeTypeMark, changeTypes } from '../components/change-type.tsx';
 import { Name } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
-import { chosenValues, toggleValue } from '../query-text/edit-query.ts';
+import { chosenValues, togglePath, toggleValue, writtenItems } from '../query-text/edit-query.ts';
+import { writtenPath } from '../query-text/path-terms.ts';
 import './facet-list.css';
 
 interface FacetListProps {
@@ -22,7 +23,7 @@ const size = 8;
 /** The values of a field with most of the matching entries, with exact counts. A click narrows the query, and shows how. */
 export function FacetList({ field, title, asked, q, round, onQuery }: FacetListProps) {
   const { value } = useRequest(`${asked} ${round}`, (signal) => readFacets(asked, field, size, signal));
-  const chosen = chosenValues(q, field) ?? [];
+  const { has, toggle } = choiceOf(field, q);
   const max = Math.max(1, ...(value?.values ?? []).map(({ count }) => count));
   return (
     <section class="facet">
@@ -30,12 +31,7 @@ export function FacetList({ field, title, asked, q, round, onQuery }: FacetListP
       <ul>
         {(value?.values ?? []).map(({ value: text, count }) => (
           <li key={text}>
-            <button
-              type="button"
-              class="facet-value"
-              aria-pressed={chosen.includes(text)}
-              onClick={() => onQuery(toggleValue(q, field, text))}
-            >
+            <button type="button" class="facet-value" aria-pressed={has(text)} onClick={() => onQuery(toggle(text))}>
               <span class="facet-bar" style={{ width: `${(count / max) * 100}%` }} />
               <span class="facet-text">
                 {isType(text) && field === 'type' ? <ChangeTypeMark type={text} /> : <Name text={text} />}
@@ -46,11 +42,29 @@ export function FacetList({ field, title, asked, q, round, onQuery }: FacetListP
         ))}
       </ul>
       {value !== undefined && value.others > 0 ? (
-        <p class="facet-others">{countText(value.others)} in all others</p>
+        <p class="facet-others">
+          {countText(value.others)} {field === 'path' ? 'more' : 'in all others'}
+        </p>
       ) : undefined}
       {value?.values.length === 0 ? <p class="facet-others">none</p> : undefined}
     </section>
   );
+}
+
+interface Choice {
+  /** Whether the query asks for a value. */
+  readonly has: (text: string) => boolean;
+  /** The query after a click on a value. */
+  readonly toggle: (text: string) => string;
+}
+
+function choiceOf(field: FacetField, q: string): Choice {
+  if (field === 'path') {
+    const items = writtenItems(q, field);
+    return { has: (text) => items.includes(writtenPath(text)), toggle: (text) => togglePath(q, writtenPath(text)) };
+  }
+  const chosen = chosenValues(q, field) ?? [];
+  return { has: (text) => chosen.includes(text), toggle: (text) => toggleValue(q, field, text) };
 }
 
 function isType(text: string): text is (typeof changeTypes)[number] {

@@ -33,6 +33,7 @@ const facets: readonly (readonly [FacetField, string])[] = [
   ['type', 'Type'],
   ['entity', 'Entity'],
   ['actor', 'Actor'],
+  ['path', 'Field'],
 ];
 
 /** Everything that changed: a query, its matches over time, and its entries. */
@@ -79,7 +80,7 @@ export function HistoryPage() {
             />
             <div class="history-columns">
               <details class="facets" open={startsWide}>
-                <summary>Narrow by type, entity or actor</summary>
+                <summary>Narrow by type, entity, actor or field</summary>
                 {facets.map(([field, title]) => (
                   <FacetList
                     key={field}

@@ -161,12 +161,12 @@ function useSuggestions(text: string, caret: number, isOpen: boolean): Suggestio
   });
   const place = completionPlace(text, caret);
   const wanted = isOpen ? wantedNames(place) : undefined;
-  const key = wanted === undefined ? '' : `${wanted.field} ${wanted.prefix}`;
+  const key = wanted === undefined ? '' : JSON.stringify(wanted);
   useEffect(() => {
     if (wanted === undefined) return;
     const controller = new AbortController();
     const timer = setTimeout(() => {
-      readNames(wanted.field, wanted.prefix, controller.signal).then(
+      readNames(wanted, controller.signal).then(
         (found) => setNames({ key, names: found }),
         // If there are no suggestions, the reader can go on writing.
         () => setNames({ key, names: [] }),

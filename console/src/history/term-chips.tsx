@@ -40,7 +40,7 @@ export function TermChips({ q, onQuery }: TermChipsProps) {
 /** The value as it is written; times in the reader's zone. */
 function valueText(q: string, { field, valueStart, end }: Term): string {
   const written = q.slice(valueStart, end);
-  if (field !== 'occurredAt') return written;
+  if (field !== 'occurredAt') return written.replace(/^elemMatch\((.*)\)$/s, '$1');
   return written
     .replace(/^\(|\)$/g, '')
     .replace(

@@ -1,7 +1,7 @@
 import type { TimeBounds } from '../components/days.ts';
 import { unquoted } from './quoted.ts';
 import { scanQuery, type Term } from './scan-query.ts';
-import { writtenValues } from './written-value.ts';
+import { writtenValue } from './written-value.ts';
 
 /** Without their term these others are refused: an `entityId` names a document only together with its `entity`. */
 const dependent: Readonly<Record<string, readonly string[]>> = { entity: ['entityId'] };
@@ -53,19 +53,48 @@ export function chosenValues(q: string, field: string): string[] | undefined {
 
 /** The query with exactly these values of a field; with none, without the field. */
 export function withValues(q: string, field: string, values: readonly string[]): string {
+  return withWritten(q, field, values.map(writtenValue));
+}
+
+/** The same with values as the query language writes them. */
+function withWritten(q: string, field: string, values: readonly string[]): string {
   const terms = topTerms(q).filter((term) => term.field === field);
   const [first] = terms;
   if (values.length === 0) return first === undefined ? q : without(q, [...terms, ...dependentsOf(q, field)]);
-  const written = `${field}:${writtenValues(values)}`;
+  const written = `${field}:${values.length === 1 ? values[0] : `(${values.join(', ')})`}`;
   if (first === undefined) return joined(q, written);
   const rest = without(q, terms.slice(1));
-  return tidy(`${rest.slice(0, first.start)}${written} ${rest.slice(first.end)}`);
+  return tidy(`${rest.slice(0, first.start)}${written} ${rest.slice(first.end).trimStart()}`);
 }
 
 /** Adds a value to those of its field, or takes it away. A pattern of that field gives way to the value. */
 export function toggleValue(q: string, field: string, value: string): string {
   const chosen = chosenValues(q, field) ?? [];
   return withValues(q, field, chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
+}
+
+/** The values of the one top term of a field, as they are written: the items of a list, or all that stands behind the colon. */
+export function writtenItems(q: string, field: string): string[] {
+  const [term, ...others] = topTerms(q).filter((one) => one.field === field);
+  if (term === undefined || others.length > 0) return [];
+  const written = q.slice(term.valueStart, term.end);
+  if (!written.startsWith('(')) return [written];
+  return scanQuery(q)
+    .tokens.filter(({ kind, start, end }) => start > term.valueStart && end < term.end && kind !== 'mark')
+    .map(({ start, end }) => q.slice(start, end));
+}
+
+/** Adds a path to those that the query asks for, or takes it away. A pattern stands alone: a list holds none. */
+export function togglePath(q: string, written: string): string {
+  const items = writtenItems(q, 'path');
+  if (items.includes(written))
+    return withWritten(
+      q,
+      'path',
+      items.filter((one) => one !== written),
+    );
+  const isPattern = [...items, written].some((one) => one.startsWith('~'));
+  return withWritten(q, 'path', isPattern ? [written] : [...items, written]);
 }
 
 /** The query over this time. Bounds are RFC 3339; without both, the query looks at the last 30 days. */

@@ -14,9 +14,3 @@ const operatorWord = /(?:^| )(?:AND|OR|NOT)(?: |$)/;
 export function writtenValue(text: string): string {
   return plain.test(text) && !operatorWord.test(text) ? text : quoted(text);
 }
-
-/** One value, or a list of values of which one is enough. */
-export function writtenValues(texts: readonly string[]): string {
-  const [first = ''] = texts;
-  return texts.length === 1 ? writtenValue(first) : `(${texts.map(writtenValue).join(', ')})`;
-}

@@ -62,11 +62,18 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     );
     const page = await open('document?entity=lamp&id=3&show=fields');
     const row = (field: string) => page.getByRole('row', { name: new RegExp(`^${field} `) });
-    await row('name').getByText('Grace').waitFor();
-    await row('price.currency').getByText('Ada').waitFor();
+    await row('name').getByText('Grace', { exact: true }).first().waitFor();
+    // All who ever touched it, the latest first.
+    expect(await row('name').getByRole('cell').last().textContent()).toBe('Grace, Ada');
+    await row('price.currency').getByText('Ada').first().waitFor();
     await row('price.currency').getByRole('button').click();
     await expect.poll(() => page.url()).toContain('changes=1');
-    await row('name').getByText('Ada').waitFor();
+    await row('name').getByText('Ada').first().waitFor();
+    await row('price.amount').getByRole('link', { name: 'price.amount' }).click();
+    await expect
+      .poll(() => new URL(page.url()).searchParams.get('q'))
+      .toBe('entity:lamp entityId:3 path:price.amount occurredAt:>="1970-01-01T00:00:00Z"');
+    await expect.poll(() => page.locator('.entry-link').count()).toBe(2);
   });
 
   test('a document whose beginning was not recorded says since when it is known', async () => {

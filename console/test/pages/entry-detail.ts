@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { chips, facetCounts, totalOf } from '../support/history-page.ts';
 import { recordLife } from '../support/record-life.ts';
 
 /** What a person sees of one entry, whatever its values are. */
@@ -27,6 +28,35 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     expect(json).toContain('"after": 9007199254740993');
     await panel.getByRole('link', { name: 'Robin' }).click();
     await page.getByRole('heading', { name: 'Robin' }).waitFor();
+  });
+
+  test('a field of a change leads to its other changes, to those of its document, and to when it had the value', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    const versions = ['1.50', '1.25', '2.00', '1.25'].map((price) => `{"parts":[{"price":${price}}]}`);
+    await recordLife(server, tenant, { entity: 'vase', entityId: '1' }, versions);
+    await recordLife(server, tenant, { entity: 'vase', entityId: '2' }, versions);
+    const page = await open('history?q=entity%3Avase+entityId%3A1+type%3Aupdate');
+    const query = page.getByRole('combobox', { name: 'Query' });
+    const asked = async (link: string, wanted: string, entries: number) => {
+      await page.goto(`${server.baseUrl}/console/history?q=entity%3Avase+entityId%3A1+type%3Aupdate`);
+      await page.locator('.entry-link').first().click();
+      const panel = page.getByRole('complementary');
+      await panel.getByRole('link', { name: link }).waitFor();
+      if (link.endsWith('value')) await checkAccessibility(page, '.side-panel');
+      await panel.getByRole('link', { name: link }).click();
+      await expect.poll(() => query.inputValue()).toContain(wanted);
+      await expect.poll(() => totalOf(page)).toBe(entries);
+    };
+    await asked('of this field of any vase', 'entity:vase path:parts.*.price', 8);
+    await asked('of this field of this document', 'entity:vase entityId:1 path:parts.0.price', 4);
+    await asked('when it had the new value', 'path:parts.0.price after:1.25', 3);
+    await asked('that made this field lower', 'change:elemMatch(path:parts.*.price is:lower)', 4);
+    // The query is a chip like any other, and the facet of fields counts and writes it.
+    expect(await chips(page)).toEqual(['entity vase', 'change path:parts.*.price is:lower']);
+    expect(await facetCounts(page, 'Field')).toEqual([['parts.*.price', 4]]);
+    await page.locator('.facet', { hasText: 'Field' }).getByRole('button').click();
+    await expect.poll(() => query.inputValue()).toContain('path:parts.*.price');
+    await expect.poll(() => totalOf(page)).toBe(4);
   });
 
   test('names and values with markup, addresses and marks of direction stay text', async () => {

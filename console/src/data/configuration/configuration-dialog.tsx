@@ -2,6 +2,7 @@ import type { ExactConfiguration } from '@annals/client';
 import { stringifyJson } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
+import { mask } from '../../api/mask.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
@@ -16,7 +17,6 @@ interface ConfigurationDialogProps {
   readonly onSaved: (key: string) => void;
 }
 
-const mask = '********';
 /** The service secures these whatever is asked for. */
 const alwaysSecured = ['providerApiToken', 'openAiApiToken'];
 

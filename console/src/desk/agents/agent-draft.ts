@@ -1,4 +1,5 @@
 import type { Agent, AgentInput } from '@annals/client';
+import { mask } from '../../api/mask.ts';
 import type { Provider } from './agent-texts.ts';
 
 type LlmConfig = Agent['llmConfig'];
@@ -26,8 +27,6 @@ export interface AgentDraft {
   readonly address: string;
   readonly readsHistory: boolean;
 }
-
-const mask = '********';
 
 export const emptyDraft: AgentDraft = {
   id: '',
