@@ -2,7 +2,7 @@ import type { List, Match } from '../../query/ast.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import { nameOfPath } from '../../recording/path-names.ts';
-import type { PathName, PathNames } from '../names/path-names.ts';
+import { hasPlace, type PathName, type PathNames } from '../names/path-names.ts';
 import type { PathCandidates } from './expression.ts';
 
 /** Whether an entry with this name has a path that is accepted; undefined: some of its paths may be, and others not. */
@@ -71,9 +71,4 @@ function ofGlob(glob: Extract<List['items'][number], { kind: 'glob' }>): Decide 
   const holds = compileMatcher(glob);
   if (!glob.parts.some((part) => /[0-9*]/.test(part))) return holds;
   return (name) => (hasPlace(name) ? undefined : holds(name));
-}
-
-/** Whether a segment stands for a place in an array, or may. */
-function hasPlace(name: string): boolean {
-  return name.includes('*');
 }
