@@ -10,6 +10,13 @@ const [q = 'entity:order type:update'] = process.argv.slice(2);
 const { values } = await annals.history.names({ field: 'entity', prefix: 'O' });
 console.log('entities that begin with o:', values);
 
+// Documents by a part of their name, and those that nobody has changed for a week.
+const found = await annals.history.names({ field: 'document', prefix: 'alba' });
+for (const { entity, entityId, name, at } of found.values) console.log(`${entity} ${entityId}, ${name}, changed ${at}`);
+const weekAgo = new Date(Date.now() - 7 * 86_400_000);
+const untouched = await annals.history.names({ field: 'document', entity: 'product', changedBefore: weekAgo });
+console.log('products without a change for a week:', untouched.values.length);
+
 // The newest change, and the change alone by its address: GET /changelog/{tenant}/entries.
 const { items } = await annals.history.list({ q, size: 1, ref: true, valueLimit: 1_000 });
 const [newest] = items;

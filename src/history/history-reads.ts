@@ -4,6 +4,7 @@ import type { Query } from '../query/ast.ts';
 import { type Facets, readFacets } from './count/facets.ts';
 import { type Histogram, type HistogramWanted, readHistogram } from './count/histogram.ts';
 import type { FacetField } from './count/summary-store.ts';
+import { type DocumentSearch, type FoundDocument, searchDocuments } from './directory/search-documents.ts';
 import { type AskedDocument, type DocumentAt, readDocumentAt } from './document/document-at.ts';
 import type { ReferredEntry } from './entry/entry-ref.ts';
 import { findPlace } from './entry/entry-store.ts';
@@ -40,6 +41,8 @@ export interface HistoryReads {
   names(tenant: string, asked: NameSearch): Promise<string[]>;
   /** The paths that begin with a prefix; places in arrays are written `*`. */
   paths(tenant: string, asked: PathSearch): Promise<string[]>;
+  /** The documents whose id or name begins with a prefix. */
+  documents(tenant: string, asked: DocumentSearch): Promise<FoundDocument[]>;
   /**
    * A document as it was. The caller calls `release` when it needs the document no more. Rejects with an AnnalsError,
    * resource_not_found, if there is no entry of it, or not so many.
@@ -90,6 +93,10 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
 
     async paths(tenant, asked) {
       return await inSnapshot(tenant, (snapshot) => searchPaths(snapshot, tenant, asked));
+    },
+
+    async documents(tenant, asked) {
+      return await inSnapshot(tenant, (snapshot) => searchDocuments(snapshot, tenant, asked));
     },
 
     async recorders(tenant) {

@@ -16,6 +16,7 @@ export type { ChatStream } from './resources/chat-stream.ts';
 export type { CompletionOptions } from './resources/completions.ts';
 export type { CustomEntityTypeInput } from './resources/custom-entities.ts';
 export type {
+  DocumentNameParameters,
   DocumentParameters,
   EntryParameters,
   FacetParameters,

@@ -33,6 +33,8 @@ export type CustomInstance = Schemas['CustomInstance'];
 export type CustomInstanceItem = Schemas['CustomInstanceItem'];
 /** A document as it was. */
 export type DocumentAtMoment = Schemas['DocumentAtMoment'];
+/** Documents by id or name. */
+export type DocumentNames = Schemas['DocumentNames'];
 export type Job = Schemas['Job'];
 /** The members of a job that `fields` names. */
 export type JobItem = Schemas['JobItem'];

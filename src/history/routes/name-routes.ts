@@ -1,7 +1,10 @@
 import { Type } from 'typebox';
+import { AnnalsError } from '../../core/errors.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { queryInteger } from '../../http/query-parameters.ts';
+import { parseInstant } from '../../query/instant.ts';
+import type { FoundDocument } from '../directory/search-documents.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { historyOperation } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
@@ -12,24 +15,33 @@ const fields = [
   Type.Literal('related.entity'),
   Type.Literal('path'),
 ] as const;
+const document = Type.Literal('document');
 
 const NamesQuery = Type.Object({
-  field: Type.Union([...fields], {
+  field: Type.Union([...fields, document], {
     type: 'string',
-    'x-message': 'field must be one of entity, actor, related.entity, path',
+    'x-message': 'field must be one of entity, actor, related.entity, path, document',
   }),
   entity: Type.Optional(
     Type.String({
       maxLength: 1_000,
-      description: 'The entity type whose paths to list. Default: any. Other fields ignore it.',
+      description: 'The entity type whose paths or documents to list. Default: any. Other fields ignore it.',
       'x-message': 'entity must have at most 1000 characters',
     }),
   ),
   prefix: Type.Optional(
     Type.String({
       maxLength: 1_000,
-      description: 'The prefix of the names, case-insensitive. Default: any name.',
+      description:
+        'The prefix of the names, case-insensitive. Of documents: the beginning of the id, or of words of the name. Default: any name.',
       'x-message': 'prefix must have at most 1000 characters',
+    }),
+  ),
+  changedBefore: Type.Optional(
+    Type.String({
+      description:
+        'A moment (RFC 3339, with `Z` or an offset): only documents whose last change is before it. Other fields ignore it.',
+      examples: ['2025-11-23T00:00:00Z'],
     }),
   ),
   size: Type.Optional(
@@ -45,6 +57,36 @@ const NamesAnswer = Type.Object(
   { $id: 'ChangeNames', examples: [{ field: 'actor', values: ['Jane Doe', 'jane.smith'] }] },
 );
 
+const DocumentNames = Type.Object(
+  {
+    field: document,
+    values: Type.Array(
+      Type.Object(
+        {
+          entity: Type.String({ description: 'The type of the document.' }),
+          entityId: Type.String(),
+          name: Type.Optional(Type.String({ description: 'The last display name, if known.' })),
+          at: Type.String({
+            format: 'date-time',
+            description: 'When its last change occurred, also if that deleted it.',
+          }),
+        },
+        { $id: 'NamedDocument' },
+      ),
+      { description: 'The latest changed first.' },
+    ),
+  },
+  {
+    $id: 'DocumentNames',
+    examples: [
+      {
+        field: 'document',
+        values: [{ entity: 'product', entityId: 'p-17', name: 'Desk lamp', at: '2026-08-29T14:02:11.120Z' }],
+      },
+    ],
+  },
+);
+
 /** The names that entries have (contract 4, further reads). */
 export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryReads }): Promise<void> {
   app.get(
@@ -54,18 +96,40 @@ export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryRea
       schema: {
         operationId: 'listNames',
         tags: ['Change history'],
-        summary: 'Listing the names of entities, actors or paths',
-        description: 'The names in a field of the query language, of the entries that the service keeps.',
+        summary: 'Listing the names of entities, actors, paths or documents',
+        description:
+          'The names in a field of the query language, of the entries that the service keeps. With `field=document`: the documents that have an id or a name that begins so.',
         params: HistoryPath,
         querystring: NamesQuery,
-        response: { 200: json(NamesAnswer, { description: 'The first names that begin with the prefix.' }) },
+        response: {
+          200: json(Type.Union([NamesAnswer, DocumentNames]), {
+            description: 'The first names that begin with the prefix, or the documents.',
+          }),
+        },
       },
     },
     async (request) => {
-      const { field, entity, prefix = '', size = 20 } = request.query;
+      const { field, entity, prefix = '', changedBefore, size = 20 } = request.query;
       const { tenant } = request.params;
+      if (field === 'document') {
+        const asked = { entity, prefix, changedBefore: momentOf(changedBefore), size };
+        return { field, values: (await reads.documents(tenant, asked)).map(viewOf) };
+      }
       if (field === 'path') return { field, values: await reads.paths(tenant, { entity, prefix, size }) };
       return { field, values: await reads.names(tenant, { field, prefix, size }) };
     },
   );
+}
+
+/** The first millisecond that is not before a time. */
+function momentOf(time: string | undefined): number | undefined {
+  if (time === undefined) return undefined;
+  const instant = parseInstant(time);
+  if (typeof instant !== 'string') return instant.whole ? instant.millisecond : instant.millisecond + 1;
+  const message = `changedBefore must be ${instant}`;
+  throw new AnnalsError('validation_violation', message, { details: [{ field: 'changedBefore', message }] });
+}
+
+function viewOf({ entity, entityId, name, at }: FoundDocument) {
+  return { entity, entityId, ...(name === null ? {} : { name }), at: new Date(at).toISOString() };
 }

@@ -92,7 +92,7 @@ test('what is wrong is 400 with a detail', async () => {
     status: 400,
     body: { status: 400, type: 'validation_violation', message, details: [{ field, message }] },
   });
-  const wrongField = 'field must be one of entity, actor, related.entity, path';
+  const wrongField = 'field must be one of entity, actor, related.entity, path, document';
   for (const field of ['type', 'entityId', ''])
     expect(await ask(`field=${field}`)).toEqual(violation('field', wrongField));
   for (const size of ['0', '101']) {

@@ -8,6 +8,7 @@ import type {
   ChangeNames,
   ChangeRecorders,
   DocumentAtMoment,
+  DocumentNames,
 } from '../schemas.ts';
 import { parseAnswer } from '../transport/answer-json.ts';
 import { type CallOptions, type Parameters, path } from '../transport/request.ts';
@@ -38,6 +39,18 @@ export interface NameParameters {
   /** Left out: any name. */
   readonly prefix?: string | undefined;
   /** Names: 1 to 100; left out: 20. */
+  readonly size?: number | undefined;
+}
+
+export interface DocumentNameParameters {
+  readonly field: 'document';
+  /** The type of the documents; left out: any. */
+  readonly entity?: string | undefined;
+  /** What the id, or words of the name, begin with; left out: any document. */
+  readonly prefix?: string | undefined;
+  /** Only documents whose last change is before it: a Date or RFC 3339. */
+  readonly changedBefore?: Date | string | undefined;
+  /** Documents: 1 to 100; left out: 20. */
   readonly size?: number | undefined;
 }
 
@@ -107,13 +120,45 @@ export class History<
   }
 
   /**
-   * The names of entities, actors or paths that begin with a prefix, whatever the case.
+  /**
+   * The names of entities, actors or changed fields (paths) that begin with a prefix, whatever the case. With
+   * `field: 'document'`: the documents whose id, or words of whose last name, begin so, the latest changed first.
    *
    * @example
    * const { values } = await annals.history.names({ field: 'actor', prefix: 'ja' });
+   * const { values: lamps } = await annals.history.names({ field: 'document', prefix: 'desk lamp' });
    */
+  async names(parameters: DocumentNameParameters, options?: CallOptions): Promise<DocumentNames>;
+  async names(parameters: NameParameters, options?: CallOptions): Promise<ChangeNames>;
+  async names(
+    parameters: NameParameters | DocumentNameParameters,
+    options?: CallOptions,
+  ): Promise<ChangeNames | DocumentNames> {
+    if (parameters.field !== 'document') return await this.#fetch('names', { ...parameters }, options);
+    const { changedBefore, ...rest } = parameters;
+    const moment = changedBefore instanceof Date ? changedBefore.toISOString() : changedBefore;
+    return await this.#fetch('names', { ...rest, changedBefore: moment }, options);
+  }
+   *
+   * @example
+   * const { values } = await annals.history.names({ field: 'actor', prefix: 'ja' });
+   * const { values: lamps } = await annals.history.names({ field: 'document', prefix: 'desk lamp' });
+   */
+<<<<<<< HEAD
   async names({ field, entity, prefix, size }: NameParameters, options?: CallOptions): Promise<ChangeNames> {
     return await this.#fetch('names', { field, entity, prefix, size }, options);
+=======
+  async names(parameters: DocumentNameParameters, options?: CallOptions): Promise<DocumentNames>;
+  async names(parameters: NameParameters, options?: CallOptions): Promise<ChangeNames>;
+  async names(
+    parameters: NameParameters | DocumentNameParameters,
+    options?: CallOptions,
+  ): Promise<ChangeNames | DocumentNames> {
+    if (parameters.field !== 'document') return await this.#fetch('names', { ...parameters }, options);
+    const { changedBefore, ...rest } = parameters;
+    const moment = changedBefore instanceof Date ? changedBefore.toISOString() : changedBefore;
+    return await this.#fetch('names', { ...rest, changedBefore: moment }, options);
+>>>>>>> 8e1a191b (Find documents by their names)
   }
 
   /**

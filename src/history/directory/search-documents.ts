@@ -1,0 +1,120 @@
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import type { HistorySnapshot } from '../page/query-snapshot.ts';
+import type { Place } from '../page/store.ts';
+import {
+  type DocumentEntry,
+  type DocumentSource,
+  latestBefore,
+  readBefore,
+  withNames,
+  withoutEntriesFrom,
+} from './latest-store.ts';
+import { type DocumentMatch, documentMatch } from './words.ts';
+
+export interface DocumentSearch {
+  /** Default: any entity type. */
+  readonly entity?: string | undefined;
+  readonly prefix: string;
+  /** Milliseconds since 1970: only documents whose last change is before it. */
+  readonly changedBefore?: number | undefined;
+  readonly size: number;
+}
+
+/** A document with the time of its last change, in milliseconds since 1970. */
+export interface FoundDocument {
+  readonly entity: string;
+  readonly entityId: string;
+  readonly name: string | null;
+  readonly at: number;
+}
+
+/** Entries of the portions that are read first. They nearly always have as many documents as the caller wants. */
+const entriesOfPortions = [100, 1_000, 4_000, 16_000];
+/** After each entry. */
+const end: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
+
+/**
+ * The documents whose id begins with a prefix, or whose last name has its words, the latest changed first. It reads the
+ * newest entries first. Where these have too few documents, it reads the newest entry of each document.
+ */
+export async function searchDocuments(
+  snapshot: HistorySnapshot,
+  tenant: string,
+  { entity, prefix, changedBefore, size }: DocumentSearch,
+  portions: readonly number[] = entriesOfPortions,
+): Promise<FoundDocument[]> {
+  const { entities, source } = sourceOf(snapshot, tenant, entity);
+  if (entities.length === 0) return [];
+  const match = documentMatch(prefix);
+  const found: DocumentEntry[] = [];
+  const seen = new Set<string>();
+  const slice = new TimeSlice();
+
+  /** Adds those of the documents that match, given by their newest entries before `changedBefore`. */
+  async function add(latest: readonly DocumentEntry[]): Promise<void> {
+    const matching = await matchingOf(source, latest, match, slice);
+    const touched = changedBefore === undefined ? matching : await withoutEntriesFrom(source, matching, changedBefore);
+    found.push(...touched);
+  }
+
+  let before = changedBefore === undefined ? end : { at: changedBefore, sequence: 0 };
+  let isRead = false;
+  for (const max of portions) {
+    const entries = await readBefore(source, before, max);
+    await add(entries.filter((entry) => isFirst(entry, seen)));
+    before = entries.at(-1) ?? before;
+    isRead = entries.length < max;
+    if (isRead || found.length >= size) break;
+  }
+  if (!isRead && found.length < size) {
+    for await (const latest of latestBefore(source, before)) {
+      await add(latest);
+      if (found.length >= size) break;
+    }
+  }
+  const named = await withNames(source, found.slice(0, size));
+  return named.map(({ entity: place, entityId, name, at }) => ({ entity: entities[place] ?? '', entityId, name, at }));
+}
+
+/** The entries of an entity type, or of all. */
+function sourceOf(
+  { transaction, dictionary, horizon }: HistorySnapshot,
+  tenant: string,
+  entity: string | undefined,
+): { entities: string[]; source: DocumentSource } {
+  const kinds = dictionary.kinds.filter((kind) => entity === undefined || kind.entity === entity);
+  const placeOf = new Map<string, number>();
+  for (const kind of kinds) if (!placeOf.has(kind.entity)) placeOf.set(kind.entity, placeOf.size);
+  const source = {
+    transaction,
+    tenant,
+    since: horizon,
+    kinds: kinds.map(({ id }) => id),
+    entityOfKind: kinds.map((kind) => placeOf.get(kind.entity) ?? 0),
+    isEveryKind: entity === undefined,
+  };
+  return { entities: [...placeOf.keys()], source };
+}
+
+/** Whether no newer entry of the document was seen. */
+function isFirst({ document, entity }: DocumentEntry, seen: Set<string>): boolean {
+  const before = seen.size;
+  seen.add(`${document}${entity}`);
+  return seen.size > before;
+}
+
+async function matchingOf(
+  source: DocumentSource,
+  latest: readonly DocumentEntry[],
+  match: DocumentMatch,
+  slice: TimeSlice,
+): Promise<readonly DocumentEntry[]> {
+  if (match.isAny) return latest;
+  const matching: DocumentEntry[] = [];
+  const named = match.words.length === 0 ? latest : await withNames(source, latest);
+  for (const document of named) {
+    if (slice.isDue) await slice.rest();
+    if (match.matchesId(document.entityId) || match.matchesName(document.name)) matching.push(document);
+  }
+  return matching;
+}

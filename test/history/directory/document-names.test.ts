@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type DocumentSearch, searchDocuments } from '../../../src/history/directory/search-documents.ts';
+import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { inHistorySnapshot } from '../../../src/history/page/query-snapshot.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { foundDocuments } from '../../support/oracle/found-documents.ts';
+import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
+import { checkLaw, someOf } from '../../support/oracle/law.ts';
+import { hardNames } from '../../support/oracle/query-arbitrary.ts';
+import { changeOf } from '../../support/server/history.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const day = 86_400_000;
+const tenants = ['alpha', 'beta'];
+
+let server: TestServer;
+const tokens = new Map<string, string>();
+
+beforeAll(async () => {
+  server = await startTestServer({ clock: { now: () => now } });
+  for (const tenant of [...tenants, 'acme'])
+    tokens.set(tenant, await server.token(tenant, { scope: 'changelog.changelog_read' }));
+});
+
+afterAll(() => server.close());
+
+test('the documents that are found agree with an evaluator that reads all entries', async () => {
+  const prefix = fc.oneof(
+    fc.constantFrom('', '', 'j', 'JANE', 'd', '1', 'Σ', 'ſ', '-', 'do ja', 'jane x'),
+    fc.constantFrom(...hardNames),
+    fc.tuple(fc.constantFrom(...hardNames), fc.nat(6)).map(([name, length]) => [...name].slice(0, length).join('')),
+  );
+  const scenario = arbitraryHistory(tenants, now).chain((history) =>
+    fc.record({
+      history: fc.constant(history),
+      horizon: fc.option(fc.integer({ min: 0, max: 40 }).map((days) => (Math.floor(now / day) - days) * day)),
+      asked: someOf(
+        fc.record({
+          tenant: fc.constantFrom(...tenants),
+          prefix,
+          entity: fc.option(fc.constantFrom(...history.vocabulary.entities, 'nothing'), { nil: undefined }),
+          changedBefore: fc.option(fc.constantFrom(...history.vocabulary.times), { nil: undefined }),
+          size: fc.constantFrom(1, 2, 7, 100),
+        }),
+        20,
+      ),
+    }),
+  );
+  await checkLaw(scenario, { runs: 15 }, async ({ history, horizon, asked }) => {
+    const recorded = await recordAnew(history);
+    if (horizon !== null) await server.database.pool.query(retention, [tenants, horizon]);
+    for (const { tenant, ...search } of asked) {
+      const kept = (recorded.get(tenant) ?? []).filter(({ at }) => horizon === null || at >= horizon);
+      const wanted = { search, values: foundDocuments(kept, search) };
+      expect({ search, values: await ask(tenant, search) }).toEqual(wanted);
+      expect({ search, values: await searchAll(tenant, search) }).toEqual(wanted);
+    }
+  });
+});
+
+const retention = `insert into change_retention (tenant, horizon) select tenant, $2 from unnest($1::text[]) as t (tenant)`;
+
+/** Empties the tenants, records the history, and answers what it has of each, newest first. */
+async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Change, 'identity'>[]>> {
+  await server.database.pool.query(
+    `delete from change_related; delete from change_entry; delete from change_delta; delete from change_tally;
+     update change_folded set folds = folds + 1; delete from change_retention`,
+  );
+  const recorded = new Map<string, Omit<Change, 'identity'>[]>();
+  for (const { tenant, changes, fold } of history.batches) {
+    await createRecorder(
+      server.context.db,
+      tenant,
+      () => now,
+    )(changes.map((change) => ({ ...change, identity: randomBytes(16) })));
+    recorded.set(tenant, [...(recorded.get(tenant) ?? []), ...changes]);
+    if (fold) await foldHistory(server.context.db, tenant);
+  }
+  for (const [tenant, changes] of recorded) {
+    recorded.set(
+      tenant,
+      changes.toReversed().sort((one, other) => other.at - one.at),
+    );
+  }
+  return recorded;
+}
+
+async function call(tenant: string, parameters: Record<string, string>): Promise<{ status: number; body: unknown }> {
+  const query = new URLSearchParams({ field: 'document', ...parameters });
+  const response = await server.call(`/changelog/${tenant}/names?${query}`, { token: tokens.get(tenant) ?? '' });
+  return { status: response.status, body: await response.json() };
+}
+
+async function ask(tenant: string, { entity, prefix, changedBefore, size }: DocumentSearch): Promise<unknown> {
+  const { body } = await call(tenant, {
+    prefix,
+    size: String(size),
+    ...(entity === undefined ? {} : { entity }),
+    ...(changedBefore === undefined ? {} : { changedBefore: new Date(changedBefore).toISOString() }),
+  });
+  return (body as { values?: unknown }).values ?? body;
+}
+
+/** The same search when the newest entries do not have enough documents. */
+async function searchAll(tenant: string, search: DocumentSearch): Promise<object[]> {
+  const names = await new DictionaryCache(server.context.pool).get(tenant);
+  const found = await inHistorySnapshot(server.context, { tenant, now }, names, (snapshot) =>
+    searchDocuments(snapshot, tenant, search, [1, 2]),
+  );
+  return found.map(({ entity, entityId, name, at }) => ({
+    entity,
+    entityId,
+    ...(name === null ? {} : { name }),
+    at: new Date(at).toISOString(),
+  }));
+}
+
+test('a document is found by its last name, also after its deletion, and not by an earlier name', async () => {
+  const record = createRecorder(server.context.db, 'acme', () => now);
+  await record([
+    changeOf({ at: now - 3, entity: 'product', entityId: 'p-1', name: 'Lamp Alba' }),
+    changeOf({ at: now - 2, entity: 'product', entityId: 'p-1', name: 'Desk lamp (Alba 2)' }),
+    changeOf({ at: now - 1, entity: 'product', entityId: 'p-1', type: 'delete' }),
+    changeOf({ at: now, entity: 'order', entityId: 'p-10' }),
+  ]);
+  const lamp = {
+    entity: 'product',
+    entityId: 'p-1',
+    name: 'Desk lamp (Alba 2)',
+    at: new Date(now - 1).toISOString(),
+  };
+  const order = { entity: 'order', entityId: 'p-10', at: new Date(now).toISOString() };
+  expect(await call('acme', { prefix: '2 ALB' })).toEqual({ status: 200, body: { field: 'document', values: [lamp] } });
+  expect(await ask('acme', { prefix: 'p-1', size: 20 })).toEqual([order, lamp]);
+  expect(await ask('acme', { prefix: 'lamp x', size: 20 })).toEqual([]);
+  await record([changeOf({ at: now + 1, entity: 'product', entityId: 'p-1', name: 'Chair' })]);
+  expect(await ask('acme', { prefix: 'alba', size: 20 })).toEqual([]);
+  expect(await ask('acme', { prefix: '', changedBefore: now + 1, size: 20 })).toEqual([order]);
+});
+
+test('changedBefore counts every digit, and a wrong value is 400 with a detail', async () => {
+  const documents = { values: [expect.objectContaining({ entityId: 'p-10' })] };
+  const at = new Date(now).toISOString().replace('Z', '');
+  expect(await call('acme', { changedBefore: `${at}Z` })).toMatchObject({ body: { values: [] } });
+  expect(await call('acme', { changedBefore: `${at}000001Z` })).toMatchObject({ body: documents });
+  for (const changedBefore of ['', 'yesterday', '2026-02-30T00:00:00Z']) {
+    expect(await call('acme', { changedBefore })).toMatchObject({
+      status: 400,
+      body: {
+        type: 'validation_violation',
+        details: [{ field: 'changedBefore', message: expect.stringMatching(/^changedBefore must be a /) }],
+      },
+    });
+  }
+  for (const size of ['0', '101']) {
+    expect(await call('acme', { size })).toMatchObject({
+      status: 400,
+      body: { details: [{ field: 'size', message: 'size must be between 1 and 100' }] },
+    });
+  }
+});

@@ -1,0 +1,51 @@
+import type { Change } from '../../../src/recording/change.ts';
+
+/** Entries without a name that the newest name of a document is sought behind. */
+const maxNameless = 1_000;
+
+export interface DocumentQuestion {
+  entity?: string | undefined;
+  prefix: string;
+  changedBefore?: number | undefined;
+  size: number;
+}
+
+/** The documents that a search finds, by reading all entries. `entries` are those that the tenant has, newest first. */
+export function foundDocuments(
+  entries: readonly Omit<Change, 'identity'>[],
+  { entity, prefix, changedBefore, size }: DocumentQuestion,
+): object[] {
+  const histories = new Map<string, Omit<Change, 'identity'>[]>();
+  for (const entry of entries) {
+    const key = JSON.stringify([entry.entity, entry.entityId]);
+    const history = histories.get(key);
+    if (history === undefined) histories.set(key, [entry]);
+    else history.push(entry);
+  }
+  const documents = [...histories.values()].flatMap((history) => {
+    const [latest] = history;
+    if (latest === undefined) return [];
+    const name = history.slice(0, maxNameless).find((entry) => entry.name !== undefined)?.name;
+    return { entity: latest.entity, entityId: latest.entityId, ...(name === undefined ? {} : { name }), at: latest.at };
+  });
+  return documents
+    .filter((document) => entity === undefined || document.entity === entity)
+    .filter((document) => changedBefore === undefined || document.at < changedBefore)
+    .filter((document) => document.entityId.startsWith(prefix) || hasWords(document.name ?? '', prefix))
+    .slice(0, size)
+    .map((document) => ({ ...document, at: new Date(document.at).toISOString() }));
+}
+
+function hasWords(name: string, prefix: string): boolean {
+  const [wanted, had] = [prefix, name].map((text) =>
+    text.split(/[^\p{L}\p{N}\p{M}]+/u).filter((word) => word !== ''),
+  ) as [string[], string[]];
+  return wanted.length > 0 && wanted.every((word) => had.some((one) => begins([...one], [...word])));
+}
+
+function begins(word: readonly string[], prefix: readonly string[]): boolean {
+  return prefix.every((character, place) => {
+    const other = word[place];
+    return other !== undefined && new RegExp(`^${RegExp.escape(character)}$`, 'iu').test(other);
+  });
+}
