@@ -69,7 +69,7 @@ test('what is read of the history beside its list', async () => {
     values: ['id'],
   });
   const { values: shelves } = await annals.history.names({ field: 'document', entity: 'SHELF', prefix: 's-', size: 1 });
-  expect(shelves).toEqual([{ entity: 'SHELF', entityId: 's-7', at: expect.any(String) }]);
+  expect(shelves).toEqual([{ entity: 'SHELF', entityId: 's-7', name: 'Aisle', at: expect.any(String) }]);
   const before = { field: 'document', entity: 'SHELF', changedBefore: new Date(0) } as const;
   expect(await annals.history.names(before)).toEqual({ field: 'document', values: [] });
   expect((await annals.history.recorders()).recorders).toContainEqual(expect.objectContaining({ way: 'service' }));

@@ -120,7 +120,6 @@ export class History<
   }
 
   /**
-  /**
    * The names of entities, actors or changed fields (paths) that begin with a prefix, whatever the case. With
    * `field: 'document'`: the documents whose id, or words of whose last name, begin so, the latest changed first.
    *
@@ -138,27 +137,6 @@ export class History<
     const { changedBefore, ...rest } = parameters;
     const moment = changedBefore instanceof Date ? changedBefore.toISOString() : changedBefore;
     return await this.#fetch('names', { ...rest, changedBefore: moment }, options);
-  }
-   *
-   * @example
-   * const { values } = await annals.history.names({ field: 'actor', prefix: 'ja' });
-   * const { values: lamps } = await annals.history.names({ field: 'document', prefix: 'desk lamp' });
-   */
-<<<<<<< HEAD
-  async names({ field, entity, prefix, size }: NameParameters, options?: CallOptions): Promise<ChangeNames> {
-    return await this.#fetch('names', { field, entity, prefix, size }, options);
-=======
-  async names(parameters: DocumentNameParameters, options?: CallOptions): Promise<DocumentNames>;
-  async names(parameters: NameParameters, options?: CallOptions): Promise<ChangeNames>;
-  async names(
-    parameters: NameParameters | DocumentNameParameters,
-    options?: CallOptions,
-  ): Promise<ChangeNames | DocumentNames> {
-    if (parameters.field !== 'document') return await this.#fetch('names', { ...parameters }, options);
-    const { changedBefore, ...rest } = parameters;
-    const moment = changedBefore instanceof Date ? changedBefore.toISOString() : changedBefore;
-    return await this.#fetch('names', { ...rest, changedBefore: moment }, options);
->>>>>>> 8e1a191b (Find documents by their names)
   }
 
   /**
