@@ -8,15 +8,19 @@ language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = o
 declare
   -- Names of a tenant. Each query on paths reads them all.
   max_names constant integer := 10000;
-  missing integer[] := array(
-    select w.i from generate_series(1, cardinality(numbers)) as w (i)
-      where not exists (
-        select from change_path p
-          where p.tenant = of_tenant and p.number = numbers[w.i] and p.entity = entities[w.i] and p.name = names[w.i]));
+  missing integer[];
   room integer;
   left_over integer[];
 begin
-  if missing = '{}' then
+  -- not "where not exists": a cluster refuses it beside a list
+  select array_agg(w.i order by w.i) into missing
+    from generate_series(1, cardinality(numbers)) as w (i)
+    left join lateral (
+      select count(*) as registered from change_path p
+        where p.tenant = of_tenant and p.number = numbers[w.i] and p.entity = entities[w.i] and p.name = names[w.i]
+    ) as known on true
+    where known.registered = 0;
+  if missing is null then
     return '{}';
   end if;
   room := greatest(0, max_names - (select count(*) from change_path p where p.tenant = of_tenant));

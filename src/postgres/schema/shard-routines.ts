@@ -4,7 +4,7 @@ import type { Routine } from './routines.ts';
 const aboutPlaces = ['change_lineage', 'change_placement'];
 
 // What writes often enough that each shard has it. Whatever else writes is a statement or two.
-const writers = ['change_fold', 'record_entries_numbered'];
+const writers = ['change_fold', 'path_register', 'record_entries_numbered'];
 
 const allowWrites = 'set citus.enable_manual_changes_to_shards = on';
 
