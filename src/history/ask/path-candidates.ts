@@ -1,8 +1,9 @@
-import type { List, Match } from '../../query/ast.ts';
+import type { Glob, Match } from '../../query/ast.ts';
+import { likePattern } from '../../query/like-pattern.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import { nameOfPath } from '../../recording/path-names.ts';
-import { hasPlace, type PathName, type PathNames } from '../names/path-names.ts';
+import type { PathName, PathNames } from '../names/path-names.ts';
 import type { PathCandidates } from './expression.ts';
 
 /** Whether an entry with this name has a path that is accepted; undefined: some of its paths may be, and others not. */
@@ -31,6 +32,23 @@ export async function pathCandidates(
     else if (verdict) certain.push(number);
   }
   return { certain, possible, unnumberedTo };
+}
+
+/** Patterns of LIKE for the names that one of the terms may accept; null means any name. */
+export function patternsOfNames(terms: readonly Match[]): string[] | null {
+  const patterns = terms.map(({ matcher, beneath }) => {
+    if (matcher.kind === 'regex') return undefined;
+    const items = matcher.kind === 'list' ? matcher.items : [matcher];
+    return items.flatMap((item) => {
+      if (item.kind === 'glob') return [likePattern(item), ...(mayMeanPlaces(item) ? ['%*%'] : [])];
+      const name = likePattern({ parts: [nameOfPath(item.text)] });
+      return beneath ? [name, `${name}.%`] : [name];
+    });
+  });
+  // No name has U+0000, and the database has no text for it.
+  return patterns.every((some) => some !== undefined)
+    ? patterns.flat().filter((pattern) => !pattern.includes('\0'))
+    : null;
 }
 
 function allOf(verdicts: readonly (boolean | undefined)[]): boolean | undefined {
@@ -67,8 +85,18 @@ function ofText(text: string, beneath: boolean | undefined): Decide {
   return (name) => (holds(name) ? undefined : false);
 }
 
-function ofGlob(glob: Extract<List['items'][number], { kind: 'glob' }>): Decide {
+function ofGlob(glob: Glob): Decide {
   const holds = compileMatcher(glob);
-  if (!glob.parts.some((part) => /[0-9*]/.test(part))) return holds;
+  if (!mayMeanPlaces(glob)) return holds;
   return (name) => (hasPlace(name) ? undefined : holds(name));
+}
+
+/** Whether a path and its name may differ where the glob looks. */
+function mayMeanPlaces({ parts }: Glob): boolean {
+  return parts.some((part) => /[0-9*]/.test(part));
+}
+
+/** Whether a segment stands for a place in an array, or may. */
+function hasPlace(name: string): boolean {
+  return name.includes('*');
 }

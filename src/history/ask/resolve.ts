@@ -38,13 +38,25 @@ export async function resolve(condition: Condition, resolver: Resolver): Promise
   }
 }
 
-/** Whether a term is on paths or their values. */
-export function asksForPaths(condition: Condition): boolean {
-  if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(asksForPaths);
-  return (
-    (condition.kind === 'item' && condition.field === 'change') ||
-    (condition.kind === 'match' && condition.field === 'path')
-  );
+/** The terms on paths themselves, which may be none of a query on their values; undefined if it is on neither. */
+export function termsOnPaths(condition: Condition): readonly Match[] | undefined {
+  switch (condition.kind) {
+    case 'and':
+    case 'or': {
+      const terms = condition.operands.map(termsOnPaths).filter((some) => some !== undefined);
+      return terms.length === 0 ? undefined : terms.flat();
+    }
+    case 'item':
+      return condition.field === 'change' ? pathsOf(condition) : undefined;
+    case 'match':
+      return condition.field === 'path' ? [condition] : undefined;
+    case 'time':
+      return undefined;
+  }
+}
+
+function pathsOf({ operand }: ItemMatch): Match[] {
+  return operand.operands.filter((term) => term.kind === 'match').filter(({ field }) => field === 'path');
 }
 
 /** The fields whose terms need the document, or the related document, itself. */
@@ -129,8 +141,9 @@ async function resolvePath(term: Match, resolver: Resolver): Promise<PathTerm> {
   return { kind: 'path', candidates: await candidatesOf([term], resolver), path: pathMatcher(term, resolver) };
 }
 
-async function resolveChange({ operand, position }: ItemMatch, resolver: Resolver): Promise<ChangeTerm> {
-  const onPaths = operand.operands.filter((term) => term.kind === 'match').filter(({ field }) => field === 'path');
+async function resolveChange(item: ItemMatch, resolver: Resolver): Promise<ChangeTerm> {
+  const { operand, position } = item;
+  const onPaths = pathsOf(item);
   const onSides = operand.operands.filter(({ field }) => field === 'before' || field === 'after');
   return {
     kind: 'change',

@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
-import { statementsOf } from '../../postgres/statements.ts';
+import { type SqlBool, sql } from 'kysely';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { textOfProjection } from '../../query/json-projection.ts';
-import { type PathNames, readPathNames } from '../names/path-names.ts';
 import { hasNumber, unnumbered } from '../page/path-predicate.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import { found, runSearch, type Search } from '../page/search-store.ts';
@@ -23,22 +22,19 @@ export async function readPathFacets(
   search: Search,
   size: number,
 ): Promise<PathFacets> {
-  const names = await readPathNames(statementsOf(transaction), tenant, null);
-  const { nameOf, unclear } = toldNames(names);
-  const isUnclear = sql.join(
-    [...(unclear.length === 0 ? [] : [hasNumber(unclear)]), ...unnumbered(names.unnumberedTo)],
-    sql` or `,
-  );
-  const hasUnclear = unclear.length > 0 || names.unnumberedTo !== undefined;
-  const ofRead = hasUnclear
-    ? sql`union all
+  const { unclear, unnumberedTo } = await readUnclear(transaction, tenant);
+  const areUnclear = [...(unclear.length === 0 ? [] : [hasNumber(unclear)]), ...unnumbered(unnumberedTo)];
+  const isUnclear = sql<SqlBool>`${search.condition} and (${sql.join(areUnclear, sql` or `)})`;
+  const ofRead =
+    areUnclear.length > 0
+      ? sql`union all
       select k.name, count(*)
-        from (select e.paths ${found({ ...search, condition: sql`${search.condition} and (${isUnclear})` })}) as e
+        from (select e.paths ${found({ ...search, condition: isUnclear })}) as e
         cross join lateral (
           select distinct change_path_name(p.path) as name from jsonb_object_keys(change_paths(e.paths)) as p (path)
         ) as k
         group by 1`
-    : sql``;
+      : sql``;
   const statement = sql<{ total: number; names: number; value: string | null; count: number }>`
     with shape as materialized (
       select e.path_numbers as numbers, count(*) as entries ${found(search)} group by 1
@@ -50,9 +46,9 @@ export async function readPathFacets(
     ), named as materialized (
       select one.name, sum(one.entries)::bigint as entries
         from (
-          select p.name, t.entries
+          select replace(p.name, chr(1), chr(1) || chr(2)) as name, t.entries
             from told t
-            join unnest(${[...nameOf.keys()]}::integer[], ${[...nameOf.values()]}::text[]) as p (number, name)
+            join (select distinct c.number, c.name from change_path c where c.tenant = ${tenant} and c.entity <> '') as p
               on p.number = t.number
           ${ofRead}
         ) as one
@@ -72,14 +68,18 @@ export async function readPathFacets(
   return { total: rows[0]?.total ?? 0, values, others: (rows[0]?.names ?? 0) - values.length };
 }
 
-/** The name of each number that has one name alone, and the other numbers. */
-function toldNames({ names, rest }: PathNames): { nameOf: Map<number, string>; unclear: number[] } {
-  const nameOf = new Map<number, string>();
-  const unclear = new Set<number>(rest === undefined ? [] : [rest]);
-  for (const { number, name } of names) {
-    if ((nameOf.get(number) ?? name) !== name) unclear.add(number);
-    nameOf.set(number, name);
-  }
-  for (const number of unclear) nameOf.delete(number);
-  return { nameOf, unclear: [...unclear] };
+/** The numbers that do not tell the name of a path: several names have them, or none. */
+async function readUnclear(
+  transaction: DatabaseTransaction,
+  tenant: string,
+): Promise<{ unclear: number[]; unnumberedTo: number | undefined }> {
+  const { rows } = await sql<{ at: number | null; number: number | null }>`
+    select b.at, u.number
+      from (select) as one
+      left join change_path_backlog b on b.tenant = ${tenant}
+      left join lateral (
+        select c.number from change_path c where c.tenant = ${tenant}
+          group by c.number having min(c.name) <> max(c.name) or bool_or(c.entity = '')
+      ) as u on true`.execute(transaction);
+  return { unclear: rows.flatMap(({ number }) => number ?? []), unnumberedTo: rows[0]?.at ?? undefined };
 }

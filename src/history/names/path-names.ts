@@ -1,5 +1,4 @@
 import type { Statements } from '../../postgres/statements.ts';
-import { projectedText } from '../../query/json-projection.ts';
 
 /** The names of the paths of a tenant's entries, in a snapshot. Places in arrays are written `*`. */
 export interface PathNames {
@@ -20,38 +19,39 @@ export const noPathNames: PathNames = { names: [], rest: undefined, unnumberedTo
 
 /** The numbers of the entries whose paths only a read tells: those of names for several paths, and that of the rest. */
 export function readNumbers({ names, rest }: PathNames): number[] {
-  const several = names.filter(({ name }) => hasPlace(name)).map(({ number }) => number);
+  const several = names.filter(({ name }) => name.includes('*')).map(({ number }) => number);
   return rest === undefined ? several : [...several, rest];
 }
 
-/** The paths that names tell, in the form of the projection. */
-export function namedPaths({ names }: PathNames): string[] {
-  return [...new Set(names.map(({ name }) => name))].filter((name) => !hasPlace(name)).map(projectedText);
+/** Which names of paths are read; null means any. */
+export interface WantedNames {
+  readonly entities: readonly string[] | null;
+  /** Patterns of LIKE, of which one accepts the name, or another name with the same number. */
+  readonly like: readonly string[] | null;
 }
 
-/** Whether a name stands for several paths, or may: one of its segments is a place in an array. */
-export function hasPlace(name: string): boolean {
-  return name.includes('*');
-}
-
-/** Reads the names of the paths of some entity types; null means any. A tenant has some ten thousand at most. */
+/** Reads names of paths in one statement. A tenant has some ten thousand at most, and a query mostly means a few. */
 export async function readPathNames(
   statements: Statements,
   tenant: string,
-  entities: readonly string[] | null,
+  { entities, like }: WantedNames,
 ): Promise<PathNames> {
-  const backlog = await statements.query<{ at: number }>({
-    text: 'select at from change_path_backlog where tenant = $1',
-    values: [tenant],
+  const { rows } = await statements.query<{ at: number | null } & PathName>({
+    text: `select b.at, p.number, p.entity, p.name
+             from (select) as one
+             left join change_path_backlog b on b.tenant = $1
+             left join lateral (
+               select distinct c.number, c.entity, c.name from change_path c
+                 where c.tenant = $1 and ($2::text[] is null or c.entity = any ($2) or c.entity = '')
+                   and ($3::text[] is null or c.entity = '' or c.number in (
+                     select o.number from change_path o where o.tenant = $1 and o.name like any ($3)))
+             ) as p on true`,
+    values: [tenant, entities, like],
   });
-  const { rows } = await statements.query<PathName>({
-    text: `select distinct number, entity, name from change_path
-             where tenant = $1 and ($2::text[] is null or entity = any ($2) or entity = '')`,
-    values: [tenant, entities],
-  });
+  const names = rows.filter(({ number }) => number !== null);
   return {
-    names: rows.filter(({ entity }) => entity !== ''),
-    rest: rows.find(({ entity }) => entity === '')?.number,
-    unnumberedTo: backlog.rows[0]?.at,
+    names: names.filter(({ entity }) => entity !== ''),
+    rest: names.find(({ entity }) => entity === '')?.number,
+    unnumberedTo: rows[0]?.at ?? undefined,
   };
 }

@@ -3,7 +3,7 @@ import { RegexBudget } from '../../query/regex-pool.ts';
 import { asConjunction } from '../ask/conjunction.ts';
 import type { Expression } from '../ask/expression.ts';
 import { patternsOnIds } from '../ask/id-patterns.ts';
-import { asksForDocuments, asksForPaths, resolve } from '../ask/resolve.ts';
+import { asksForDocuments, resolve, termsOnPaths } from '../ask/resolve.ts';
 import { isLarge, planTallies } from '../ask/tally-plan.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import { readDocumentsPage } from './documents-page.ts';
@@ -19,7 +19,7 @@ export async function readInSingleStatement(
   page: PageQuery,
   dictionary: Dictionary,
 ): Promise<PageRead> {
-  if (patternsOnIds(page.query).length > 0 || asksForPaths(page.query)) return severalStatements;
+  if (patternsOnIds(page.query).length > 0 || termsOnPaths(page.query) !== undefined) return severalStatements;
   const { regexes } = reading;
   const expression = await resolve(page.query, { dictionary, regexes, budget: new RegexBudget() });
   const read = asksForDocuments(page.query) ? readDocuments : readTallies;

@@ -7,7 +7,8 @@ import { RegexBudget, type RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Expression } from '../ask/expression.ts';
 import { everyId, type IdsOf, patternsOnIds, tryOnIds } from '../ask/id-patterns.ts';
 import { possibleKinds } from '../ask/kind-classes.ts';
-import { asksForPaths, resolve } from '../ask/resolve.ts';
+import { patternsOfNames } from '../ask/path-candidates.ts';
+import { resolve, termsOnPaths } from '../ask/resolve.ts';
 import { type Dictionary, extendDictionary } from '../names/dictionary.ts';
 import { readNames } from '../names/name-store.ts';
 import { noPathNames, readPathNames } from '../names/path-names.ts';
@@ -55,14 +56,18 @@ export async function resolveInTransaction(
 ): Promise<Expression> {
   const budget = new RegexBudget();
   const patterns = patternsOnIds(query);
-  const onPaths = asksForPaths(query);
-  if (patterns.length === 0 && !onPaths) return await resolve(query, { ...means, budget });
+  const onPaths = termsOnPaths(query);
+  if (patterns.length === 0 && onPaths === undefined) return await resolve(query, { ...means, budget });
   // Only entries of these kinds can satisfy the query, whatever the patterns match and whatever paths there are.
   const open = await resolve(query, { ...means, budget, ids: everyId(patterns), paths: noPathNames });
   const kinds = await possibleKinds(open, means.dictionary, means.slice);
-  const paths = onPaths
-    ? await readPathNames(statementsOf(transaction), tenant, entitiesOf(kinds, means.dictionary))
-    : noPathNames;
+  const paths =
+    onPaths !== undefined
+      ? await readPathNames(statementsOf(transaction), tenant, {
+          entities: entitiesOf(kinds, means.dictionary),
+          like: patternsOfNames(onPaths),
+        })
+      : noPathNames;
   const read = (of: IdsOf, containing: readonly string[] | null) =>
     readDocumentIds(transaction, tenant, of, { since, kinds, containing, paths });
   const ids = await tryOnIds(patterns, read, { ...means, budget });

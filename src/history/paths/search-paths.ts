@@ -23,7 +23,8 @@ export async function searchPaths(
   { entity, prefix, size }: PathSearch,
 ): Promise<string[]> {
   const begins = new RegExp(`^${RegExp.escape(prefix)}`, 'iu');
-  const names = await readPathNames(statementsOf(snapshot.transaction), tenant, entity === undefined ? null : [entity]);
+  const entities = entity === undefined ? null : [entity];
+  const names = await readPathNames(statementsOf(snapshot.transaction), tenant, { entities, like: null });
   const told = await firstVisible(snapshot, tenant, named(names.names, begins), size);
   const read = await firstRead(snapshot, tenant, names, { entity, begins, size });
   return [...new Set([...told, ...read])].sort(compareCodePoints).slice(0, size);
