@@ -1,8 +1,13 @@
+/** What is asked about the entries: a page of them, the histogram of 60 buckets, or the facets of paths. */
+export type Part = 'first' | 'deep' | 'last' | 'histogram' | 'facets';
+
 /** A class of questions: as many variants as one likes, none of which has been asked before. */
 export interface QuestionClass {
   row: string;
   /** The variant of a number, in the query language and as a condition on the table `plain`. */
   variant: (number: number) => { q: string; where: string };
+  /** Default: the first page and one in the middle. */
+  parts?: readonly Part[];
 }
 
 const minute = 60_000;

@@ -7,7 +7,8 @@ import { createPool } from '../../src/postgres/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
 import { benchNow, openBenchDatabase } from '../history/data.ts';
 import { Backends, type Cost, costOf, quantile } from '../history/processor-time.ts';
-import { type QuestionClass, questionClasses } from './questions.ts';
+import { findingClasses } from './finding-questions.ts';
+import { type Part, type QuestionClass, questionClasses } from './questions.ts';
 import { type Service, startService } from './service.ts';
 
 // Questions of kinds that are hard, each asked once: the processor time of Annals over HTTP beside that of plain SQL.
@@ -61,13 +62,13 @@ async function measureHistory(entries: number, state: 'imported' | 'analysed'): 
   const url = new URL(embedded.url);
   url.pathname = copy ?? rows[0].name;
   const pool = createPool(url.href, { maximum: 2 });
-  const service = await startService(url.href, { pool, tenant, size });
+  const service = await startService(url.href, { pool, tenant });
   const client = new pg.Client({ connectionString: url.href, application_name: 'bench' });
   await client.connect();
   try {
     await client.query('set jit = off; set max_parallel_workers_per_gather = 0');
     const lines: Line[] = [];
-    for (const each of questionClasses(benchNow)) {
+    for (const each of [...questionClasses(benchNow), ...findingClasses(benchNow)]) {
       if (settings.row !== undefined && !settings.row.some((row) => each.row.includes(row))) continue;
       lines.push(...(await measure(each, service, client)));
     }
@@ -95,28 +96,45 @@ async function onServer(statement: string): Promise<void> {
 async function measure(each: QuestionClass, service: Service, client: pg.Client): Promise<Line[]> {
   const backends = new Backends();
   await backends.addClient(client);
-  const first: Line = { row: each.row, page: 'first', matches: 0, annals: [], plain: [] };
-  const deep: Line = { ...first, page: 'deep', annals: [], plain: [] };
   const variants = Number(settings.variants);
-  // The first two make the code and the tables warm, and do not count.
-  for (let number = -2; number < 2 * variants; number++) {
-    const { q, where } = each.variant(number + 2);
-    const total = await countOf(client, where);
-    const line = number < variants ? first : deep;
-    const page = line === first ? 1 : Math.max(1, Math.ceil(total / size / 2));
-    const { answer, cost } = await service.ask(q, page);
-    if (answer.total !== total) throw new Error(`${q}: ${answer.total}, and ${total} by counting`);
-    if (answer.items.length !== Math.min(size, total - (page - 1) * size)) throw new Error(`${q}: half a page`);
-    const plain = await costOf(backends, () => askPlain(client, where, (page - 1) * size));
-    if (number < 0) continue;
-    line.matches = total;
-    line.annals.push(cost);
-    line.plain.push(plain);
+  const lines: Line[] = [];
+  let asked = 0;
+  for (const part of each.parts ?? (['first', 'deep'] as const)) {
+    const line: Line = { row: each.row, page: part, matches: 0, annals: [], plain: [] };
+    // The first two make the code and the tables warm, and do not count.
+    for (let number = -2; number < variants; number++) {
+      const { q, where } = each.variant(asked++);
+      const total = await countOf(client, where);
+      if ((part === 'deep' || part === 'last') && total <= size) break;
+      const page = pageOf(part, total);
+      const { answer, cost } = await service.ask(resourceOf(part, page), q);
+      if (answer.total !== total) throw new Error(`${q}: ${answer.total}, and ${total} by counting`);
+      const items = part === 'histogram' || part === 'facets' ? 0 : Math.min(size, total - (page - 1) * size);
+      if (answer.items.length !== items) throw new Error(`${q}: half a page`);
+      const plain = await costOf(backends, () => askPlain(client, part, where, (page - 1) * size));
+      if (number < 0) continue;
+      line.matches = total;
+      line.annals.push(cost);
+      line.plain.push(plain);
+    }
+    if (line.annals.length === 0) continue;
+    lines.push(line);
+    process.stderr.write(
+      `${each.row}, ${part}: ${median(line.annals).toFixed(1)} ms, plain ${median(line.plain).toFixed(1)} ms\n`,
+    );
   }
-  for (const { row, page, annals, plain } of [first, deep]) {
-    process.stderr.write(`${row}, ${page}: ${median(annals).toFixed(1)} ms, plain ${median(plain).toFixed(1)} ms\n`);
-  }
-  return first.matches > size ? [first, deep] : [first];
+  return lines;
+}
+
+function pageOf(part: Part, total: number): number {
+  const pages = Math.max(1, Math.ceil(total / size));
+  if (part === 'last') return pages;
+  return part === 'deep' ? Math.max(1, Math.ceil(pages / 2)) : 1;
+}
+
+function resourceOf(part: Part, page: number): string {
+  if (part === 'histogram') return 'histogram?buckets=60';
+  return part === 'facets' ? 'facets?field=path' : `changelogs?page=${page}&size=${size}`;
 }
 
 async function countOf(client: pg.Client, where: string): Promise<number> {
@@ -126,12 +144,24 @@ async function countOf(client: pg.Client, where: string): Promise<number> {
   return rows[0].total;
 }
 
-async function askPlain(client: pg.Client, where: string, skip: number): Promise<void> {
-  await countOf(client, where);
-  await client.query(
-    `select ${rowColumns} from plain where tenant = $1 and ${where} order by at desc, id desc limit $2 offset $3`,
-    [tenant, size, skip],
-  );
+async function askPlain(client: pg.Client, part: Part, where: string, skip: number): Promise<void> {
+  const entries = `from plain where tenant = $1 and ${where}`;
+  if (part === 'histogram') {
+    await client.query(`select date_trunc('day', at), type, count(*) ${entries} group by 1, 2`, [tenant]);
+  } else if (part === 'facets') {
+    await client.query(
+      `with counted as (select key, count(*) from (select plain_keys(paths) as keys ${entries}) as e, unnest(e.keys) as key group by 1)
+       select (select count(*) ${entries}) as total, key, count from counted order by count desc, key limit 20`,
+      [tenant],
+    );
+  } else {
+    await countOf(client, where);
+    await client.query(`select ${rowColumns} ${entries} order by at desc, id desc limit $2 offset $3`, [
+      tenant,
+      size,
+      skip,
+    ]);
+  }
 }
 
 function median(costs: readonly Cost[]): number {

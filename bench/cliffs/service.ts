@@ -12,20 +12,19 @@ import type { Cost } from '../history/processor-time.ts';
 
 export interface Answer {
   total: number;
+  /** Of a page. */
   items: unknown[];
 }
 
 /** The service in a process of its own, asked over HTTP. */
 export interface Service {
-  ask: (q: string, page: number) => Promise<{ answer: Answer; cost: Cost }>;
+  /** `what` is a resource of the change history with its parameters, `histogram` for example. */
+  ask: (what: string, q: string) => Promise<{ answer: Answer; cost: Cost }>;
   stop: () => Promise<void>;
 }
 
-/** Starts the service on the benchmark's clock. `tenant` is the one that is asked, with pages of `size` entries. */
-export async function startService(
-  url: string,
-  { pool, tenant, size }: { pool: pg.Pool; tenant: string; size: number },
-): Promise<Service> {
+/** Starts the service on the benchmark's clock. `tenant` is the one that is asked. */
+export async function startService(url: string, { pool, tenant }: { pool: pg.Pool; tenant: string }): Promise<Service> {
   // The keys that another run has left are sealed with another secret.
   await pool.query('truncate oauth_signing_key');
   const child = spawn(process.execPath, [join(import.meta.dirname, 'annals.ts')], {
@@ -48,22 +47,21 @@ export async function startService(
   await watch.connect();
   await untilQuiet(watch);
   const headers = { authorization: `Bearer ${token}` };
-  const urlOf = (q: string, page: number) => {
-    const parameters = new URLSearchParams({ page: String(page), size: String(size) });
-    if (q !== '') parameters.set('q', q);
-    return `${baseUrl}/changelog/${tenant}/changelogs?${parameters}`;
+  const urlOf = (what: string, q: string) => {
+    const asked = new URL(`${baseUrl}/changelog/${tenant}/${what}`);
+    if (q !== '') asked.searchParams.set('q', q);
+    return asked;
   };
 
   return {
-    async ask(q, page) {
+    async ask(what, q) {
       const before = await spent(child, watch);
       const begun = performance.now();
-      const response = await fetch(urlOf(q, page), { headers });
+      const response = await fetch(urlOf(what, q), { headers });
       const body = (await response.json()) as { totalElements?: number; items?: unknown[] };
       const clock = performance.now() - begun;
-      const { totalElements: total, items } = body;
-      if (total === undefined || items === undefined)
-        throw new Error(`${q}: ${response.status} ${JSON.stringify(body)}`);
+      const { totalElements: total, items = [] } = body;
+      if (total === undefined) throw new Error(`${q}: ${response.status} ${JSON.stringify(body)}`);
       // A thread that has answered may still be putting things away.
       await new Promise((resolve) => setTimeout(resolve, 5));
       const after = await spent(child, watch);

@@ -5,7 +5,9 @@
 --   * 10 entity types with most changes, and the type `warehouse` with three of the tenant's entries;
 --   * 2 % of the entries arrive up to a week late;
 --   * 500,000 ids, each of which several entity types use; the id `shared` has some 1,700 entries of the tenant in the last
---     30 days, of all ten types, and the related group `hot` has some 20,000, however many entries there are.
+--     30 days, of all ten types, and the related group `hot` has some 20,000, however many entries there are;
+--   * four changed paths an entry: all have `metadata.version`, 30 % `price.amount`, 20 % `status`, 5 % one of ten below
+--     `address`, 10 % a place in `items`, one in 20,000 `legacyCode`, and each one of 60 `fields` and of 37 `labels`.
 set work_mem = '256MB';
 set maintenance_work_mem = '1GB';
 
@@ -19,7 +21,7 @@ create table plain (
   name text collate "C",
   actor text collate "C" not null,
   related jsonb,
-  paths text not null
+  paths jsonb not null
 ) with (autovacuum_enabled = false);
 
 select setseed(0.42);
@@ -49,10 +51,27 @@ insert into plain
                 then jsonb_build_array(jsonb_build_object('entity', 'customer', 'entityId', 'c' || floor(random() * 50000)::int))
                 else '[]' end
          end,
-         '{"price.amount":{"before":' || (i % 997) || '.5,"after":' || (i % 991) || '.25},"metadata.version":{"before":'
-           || (i % 50) || ',"after":' || (1 + i % 50) || '}}'
+         (
+           '{"metadata.version":{"before":' || (i % 50) || ',"after":' || (1 + i % 50) || '}'
+           || case when mixed % 100 < 30
+                then ',"price.amount":{"before":' || (i % 997) || '.5,"after":' || (i % 991) || '.25}' else '' end
+           || case when mixed / 100 % 100 < 20
+                then ',"status":{"before":"OPEN","after":"' || (array['PAID', 'SENT', 'CLOSED', 'HELD'])[1 + i % 4] || '"}'
+                else '' end
+           || case when mixed / 10000 % 100 < 5
+                then ',"address.' || (array['street', 'zip', 'city', 'country', 'phone', 'company', 'state', 'floor', 'door',
+                                            'note'])[1 + i % 10] || '":{"before":"a' || i || '","after":"b' || i || '"}'
+                else '' end
+           || case when other % 100 < 10
+                then ',"items.' || other / 100 % 200 || '.quantity":{"before":' || (i % 7) || ',"after":' || (1 + i % 9) || '}'
+                else '' end
+           || case when other / 1000 % 20000 = 0 then ',"legacyCode":{"before":"x","after":"y"}' else '' end
+           || ',"fields.f' || floor(power((other % 10007) / 10007.0, 2) * 60)::int || 'x":{"before":null,"after":"v' || i || '"}'
+           || ',"labels.l' || (mixed % 37) || 'x":{"before":"v' || (i % 11) || '","after":"v' || (i % 13) || '"}}'
+         )::jsonb
     from (
-      select i, random() as tenant, floor(power(random(), 1.5) * 8000)::int as actor, random() as person, random() as late,
+      select i, hashint8(i)::bigint & 2147483647 as mixed, hashint8(i + 1000000007)::bigint & 2147483647 as other,
+             random() as tenant, floor(power(random(), 1.5) * 8000)::int as actor, random() as person, random() as late,
              random() as hot,
              $now - 60 * 86400000.0 + case
                when i > 0.70 * $entries and i <= 0.70 * $entries + $burst

@@ -128,7 +128,7 @@ interface PlainRow {
   name: string;
   actor: string;
   related: RelatedItem[] | null;
-  paths: string;
+  paths: Record<string, unknown>;
 }
 
 /** Records what the plain table has, of all tenants in turn, and folds as it goes, as the import does. */
@@ -172,5 +172,5 @@ async function record(pool: pg.Pool, db: Database): Promise<void> {
 
 function changeOf({ at, id, type, entity, entity_id: entityId, name, actor, related, paths }: PlainRow): Change {
   const identity = hash('md5', String(id), 'buffer');
-  return { identity, at, type, entity, entityId, name, actor, related: related ?? [], paths };
+  return { identity, at, type, entity, entityId, name, actor, related: related ?? [], paths: JSON.stringify(paths) };
 }

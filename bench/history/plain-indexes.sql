@@ -9,3 +9,8 @@ create index plain_actor on plain (tenant, actor, at, id) include (entity, type)
 create index plain_document on plain (tenant, entity, entity_id, at, id) include (type, actor);
 create index plain_id on plain (tenant, entity_id, at, id) include (entity, type, actor);
 create index plain_related on plain using gin (related jsonb_path_ops);
+-- The keys of a change alone: an index on the jsonb itself would have all values too, and know keys of no level.
+create function plain_keys(paths jsonb) returns text[] language sql immutable parallel safe as $$
+  select array(select jsonb_object_keys(paths))
+$$;
+create index plain_paths on plain using gin (plain_keys(paths));
