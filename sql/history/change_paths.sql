@@ -1,51 +1,61 @@
 -- The paths of an entry as jsonb. In: their JSON text. Out: an object of paths. It reads no table, so it forces no
 -- plan.
--- jsonb knows neither U+0000, nor half of a surrogate pair, nor numbers of more than some 100,000 digits. U+0001
--- U+0001 stands for the first, U+0001 U+0002 for U+0001, U+0001 U+0003 for a half (src/query/json-projection.ts). A
--- larger number becomes one that is larger than all others, and one that is nearer to zero becomes one that is nearer
--- than all others.
+-- jsonb knows neither U+0000 nor half of a surrogate pair. U+0001 U+0001 stands for the first, U+0001 U+0002 for
+-- U+0001, U+D7FF U+E800 to U+EFFF for U+D800 to U+DFFF, which keeps the order by code point
+-- (src/query/json-projection.ts).
+-- Nor does it know numbers of very many digits. One that is beyond the bounds of a query becomes one that is beyond them too, and
+-- keeps the order. Of 16,000 digits after the point the rest is one digit.
 create function change_paths(paths text) returns jsonb language plpgsql immutable parallel restricted cost 100 as $$
 declare
-  plain text;
+  plain text := paths;
 begin
-  if strpos(paths, '\u') = 0 then
-    begin
-      return paths::jsonb;
-    exception when numeric_value_out_of_range then
-      -- the same with numbers of a size that jsonb knows
-      null;
-    end;
+  if strpos(paths, '\u') > 0 and paths ~ '\\u(?:000[01]|[dD][89a-fA-F])' then
+    -- so that each backslash begins an escape
+    plain := regexp_replace(plain, '\\\\', '\\u005c', 'g');
+    plain := regexp_replace(plain, '\\u0001', '\\u0001\\u0002', 'g');
+    plain := regexp_replace(plain, '\\u0000', '\\u0001\\u0001', 'g');
+    plain := regexp_replace(plain, '\\u[dD]([89abAB][0-9a-fA-F]{2})(?!\\u[dD][c-fC-F])', '\\ud7ff\\ue\1', 'g');
+    plain := regexp_replace(plain, '(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD]([c-fC-F][0-9a-fA-F]{2})',
+                            '\\ud7ff\\ue\1', 'g');
   end if;
-  -- so that each backslash begins an escape
-  plain := regexp_replace(paths, '\\\\', '\\u005c', 'g');
-  plain := regexp_replace(plain, '\\u0001', '\\u0001\\u0002', 'g');
-  plain := regexp_replace(plain, '\\u0000', '\\u0001\\u0001', 'g');
-  plain := regexp_replace(plain, '\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])', '\\u0001\\u0003', 'g');
-  plain := regexp_replace(plain, '(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}',
-                          '\\u0001\\u0003', 'g');
+  begin
+    return plain::jsonb;
+  exception when numeric_value_out_of_range then
+    -- the same with numbers of a size that jsonb knows
+    null;
+  end;
   return (
     select string_agg(case
-             when found.token[1] ~ '^-?[0-9]'
-               and (length(found.token[1]) > 400 or found.token[1] ~ '[eE][+-]?[0-9]{4}')
-             then bounded.number else found.token[1] end, '' order by found.place)
-      from regexp_matches(plain, '"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|[^"0-9-]+', 'g') with ordinality
-        as found (token, place)
-      cross join lateral (
-        select substring(found.token[1] for 1) = '-' as negative,
-               length(substring(found.token[1] from '^-?([0-9]+)')) as digits,
-               coalesce(substring(found.token[1] from '[eE][+]?(-?[0-9]+)$'), '0') as exponent,
-               substring(found.token[1] from '^-?[0.]*(?:[eE].*)?$') is not null as zero
-      ) as parts
-      cross join lateral (
-        select parts.digits + case when length(parts.exponent) > 8 and parts.exponent ~ '^-' then -1000000
-          when length(parts.exponent) > 8 then 1000000 else parts.exponent::integer end as magnitude
-      ) as size
-      cross join lateral (
-        select case when parts.zero then '0'
-          when size.magnitude > 100000 then case when parts.negative then '-' else '' end || '9e100000'
-          when size.magnitude < -9000 then case when parts.negative then '-' else '' end || '1e-9001'
-          else left(found.token[1], 110000) end as number
-      ) as bounded
+             when token ~ '^-?[0-9]' and (length(token) > 400 or token ~ '[eE][+-]?[0-9]{4}')
+             then (select case when token ~ '^-' then '-' else '' end || bounded.number
+               from regexp_match(token, '^-?([0-9]+)(?:\.([0-9]+))?(?:[eE][+]?(-?)0*([0-9]*))?$') as parts (written)
+               cross join lateral (
+                 select written[1] || coalesce(written[2], '') as digits, length(written[1]) as whole,
+                        (coalesce(written[3], '') || case
+                          when length(written[4]) > 2000 then repeat('9', 2000) else coalesce(nullif(written[4], ''), '0')
+                        end)::numeric as exponent
+               ) as read
+               cross join lateral (
+                 select rtrim(ltrim(digits, '0'), '0') as digits,
+                        whole + exponent - length(digits) + length(ltrim(digits, '0')) as power
+               -- the number is 0.digits * 10 ^ power
+               ) as size
+               cross join lateral (
+                 select case
+                   when size.digits = '' then '0'
+                   when power > 10001 then (1e10002 + power + ('0.' || left(size.digits, 16000))::numeric)::text
+                   when power < -9998
+                     then (1e-10001 + (power + ('0.' || left(size.digits, 3000))::numeric) * 1e-13000)::text
+                   when length(size.digits) - power > 16000
+                     then '0.' || left(size.digits, (power + 16000)::integer) || '1e' || power
+                   else '0.' || size.digits || 'e' || power end as number
+               ) as bounded)
+             else token end, '' order by place)
+      from (
+        select found.token[1] as token, found.place
+          from regexp_matches(plain, '"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|[^"0-9-]+', 'g') with ordinality
+            as found (token, place)
+      ) as tokens
   )::jsonb;
 end
 $$;

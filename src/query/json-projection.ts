@@ -28,15 +28,18 @@ export function projectedText(text: string): string {
   return text.replaceAll(zeroOrOne, (character) => (character === '\0' ? '\u0001\u0001' : '\u0001\u0002'));
 }
 
-/** Reverses `projectedText`. */
+/** Reverses `projectedText`, and the stand-ins for halves of surrogate pairs that the paths of entries may have. */
 export function textOfProjection(projected: string): string {
-  return projected.replaceAll(pair, (standing) => (standing === '\u0001\u0001' ? '\0' : '\u0001'));
+  return projected.replaceAll(pair, (standing) => {
+    if (standing.startsWith('\u0001')) return standing === '\u0001\u0001' ? '\0' : '\u0001';
+    return String.fromCharCode(standing.charCodeAt(1) - 0x1000);
+  });
 }
 
 // Control characters are what this is about.
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: see above
 const zeroOrOne = /[\u0000\u0001]/g;
-const pair = /\u0001[\u0001\u0002]/g;
+const pair = /\u0001[\u0001\u0002]|\ud7ff[\ue800-\uefff]/g;
 // biome-ignore-end lint/suspicious/noControlCharactersInRegex: see above
 
 const rareEscape = /\\u(?:000[01]|[dD][89a-fA-F])/;

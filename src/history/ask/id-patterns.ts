@@ -1,4 +1,5 @@
 import type { Condition, Match } from '../../query/ast.ts';
+import { textOfProjection } from '../../query/json-projection.ts';
 import { QueryError } from '../../query/query-error.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import { requiredText } from '../../query/required-text.ts';
@@ -81,13 +82,14 @@ export async function tryOnIds(
     const sides = tried.map(() => ({ matching: new Hashes(), others: new Hashes() }));
     let count = 0;
     // Annals need not read ids without such a text: the pattern does not match them.
-    const texts = tried.map(({ source }) => requiredText(source));
-    const containing = texts.includes('') ? null : texts;
+    const required = tried.map(({ source }) => requiredText(source));
+    const containing = required.includes('') ? null : required;
     for await (const batch of read(whose, containing)) {
       count += batch.length;
       if (count > maxIds) throw new QueryError(first.position, tooManyIds);
+      const texts = whose === 'path' ? batch.map(textOfProjection) : batch;
       for (const [place, { source, position }] of tried.entries()) {
-        const members = await regexes.matchNames(source, batch, { position, budget });
+        const members = await regexes.matchNames(source, texts, { position, budget });
         sides[place]?.matching.add(batch.filter((_id, index) => members[index] === 1));
         if (containing === null) sides[place]?.others.add(batch.filter((_id, index) => members[index] !== 1));
       }

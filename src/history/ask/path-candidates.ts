@@ -3,7 +3,7 @@ import { likePattern } from '../../query/like-pattern.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import { nameOfPath } from '../../recording/path-names.ts';
-import type { PathName, PathNames } from '../names/path-names.ts';
+import { hasPlace, type PathName, type PathNames } from '../names/path-names.ts';
 import type { PathCandidates } from './expression.ts';
 
 /** Whether an entry with this name has a path that is accepted; undefined: some of its paths may be, and others not. */
@@ -94,9 +94,4 @@ function ofGlob(glob: Glob): Decide {
 /** Whether a path and its name may differ where the glob looks. */
 function mayMeanPlaces({ parts }: Glob): boolean {
   return parts.some((part) => /[0-9*]/.test(part));
-}
-
-/** Whether a segment stands for a place in an array, or may. */
-function hasPlace(name: string): boolean {
-  return name.includes('*');
 }

@@ -1,4 +1,5 @@
 import type { Statements } from '../../postgres/statements.ts';
+import { projectedText } from '../../query/json-projection.ts';
 
 /** The names of the paths of a tenant's entries, in a snapshot. Places in arrays are written `*`. */
 export interface PathNames {
@@ -19,8 +20,18 @@ export const noPathNames: PathNames = { names: [], rest: undefined, unnumberedTo
 
 /** The numbers of the entries whose paths only a read tells: those of names for several paths, and that of the rest. */
 export function readNumbers({ names, rest }: PathNames): number[] {
-  const several = names.filter(({ name }) => name.includes('*')).map(({ number }) => number);
+  const several = names.filter(({ name }) => hasPlace(name)).map(({ number }) => number);
   return rest === undefined ? several : [...several, rest];
+}
+
+/** The paths that names tell, in the form of the projection. */
+export function namedPaths({ names }: PathNames): string[] {
+  return [...new Set(names.map(({ name }) => name))].filter((name) => !hasPlace(name)).map(projectedText);
+}
+
+/** Whether a name stands for several paths, or may: one of its segments is a place in an array. */
+export function hasPlace(name: string): boolean {
+  return name.includes('*');
 }
 
 /** Which names of paths are read; null means any. */

@@ -1,7 +1,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { projectedText } from '../../query/json-projection.ts';
 import type { IdsOf } from '../ask/id-patterns.ts';
-import type { PathNames } from '../names/path-names.ts';
+import { namedPaths, type PathNames } from '../names/path-names.ts';
 import { mustBeRead } from './path-predicate.ts';
 import { runWithoutNestedLoops } from './planner-estimate.ts';
 import type { Place } from './store.ts';
@@ -94,9 +95,9 @@ export function found({ tenant, since, places, byIds = false, condition }: Searc
 const idsAtOnce = 5_000;
 
 /**
- * Reads the distinct ids of the documents, or of the related documents, of entries since `since`, or the paths that their
- * numbers do not tell. It reads ids that
- * contain one of some texts, and documents of some kinds; null means any. A transaction can run it once at a time.
+ * Reads the distinct ids of the documents, or of the related documents, of entries since `since`, or their paths in the
+ * form of the projection; paths that names tell may be those of other entries too. It reads ids that contain one of some
+ * texts, and documents of some kinds; null means any. A transaction can run it once at a time.
  */
 export async function* readDocumentIds(
   transaction: DatabaseTransaction,
@@ -119,7 +120,7 @@ export async function* readDocumentIds(
     containing === null
       ? sql`true`
       : sql`(${sql.join(
-          containing.map((text) => sql`strpos(${id}, ${text}) > 0`),
+          containing.map((text) => sql`strpos(${id}, ${of === 'path' ? projectedText(text) : text}) > 0`),
           sql` or `,
         )})`;
   const idsOf = {
@@ -131,6 +132,7 @@ export async function* readDocumentIds(
       from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
       where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${mustBeRead(paths)} and ${contains(sql`p.path`)}`,
   };
+  if (of === 'path') yield namedPaths(paths);
   // The caller needs all ids, not the first ones soon.
   await sql`set local cursor_tuple_fraction = 1`.execute(transaction);
   await sql`declare document_ids no scroll cursor for ${idsOf[of]()}`.execute(transaction);

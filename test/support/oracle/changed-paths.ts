@@ -94,21 +94,24 @@ function isNumber(value: Value | undefined): value is { number: string } {
   return typeof value === 'object' && value !== null && 'number' in value;
 }
 
-/** By value, for numbers of at most some hundred digits. */
+/** By value, whatever the digits and the exponents. */
 function compare(one: string, other: string): number {
-  const difference = scaled(one) - scaled(other);
-  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+  const [first, second] = [normalized(one), normalized(other)];
+  if (first.sign !== second.sign) return first.sign - second.sign;
+  const difference = first.power - second.power;
+  if (difference !== 0n) return (difference < 0n ? -1 : 1) * first.sign;
+  return order(first.digits, second.digits) * first.sign;
 }
 
-const scale = 500;
-
-function scaled(number: string): bigint {
-  const [mantissa = '', exponent = '0'] = number.toLowerCase().split('e');
+/** The number is sign * 0.digits * 10 ** power; its digits begin and end with none that is 0. */
+function normalized(number: string): { sign: number; digits: string; power: bigint } {
+  const [mantissa = '', exponent = '0'] = number.replace(/^-/, '').toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');
-  const digits = BigInt(whole + fraction);
-  return (
-    digits *
-    10n ** BigInt(scale + Number(exponent) - fraction.length) *
-    (whole.startsWith('-') && digits > 0n ? -1n : 1n)
-  );
+  const written = whole + fraction;
+  let end = written.length;
+  while (written[end - 1] === '0') end -= 1;
+  const digits = written.slice(0, end).replace(/^0+/, '');
+  const power = BigInt(whole.length - end + digits.length) + BigInt(exponent.replace('+', ''));
+  if (digits === '') return { sign: 0, digits, power: 0n };
+  return { sign: number.startsWith('-') ? -1 : 1, digits, power };
 }
