@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { trials } from '../../test/support/oracle/trials.ts';
 import { maxAnswerBytes } from '../src/api/long-answer.ts';
 import { address, openAnswered } from './support/answered-page.ts';
 import { startChromium } from './support/chromium.ts';
@@ -9,6 +10,11 @@ import { maxTaskTime } from './support/max-task-time.ts';
 const maxTask = 100;
 /** Elements of a page, whatever it shows. */
 const maxElements = 4_000;
+
+/** Paths or members of one value. ANNALS_TRIALS=4: 200,000 of them, and a text of 16 MiB. */
+const many = trials(50_000);
+const manyWritten = many.toLocaleString('en');
+const last = `${many - 1}.10`;
 
 let browser: Browser;
 
@@ -20,15 +26,16 @@ afterAll(async () => {
   await browser?.close();
 });
 
-test('a text of 16 MiB does not hold the page, and all of it can be read', async () => {
-  const text = `${'lorem ipsum '.repeat(1_398_000)}the end`;
+test('a text of many MiB does not hold the page, and all of it can be read', async () => {
+  const text = `${'lorem ipsum '.repeat(7 * many)}the end`;
+  const characters = text.length.toLocaleString('en');
   const page = await openAnswered(browser, answersOf([entry(1, `"text":{"after":"${text}"}`)]));
   const panel = page.getByRole('complementary');
   const end = panel.locator('.line', { hasText: 'the end' });
   const longest = await maxTaskTime(page, async () => {
     await page.goto(`${address}history?entry=1`);
-    await panel.getByRole('button', { name: 'all 16,776,007 characters' }).click();
-    await panel.getByRole('region', { name: 'All 16,776,007 characters' }).focus();
+    await panel.getByRole('button', { name: `all ${characters} characters` }).click();
+    await panel.getByRole('region', { name: `All ${characters} characters` }).focus();
     await page.keyboard.press('End');
     await end.waitFor();
     await panel.getByRole('button', { name: 'JSON', exact: true }).click();
@@ -41,31 +48,31 @@ test('a text of 16 MiB does not hold the page, and all of it can be read', async
   await page.context().close();
 });
 
-test('200,000 paths do not hold the page, and each of them can be reached', async () => {
-  const paths = Array.from({ length: 200_000 }, (_, index) => `"field${index}":{"after":${index}.10}`);
+test('very many paths do not hold the page, and each of them can be reached', async () => {
+  const paths = Array.from({ length: many }, (_, index) => `"field${index}":{"after":${index}.10}`);
   const page = await openAnswered(browser, answersOf([entry(1, paths.join(','))]));
   const panel = page.getByRole('complementary');
   const longest = await maxTaskTime(page, async () => {
     await page.goto(`${address}history`);
     await page.locator('.entry-link').click();
     await panel.locator('.path-item').nth(29).waitFor();
-    await panel.getByLabel('Go to').fill('200000');
+    await panel.getByLabel('Go to').fill(String(many));
     await page.keyboard.press('Enter');
-    await panel.getByText('199999.10', { exact: true }).waitFor();
+    await panel.getByText(last, { exact: true }).waitFor();
     await panel.getByRole('searchbox', { name: 'Find a path' }).fill('field12345');
-    await panel.getByText('123459.10', { exact: true }).waitFor();
+    await panel.getByText('12345.10', { exact: true }).waitFor();
     await panel.getByRole('button', { name: 'JSON', exact: true }).click();
     await panel.getByRole('region', { name: 'The entry as JSON' }).focus();
     await page.keyboard.press('End');
-    await panel.locator('.line', { hasText: '199999.10' }).waitFor();
+    await panel.locator('.line', { hasText: last }).waitFor();
   });
   expect(await page.locator('*').count()).toBeLessThan(maxElements);
   expect(longest).toBeLessThan(maxTask);
   await page.context().close();
 });
 
-test('a value of 200,000 members does not hold the page: opened, compared and by its fields', async () => {
-  const members = Array.from({ length: 200_000 }, (_, index) => `"field${index}":${index}.10`).join(',');
+test('a value of very many members does not hold the page: opened, compared and by its fields', async () => {
+  const members = Array.from({ length: many }, (_, index) => `"field${index}":${index}.10`).join(',');
   const page = await openAnswered(browser, {
     // A list has long values cut.
     ...answersOf([entry(1, '"all":{"after":"{…"}')]),
@@ -75,12 +82,12 @@ test('a value of 200,000 members does not hold the page: opened, compared and by
   });
   const longest = await maxTaskTime(page, async () => {
     await page.goto(`${address}history?entry=1`);
-    await page.locator('summary', { hasText: '200,000' }).click();
+    await page.locator('summary', { hasText: manyWritten }).click();
     await page.getByText('0.10', { exact: true }).waitFor();
     await page.goto(`${address}document?entity=long&id=1&show=fields`);
     await page.getByRole('row', { name: /^all\.field59 / }).waitFor();
     await page.getByRole('button', { name: 'Document', exact: true }).click();
-    await page.locator('summary', { hasText: '200,000' }).click();
+    await page.locator('summary', { hasText: manyWritten }).click();
     await page.getByText('0.10', { exact: true }).waitFor();
     await page.goto(`${address}document?entity=long&id=1&with=1`);
     await page.getByText('The document is the same at both moments.').waitFor();
