@@ -28,6 +28,7 @@ export async function pathCandidates(
   // Names that share a number differ, or a path has no number: then reading the entry decides.
   const possible = rest === undefined ? [] : [rest];
   for (const [number, [verdict, ...others]] of verdicts) {
+    if (number === rest) continue;
     if (others.length > 0 || verdict === undefined) possible.push(number);
     else if (verdict) certain.push(number);
   }

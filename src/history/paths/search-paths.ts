@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { statementsOf } from '../../postgres/statements.ts';
-import { textOfProjection } from '../../query/json-projection.ts';
+import { projectedText, textOfProjection } from '../../query/json-projection.ts';
 import { compareCodePoints } from '../names/code-points.ts';
-import { type PathName, type PathNames, readPathNames } from '../names/path-names.ts';
+import { type PathNames, readPathNames } from '../names/path-names.ts';
 import { hasNumber, unnumbered } from '../page/path-predicate.ts';
 import type { HistorySnapshot } from '../page/query-snapshot.ts';
 
@@ -25,43 +25,56 @@ export async function searchPaths(
   const begins = new RegExp(`^${RegExp.escape(prefix)}`, 'iu');
   const entities = entity === undefined ? null : [entity];
   const names = await readPathNames(statementsOf(snapshot.transaction), tenant, { entities, like: null });
-  const told = await firstVisible(snapshot, tenant, named(names.names, begins), size);
+  const told = await firstVisible(snapshot, tenant, named(names, begins), { entity, size });
   const read = await firstRead(snapshot, tenant, names, { entity, begins, size });
   return [...new Set([...told, ...read])].sort(compareCodePoints).slice(0, size);
 }
 
-/** The names that begin so, in order, with their numbers. */
-function named(names: readonly PathName[], begins: RegExp): [string, number[]][] {
-  const numbersOf = new Map<string, number[]>();
-  for (const { name, number } of names) {
-    if (!begins.test(name)) continue;
-    const numbers = numbersOf.get(name);
-    if (numbers === undefined) numbersOf.set(name, [number]);
-    else numbers.push(number);
-  }
-  return [...numbersOf].sort(([one], [other]) => compareCodePoints(one, other));
+/** A name, and its number for each entity type that has it. */
+interface NumberedName {
+  readonly name: string;
+  readonly numbers: number[];
+  /** Where an entry with the number may have another name instead. */
+  readonly isShared: boolean;
 }
 
-/** Names that are looked up at once. */
-const namesAtOnce = 200;
+/** The names that begin so, in order. */
+function named({ names, rest }: PathNames, begins: RegExp): NumberedName[] {
+  const nameOf = new Map<number, string>();
+  const shared = new Set(rest === undefined ? [] : [rest]);
+  for (const { name, number } of names) {
+    if ((nameOf.get(number) ?? name) !== name) shared.add(number);
+    nameOf.set(number, name);
+  }
+  const numbered = Map.groupBy(
+    names.filter(({ name }) => begins.test(name)),
+    ({ name }) => name,
+  );
+  return [...numbered]
+    .map(([name, ofEntities]) => {
+      const numbers = ofEntities.map(({ number }) => number);
+      return { name, numbers, isShared: numbers.some((number) => shared.has(number)) };
+    })
+    .sort((one, other) => compareCodePoints(one.name, other.name));
+}
 
+/** The first names that an entry bears: those of dropped entries, and of changes that were not recorded, are left out. */
 async function firstVisible(
   snapshot: HistorySnapshot,
   tenant: string,
-  names: readonly [string, readonly number[]][],
-  size: number,
+  names: readonly NumberedName[],
+  { entity, size }: { entity: string | undefined; size: number },
 ): Promise<string[]> {
-  // Without retention, each name has an entry.
-  if (snapshot.horizon === 0) return names.slice(0, size).map(([name]) => name);
   const visible: string[] = [];
-  for (let start = 0; start < names.length && visible.length < size; start += namesAtOnce) {
-    const portion = names.slice(start, start + namesAtOnce);
-    const found = await visibleNumbers(
-      snapshot,
-      tenant,
-      portion.flatMap(([, numbers]) => numbers),
-    );
-    visible.push(...portion.filter(([, numbers]) => numbers.some((number) => found.has(number))).map(([name]) => name));
+  for (let start = 0; start < names.length && visible.length < size; start += size) {
+    const portion = names.slice(start, start + size);
+    const numbers = portion.flatMap((name) => name.numbers);
+    const found = await visibleNumbers(snapshot, tenant, numbers, entity);
+    for (const { name, numbers: ofName, isShared } of portion) {
+      if (!ofName.some((number) => found.has(number))) continue;
+      if (isShared && !(await isBorne(snapshot, tenant, { name, numbers: ofName, entity }))) continue;
+      visible.push(name);
+    }
   }
   return visible.slice(0, size);
 }
@@ -70,27 +83,52 @@ async function firstVisible(
 const newestEntries = 2_000;
 
 async function visibleNumbers(
-  { transaction, horizon }: HistorySnapshot,
+  snapshot: HistorySnapshot,
   tenant: string,
   numbers: readonly number[],
+  entity: string | undefined,
 ): Promise<ReadonlySet<number>> {
+  const ofTenant = entriesOf(snapshot, tenant, entity);
   const { rows } = await sql<{ number: number }>`
     with newest as materialized (
       select distinct n.number
         from (
-          select e.path_numbers from change_entry e where e.tenant = ${tenant} and e.at >= ${horizon}
+          select e.path_numbers from change_entry e where ${ofTenant}
             order by e.at desc, e.sequence desc limit ${sql.lit(newestEntries)}
         ) as e
         cross join lateral unnest(e.path_numbers) as n (number)
     )
     select w.number from unnest(${numbers}::integer[]) as w (number)
       where w.number in (select n.number from newest n)
-        or exists (
-          select from change_entry e
-            where e.tenant = ${tenant} and e.at >= ${horizon} and e.path_numbers && array[w.number])`.execute(
-    transaction,
+        or exists (select from change_entry e where ${ofTenant} and e.path_numbers && array[w.number])`.execute(
+    snapshot.transaction,
   );
   return new Set(rows.map(({ number }) => number));
+}
+
+/** Whether an entry with one of the numbers has a path of this name. */
+async function isBorne(
+  snapshot: HistorySnapshot,
+  tenant: string,
+  { name, numbers, entity }: { name: string; numbers: readonly number[]; entity: string | undefined },
+): Promise<boolean> {
+  const { rows } = await sql<{ borne: boolean }>`
+    select exists (
+      select from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
+        where ${entriesOf(snapshot, tenant, entity)} and ${hasNumber(numbers)}
+          and change_path_name(p.path) = ${projectedText(name)}) as borne`.execute(snapshot.transaction);
+  return rows[0]?.borne === true;
+}
+
+/** The entries `e` that the tenant still has, of an entity type where one is given. */
+function entriesOf(
+  { dictionary, horizon }: HistorySnapshot,
+  tenant: string,
+  entity: string | undefined,
+): RawBuilder<SqlBool> {
+  const kinds = dictionary.kinds.filter((kind) => kind.entity === entity).map(({ id }) => id);
+  const ofEntity = entity === undefined ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
+  return sql`e.tenant = ${tenant} and e.at >= ${horizon} and ${ofEntity}`;
 }
 
 /** Names in one fetch. */
@@ -98,19 +136,18 @@ const readAtOnce = 5_000;
 
 /** The first names of the entries whose numbers do not tell them. */
 async function firstRead(
-  { transaction, dictionary, horizon }: HistorySnapshot,
+  snapshot: HistorySnapshot,
   tenant: string,
   { rest, unnumberedTo }: PathNames,
   { entity, begins, size }: { entity: string | undefined; begins: RegExp; size: number },
 ): Promise<string[]> {
   const conditions = [...(rest === undefined ? [] : [hasNumber([rest])]), ...unnumbered(unnumberedTo)];
   if (conditions.length === 0) return [];
-  const kinds = dictionary.kinds.filter((kind) => kind.entity === entity).map(({ id }) => id);
-  const ofEntity = entity === undefined ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
+  const { transaction } = snapshot;
   await sql`declare path_names no scroll cursor for
     select distinct change_path_name(p.path) collate "C" as name
       from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
-      where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofEntity} and (${sql.join(conditions, sql` or `)})
+      where ${entriesOf(snapshot, tenant, entity)} and (${sql.join(conditions, sql` or `)})
       order by 1`.execute(transaction);
   const first: string[] = [];
   for (;;) {

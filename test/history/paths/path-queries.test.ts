@@ -1,4 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { pathCandidates } from '../../../src/history/ask/path-candidates.ts';
+import { match } from '../../../src/query/ast.ts';
+import { RegexBudget, RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import { numberOfPath } from '../../../src/recording/path-names.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { changeOf } from '../../support/server/history.ts';
 import { type PathHistory, startPathHistory } from '../../support/server/path-history.ts';
 
 let history: PathHistory;
@@ -154,4 +160,75 @@ test('numbers are compared by value, whatever their digits and exponents', async
     'change:elemMatch(path:n after:9007199254740993.0)',
     'change:elemMatch(path:n after:1.1)',
   ]);
+});
+
+/** Names that share a number: found by trying all names of four letters. */
+const twins = {
+  shared: ['cdod', 'fxxi'],
+} as const;
+
+test('names that share a number are told apart in queries, facets and names', async () => {
+  const [one, other] = twins.shared;
+  expect(numberOfPath('shared', 'order', one)).toBe(numberOfPath('shared', 'order', other));
+  await history.record('shared', [
+    { paths: pathsOf({ [one]: '{"before":1,"after":2}' }) },
+    { paths: pathsOf({ [other]: '{"before":1,"after":2}' }) },
+    { paths: pathsOf({ [other]: '{"before":1,"after":2}', [`${one}.a`]: '{"after":2}' }) },
+    { at: history.now - 70 * 86_400_000, paths: pathsOf({ [one]: '{"before":1,"after":2}', gone: '{"after":1}' }) },
+  ]);
+  const all = 'occurredAt:>"2020-01-01T00:00:00Z"';
+  expect(
+    await history.agree('shared', [
+      `path:${one}`,
+      `path:${other}`,
+      `path:~${one} ${all}`,
+      `path:(${one}, x) ${all}`,
+      `path:${one.slice(0, 2)}*`,
+      `path:${one} path:${other}`,
+      `compoundLogicalQuery:((path:${one}) OR (path:${other}))`,
+      `change:elemMatch(path:${one} after:2)`,
+      `change:elemMatch(path:~${one}|x after:2)`,
+    ]),
+  ).toEqual([2, 2, 3, 3, 2, 1, 3, 1, 3]);
+  const facets = await history.ask('shared', 'facets', { field: 'path', q: all });
+  expect(facets.body).toMatchObject({
+    totalElements: 4,
+    values: [
+      { value: one, count: 2 },
+      { value: other, count: 2 },
+      { value: `${one}.a`, count: 1 },
+      { value: 'gone', count: 1 },
+    ],
+    others: 0,
+  });
+  const names = async () => (await history.ask('shared', 'names', { field: 'path' })).body;
+  expect(await names()).toEqual({ field: 'path', values: [one, `${one}.a`, other, 'gone'] });
+});
+
+test('names are those of entries that are there: not of dropped entries, nor of changes that were refused', async () => {
+  const names = async (tenant: string) => (await history.ask(tenant, 'names', { field: 'path' })).body;
+  const at = history.now - 5_000;
+  const identity = Buffer.alloc(16, 7);
+  await history.record('refused', [{ at, identity, paths: pathsOf({ kept: '{"after":1}' }) }]);
+  const again = changeOf({ at, identity, entityId: '0', paths: pathsOf({ phantom: '{"after":1}' }) });
+  expect(await createRecorder(history.server.context.db, 'refused', () => history.now)([again])).toEqual(['conflict']);
+  expect(await names('refused')).toEqual({ field: 'path', values: ['kept'] });
+
+  const [one, other] = twins.shared;
+  const { pool } = history.server.database;
+  await pool.query('insert into change_retention (tenant, horizon) values ($1, $2)', [
+    'shared',
+    Math.floor(history.now / 86_400_000 - 40) * 86_400_000,
+  ]);
+  expect(await names('shared')).toEqual({ field: 'path', values: [one, `${one}.a`, other] });
+  await pool.query(`delete from change_entry where tenant = 'shared' and paths like '{"${one}"%'`);
+  expect(await names('shared')).toEqual({ field: 'path', values: [`${one}.a`, other] });
+});
+
+test('a number that is also that of the rest is read', async () => {
+  const names = { names: [{ number: 7, entity: 'order', name: 'price' }], unnumberedTo: undefined };
+  const means = { regexes: new RegexMatcherPool(), budget: new RegexBudget() };
+  const term = match('path', { kind: 'text', text: 'price', quoted: false }, 1);
+  expect(await pathCandidates([term], { ...names, rest: 7 }, means)).toMatchObject({ certain: [], possible: [7] });
+  expect(await pathCandidates([term], { ...names, rest: 8 }, means)).toMatchObject({ certain: [7], possible: [8] });
 });
