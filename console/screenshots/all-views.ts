@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { agentId, disabledAgentId, sessionId } from './fill-demo.ts';
+import { agentId, disabledAgentId, sessionId, viewId } from './fill-demo.ts';
 import { type Picture, shows } from './picture.ts';
 
 const claims = address('history', { q: 'entity:WARRANTY_CLAIM type:update' });
@@ -37,6 +37,9 @@ export const allViews: readonly Picture[] = [
   },
   { name: 'history-days', address: 'history', ready: clicks('.entry-row', 'Days…') },
   { name: 'history-export', address: 'history', ready: clicks('.entry-row', 'Export') },
+  { name: 'view', address: address('history', { view: viewId }), ready: shows('.entry-row') },
+  { name: 'view-save', address: address('history', { q: 'entity:order' }), ready: clicks('.entry-row', 'Save view') },
+  { name: 'view-gone', address: address('history', { view: 'gone' }), ready: shows('.empty-state') },
   { name: 'change', address: claims, ready: openChange },
   { name: 'change-before-and-after', address: claims, ready: openChangeAs('Before and after', '.json-tree') },
   { name: 'change-json', address: claims, ready: openChangeAs('JSON', '.lines-view') },

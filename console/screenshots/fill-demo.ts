@@ -25,7 +25,10 @@ export const disabledAgentId = 'claims-desk';
 /** The session of the chat with the agent that answers. */
 export const sessionId = '7d8f6a52-3f0c-4c1b-9d51-0c8f0a3be111';
 
-/** Makes what the demo lacks: agents with requests, failed ones too, settings, a job. Throws where the service refuses. */
+/** A saved view. */
+export const viewId = 'price-changes';
+
+/** Makes what the demo lacks: agents with requests, failed ones too, settings, a job, saved views. Throws where the service refuses. */
 export async function fillDemo(
   { browser, origin, state }: Pick<Studio, 'browser' | 'origin' | 'state'>,
   vendor: Vendor,
@@ -70,6 +73,16 @@ export async function fillDemo(
     { key: 'rates', value: { standard: 0.19, reduced: 0.07 } },
     { key: 'shopToken', value: 'of-the-shop', secured: true },
   ]);
+  await call('PUT', `/changelog/demo/views/${viewId}`, {
+    name: 'Price changes',
+    q: 'entity:product path:price',
+    range: 'P90D',
+  });
+  await call('PUT', '/changelog/demo/views/deleted', {
+    name: 'What was deleted today',
+    q: 'type:delete',
+    range: 'today',
+  });
   await call('POST', '/ai-service/demo/jobs', { type: 'EXPORT', q: 'entity:product', format: 'CSV' });
   await context.close();
 }

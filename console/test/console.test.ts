@@ -10,6 +10,7 @@ import { historyQueryTests } from './pages/history-query.ts';
 import { keyboardTests } from './pages/keyboard.ts';
 import { overviewTests } from './pages/overview.ts';
 import { sessionTests } from './pages/session.ts';
+import { viewTests } from './pages/views.ts';
 import { type ConsoleUnderTest, startConsole } from './support/console-under-test.ts';
 
 // One browser and one service for all pages: to start them takes longer than most tests.
@@ -26,6 +27,7 @@ afterAll(() => started?.end());
 describe('signing in', () => sessionTests(() => started));
 describe('History', () => historyTests(() => started));
 describe('query', () => historyQueryTests(() => started));
+describe('saved views', () => viewTests(() => started));
 describe('entry', () => entryDetailTests(() => started));
 describe('Document', () => documentTests(() => started));
 describe('Actor', () => actorTests(() => started));

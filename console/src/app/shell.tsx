@@ -9,6 +9,7 @@ import { TimeZoneSwitch } from '../components/time.tsx';
 import { tellFailure } from '../components/toasts.tsx';
 import { Link } from '../router/link.tsx';
 import { basePath, path } from '../router/location.ts';
+import { ViewsNavigation } from '../views/views-navigation.tsx';
 import { CurrentPage } from './current-page.tsx';
 import { type Page, pages } from './pages.ts';
 import './shell.css';
@@ -101,6 +102,7 @@ function Navigation({ pages: allowed, current, onFollow }: NavigationProps) {
                 <Icon name={page.icon} />
                 {page.title}
               </Link>
+              {page.path === 'history' ? <ViewsNavigation onFollow={onFollow} /> : undefined}
             </li>
           ))}
       </ul>

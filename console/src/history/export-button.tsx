@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import type { ExportDialog } from './export-dialog.tsx';
+import { later } from '../components/later.tsx';
+
+const ExportDialog = later(async () => (await import('./export-dialog.tsx')).ExportDialog);
 
 interface ExportButtonProps {
   readonly q: string;
@@ -9,24 +10,15 @@ interface ExportButtonProps {
   readonly total: number | undefined;
 }
 
-/** Opens the dialog for an export. Its code is fetched at the first click: few who read the history export it. */
+/** Opens the dialog for an export. */
 export function ExportButton({ q, total }: ExportButtonProps) {
-  const [shown, setShown] = useState<{ readonly Content?: typeof ExportDialog; readonly error?: unknown }>({});
-  const open = () => {
-    import('./export-dialog.tsx').then(
-      (code) => setShown({ Content: code.ExportDialog }),
-      (error: unknown) => setShown({ error }),
-    );
-  };
+  const [isOpen, setOpen] = useState(false);
   return (
     <>
-      <Button icon="download" disabled={total === undefined} onClick={open}>
+      <Button icon="download" disabled={total === undefined} onClick={() => setOpen(true)}>
         Export
       </Button>
-      {shown.error === undefined ? undefined : <FailureBox error={shown.error} />}
-      {shown.Content === undefined ? undefined : (
-        <shown.Content q={q} total={total ?? 0} onClose={() => setShown({})} />
-      )}
+      {isOpen ? <ExportDialog q={q} total={total ?? 0} onClose={() => setOpen(false)} /> : undefined}
     </>
   );
 }

@@ -1,3 +1,4 @@
+import type { SavedView } from '@annals/client';
 import { useRef, useState } from 'preact/hooks';
 import { type EntryPage, type FacetField, readEntries } from '../api/history-reads.ts';
 import { useRequest } from '../api/use-request.ts';
@@ -5,17 +6,21 @@ import { Button } from '../components/button.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
 import { FailureBox } from '../components/failure-box.tsx';
 import { LoadingLine, Skeleton } from '../components/loading.tsx';
+import { Name } from '../components/name.tsx';
 import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page-header.tsx';
 import { Pager } from '../components/pager.tsx';
 import { withTime } from '../query-text/edit-query.ts';
 import { setParameters } from '../router/location.ts';
+import { OpenView } from '../views/open-view.tsx';
+import { SaveViewButton } from '../views/save-view-button.tsx';
+import { rangeText } from '../views/view-range.ts';
 import { EmptyHistory } from './empty-history.tsx';
 import { EntryList } from './entry-list.tsx';
 import { ExportButton } from './export-button.tsx';
 import { FacetList } from './facet-list.tsx';
 import { HistoryChart } from './history-chart.tsx';
-import { askedQuery, historyView, showQuery } from './history-view.ts';
+import { askedQuery, type HistoryView, historyView, showQuery } from './history-view.ts';
 import { NewEntries } from './new-entries.tsx';
 import { OpenEntry } from './open-entry.tsx';
 import { QueryBar } from './query-bar.tsx';
@@ -39,6 +44,25 @@ const facets: readonly (readonly [FacetField, string])[] = [
 /** Everything that changed: a query, its matches over time, and its entries. */
 export function HistoryPage() {
   const view = historyView.value;
+  if (view.view === undefined) return <QueriedHistory view={view} saved={undefined} />;
+  return (
+    <OpenView key={view.view} id={view.view}>
+      {(saved, q, renew) => (
+        <QueriedHistory view={view.q === '' ? { ...view, q } : view} saved={saved} onRefresh={renew} />
+      )}
+    </OpenView>
+  );
+}
+
+interface QueriedHistoryProps {
+  readonly view: HistoryView;
+  /** The saved view that the query is, or began as. */
+  readonly saved: SavedView | undefined;
+  /** Called when the reader asks for what is there now. */
+  readonly onRefresh?: () => void;
+}
+
+function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
   const { q, page, entry } = view;
   const [round, setRound] = useState(0);
   const asked = askedQuery(view);
@@ -49,6 +73,7 @@ export function HistoryPage() {
 
   const refresh = () => {
     setParameters({ page: undefined, until: undefined }, { replace: true });
+    onRefresh?.();
     setRound((count) => count + 1);
   };
   const turnTo = (next: number) => {
@@ -59,7 +84,8 @@ export function HistoryPage() {
   return (
     <>
       <div class={`history${entry === undefined ? '' : ' with-panel'}`}>
-        <PageHeader title="History">
+        <PageHeader title={saved === undefined ? 'History' : <Name text={saved.name} />} lead={saved && leadOf(saved)}>
+          <SaveViewButton q={q} view={saved} />
           <CopyButton what="the address of this view" label="Share" text={() => location.href} />
           <ExportButton q={asked} total={list.isCurrent ? list.value?.totalElements : undefined} />
           <Button icon="refresh" onClick={refresh}>
@@ -119,6 +145,11 @@ export function HistoryPage() {
       )}
     </>
   );
+}
+
+/** Whether the page still shows the saved view, or what has become of its query. */
+function leadOf({ range }: SavedView): string {
+  return historyView.value.q === '' ? `A saved view of ${rangeText(range)}` : 'A saved view, with another query';
 }
 
 interface EntriesProps {

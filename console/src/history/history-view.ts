@@ -5,6 +5,8 @@ import { place, setParameters, type Target } from '../router/location.ts';
 /** What the address of the History page says. */
 export interface HistoryView {
   readonly q: string;
+  /** The id of the saved view that is shown, or that the query began as. */
+  readonly view: string | undefined;
   /** From 1. */
   readonly page: number;
   /** Entries after this time are left out, so that pages do not move while new ones are recorded. */
@@ -18,6 +20,7 @@ export const historyView = computed((): HistoryView => {
   const page = Number(parameters.get('page'));
   return {
     q: parameters.get('q') ?? '',
+    view: parameters.get('view') ?? undefined,
     page: Number.isInteger(page) && page > 0 ? page : 1,
     until: parameters.get('until') ?? undefined,
     entry: parameters.get('entry') ?? undefined,
@@ -29,9 +32,9 @@ export function askedQuery({ q, until }: Pick<HistoryView, 'q' | 'until'>): stri
   return until === undefined ? q : joined(q, `occurredAt:<="${until}"`);
 }
 
-/** Shows another query, from its first page. */
+/** Shows another query, from its first page. One that began as a saved view still says so; no query at all leaves the view. */
 export function showQuery(q: string): void {
-  setParameters({ q, page: undefined, until: undefined, entry: undefined });
+  setParameters({ ...(q === '' ? { view: undefined } : {}), q, page: undefined, until: undefined, entry: undefined });
 }
 
 /** The address of the history of a query. */

@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks';
+import { later } from '../components/later.tsx';
 import { hasTime, withTime } from '../query-text/edit-query.ts';
-import { DaysDialog } from './days-dialog.tsx';
 import { timeChoices } from './time-choices.ts';
+
+const DaysDialog = later(async () => (await import('./days-dialog.tsx')).DaysDialog);
 
 interface TimePresetsProps {
   readonly q: string;

@@ -102,6 +102,20 @@ export function withTime(q: string, bounds: TimeBounds): string {
   return joined(without(q, timeTerms(q)), writtenTime(bounds));
 }
 
+/**
+ * The time that the query looks at from a moment on; empty where it says nothing about time. Undefined where it says something else:
+ * two terms, an end without a beginning, another comparison.
+ */
+export function boundsOfTime(q: string): TimeBounds | undefined {
+  const [term, ...more] = timeTerms(q);
+  if (term === undefined) return {};
+  const [, alone, first, before] = plainTime.exec(q.slice(term.valueStart, term.end)) ?? [];
+  const from = alone ?? first;
+  return from === undefined || more.length > 0 ? undefined : { from, before };
+}
+
+const plainTime = /^(?:>="([^"]*)"|\(>="([^"]*)" AND <"([^"]*)"\))$/;
+
 /** Whether the query looks at exactly this time. */
 export function hasTime(q: string, bounds: TimeBounds): boolean {
   const written = timeTerms(q).map(({ start, end }) => q.slice(start, end));
@@ -112,7 +126,8 @@ function timeTerms(q: string): Term[] {
   return topTerms(q).filter(({ field }) => field === 'occurredAt');
 }
 
-function writtenTime(bounds: TimeBounds): string {
+/** The term of a time; empty without bounds. */
+export function writtenTime(bounds: TimeBounds): string {
   const written = writtenBounds(bounds);
   return written === '' ? '' : `occurredAt:${written}`;
 }
