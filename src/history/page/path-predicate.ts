@@ -57,9 +57,18 @@ function withoutTold({ possible, unnumberedTo }: PathCandidates): SqlCondition[]
   return [...(possible.length === 0 ? [] : [hasNumber(possible)]), ...unnumbered(unnumberedTo)];
 }
 
+/** The index tries each number of a list on each entry that it finds, so many short lists are faster than a long one. */
+const numbersOfList = 4;
+/** The planner needs time for each list. */
+const maxLists = 64;
+
 /** The condition that an entry has one of these numbers. */
 export function hasNumber(numbers: readonly number[]): SqlCondition {
-  return sql`e.path_numbers && ${`{${numbers.join(',')}}`}::integer[]`;
+  const size = Math.max(numbersOfList, Math.ceil(numbers.length / maxLists));
+  const lists = Array.from({ length: Math.ceil(numbers.length / size) }, (_none, place) =>
+    numbers.slice(place * size, (place + 1) * size),
+  );
+  return anyOf(lists.map((list) => sql<SqlBool>`e.path_numbers && ${`{${list.join(',')}}`}::integer[]`));
 }
 
 /** The condition that an entry has no numbers yet; none where each entry has. */
