@@ -5,7 +5,7 @@ import { RegexBudget, RegexMatcherPool } from '../../../src/query/regex-pool.ts'
 import { numberOfPath } from '../../../src/recording/path-names.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { changeOf } from '../../support/server/history.ts';
-import { type PathHistory, startPathHistory } from '../../support/server/path-history.ts';
+import { type PathHistory, pathsOf, startPathHistory } from '../../support/server/path-history.ts';
 
 let history: PathHistory;
 
@@ -14,12 +14,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => history.close());
-
-/** The JSON text of paths with these members. */
-function pathsOf(members: Record<string, string> | readonly (readonly [string, string])[]): string {
-  const entries = Array.isArray(members) ? members : Object.entries(members);
-  return `{${entries.map(([path, sides]) => `${JSON.stringify(path)}:${sides}`).join(',')}}`;
-}
 
 test('a regular expression finds changes of paths that no entry has beside a place in an array', async () => {
   await history.record('plain', [
@@ -94,10 +88,7 @@ test('characters that jsonb does not know mean themselves in texts, globs and re
     'path:~^items',
   ];
   const numbered = await history.agree('odd', queries);
-  await history.server.database.pool.query(`update change_entry set path_numbers = null where tenant = 'odd'`);
-  await history.server.database.pool.query(`insert into change_path_backlog (tenant, at) values ('odd', $1)`, [
-    history.now,
-  ]);
+  await history.forgetNumbers('odd');
   expect(await history.agree('odd', queries)).toEqual(numbered);
   const { body } = await history.ask<{ values: string[] }>('odd', 'names', { field: 'path', size: '100' });
   expect(body.values).toContain('x\0y');

@@ -17,7 +17,7 @@ import {
 import { makeForeign } from '../../support/server/foreign.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { readInstances } from '../../support/server/instances.ts';
-import { type Call, endOfJob, itemsOfQuery, startExport } from '../../support/server/jobs.ts';
+import { type Call, contentOf, endOfJob, itemsOfQuery, startExport } from '../../support/server/jobs.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { createReleaseDatabase, releaseData } from '../../support/server/release.ts';
 import { schemaText } from '../../support/server/schema-text.ts';
@@ -39,9 +39,6 @@ async function serverOn(database: TestDatabase): Promise<TestServer> {
   onTestFinished(() => server.close());
   return server;
 }
-
-const contentOf = async (call: Call, id: string) =>
-  await (await call(`/ai-service/${tenant}/jobs/${id}/content`)).text();
 
 /** Records and folds, one small transaction after the other, until the returned function is called. */
 function recordOn({ db }: TestDatabase): () => Promise<void> {
@@ -117,7 +114,7 @@ test('a backup that is made while others record has one moment, and all goes on 
   await eventually(async () => (await target.pool.query('select status from job')).rows).toEqual([
     { status: 'success' },
   ]);
-  const lines = (await contentOf(callThere, id)).trimEnd().split('\n');
+  const lines = (await contentOf(callThere, tenant, id)).trimEnd().split('\n');
   expect(lines).toEqual(await itemsOfQuery(callThere, tenant, q));
   expect(lines.length).toBe(entries + 1);
 });

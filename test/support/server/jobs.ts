@@ -47,3 +47,8 @@ export async function itemsOfQuery(call: Call, tenant: string, q: string): Promi
     if (page >= totalPages) return items;
   }
 }
+
+/** The text of the file that an export has made. */
+export async function contentOf(call: Call, tenant: string, id: string): Promise<string> {
+  return await (await call(`/ai-service/${tenant}/jobs/${id}/content`)).text();
+}

@@ -15,6 +15,8 @@ export interface PathHistory {
   record(tenant: string, changes: readonly (Partial<Change> & { paths: string })[]): Promise<void>;
   /** Expects that each query finds the entries that the evaluator finds. Returns how many each found. */
   agree(tenant: string, queries: readonly string[]): Promise<number[]>;
+  /** Makes the entries of a tenant look as an earlier version recorded them, which numbered no paths. */
+  forgetNumbers(tenant: string): Promise<void>;
   ask<Body>(
     tenant: string,
     operation: string,
@@ -71,6 +73,17 @@ export async function startPathHistory(): Promise<PathHistory> {
       }
       return found;
     },
+    async forgetNumbers(tenant) {
+      const { pool } = server.database;
+      await pool.query('update change_entry set path_numbers = null where tenant = $1', [tenant]);
+      await pool.query('insert into change_path_backlog (tenant, at) values ($1, $2)', [tenant, now]);
+    },
     close: () => server.close(),
   };
+}
+
+/** The JSON text of paths with these members; `__proto__` and equal names are members like all others. */
+export function pathsOf(members: Record<string, string> | readonly (readonly [string, string])[]): string {
+  const entries: readonly (readonly [string, string])[] = Array.isArray(members) ? members : Object.entries(members);
+  return `{${entries.map(([path, sides]) => `${JSON.stringify(path)}:${sides}`).join(',')}}`;
 }

@@ -1,0 +1,364 @@
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { createFindPage } from '../../../src/history/find-page.ts';
+import { numberPathsOfTenants, numberPortion } from '../../../src/history/paths/number-paths.ts';
+import { migrate } from '../../../src/postgres/migrate/migrate.ts';
+import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
+import { projectedText } from '../../../src/query/json-projection.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import { maxNameLength, maxNamesOfEntry, nameOfPath, numberOfRest } from '../../../src/recording/path-names.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { matches } from '../../support/oracle/query-evaluator.ts';
+import { seed } from '../../support/oracle/random.ts';
+import { backupOf, restored } from '../../support/server/backups.ts';
+import { createEmptyTestDatabase, createSingleTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { entriesOf } from '../../support/server/entries.ts';
+import { changeOf } from '../../support/server/history.ts';
+import { type Call, contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
+import { type PathHistory, pathsOf, startPathHistory } from '../../support/server/path-history.ts';
+import { createReleaseDatabase, releaseData } from '../../support/server/release.ts';
+
+let history: PathHistory;
+
+beforeAll(async () => {
+  history = await startPathHistory();
+});
+
+afterAll(() => history.close());
+
+async function namesOf(tenant: string, parameters: Record<string, string> = {}): Promise<string[]> {
+  const { body } = await history.ask<{ values: string[] }>(tenant, 'names', { field: 'path', ...parameters });
+  return body.values;
+}
+
+async function registered(tenant: string): Promise<number> {
+  const { rows } = await history.server.database.pool.query(
+    'select count(*)::integer as names from change_path where tenant = $1',
+    [tenant],
+  );
+  return rows[0].names;
+}
+
+describe('a database of an earlier release', () => {
+  const tenant = 'acme';
+  const now = 1_741_000_000_000;
+  const since = 'occurredAt:>="2020-01-01T00:00:00Z"';
+
+  test('answers the same before, during and after its entries are numbered, and new ones count at once', async () => {
+    const old = await createReleaseDatabase('2a90738');
+    const regexes = new RegexMatcherPool();
+    onTestFinished(async () => {
+      await regexes.close();
+      await old.drop();
+    });
+    const [data, later] = await releaseData();
+    await old.pool.query(data + later);
+    await old.pool.query(
+      `update change_entry set paths = '{"status":{"before":"OPEN","after":"PAID"},"items.' || sequence % 7
+         || '.quantity":{"before":3,"after":' || sequence % 5 || '}}'`,
+    );
+    await migrate(old.pool);
+    const findPage = createFindPage({ pool: old.pool, db: old.db, regexes, now: () => now });
+    const [first] = await entriesOf(old, tenant);
+    const paths = Object.keys(first?.paths ?? {});
+    expect(paths.length).toBeGreaterThan(0);
+    const queries = [
+      ...paths.map((path) => `path:"${path}" ${since}`),
+      `path:* ${since}`,
+      `path:~. type:update ${since}`,
+      `path:nothing ${since}`,
+      `change:elemMatch(path:~. after:exists) ${since}`,
+      `change:elemMatch(is:higher) ${since}`,
+      `path:new ${since}`,
+      `path:items.*.quantity ${since}`,
+    ];
+    async function agree(): Promise<void> {
+      const entries = (await entriesOf(old, tenant)).map((entry) => ({
+        ...entry,
+        at: Number(entry.at),
+        related: JSON.parse(entry.related ?? '[]'),
+        paths: JSON.stringify(entry.paths),
+      }));
+      for (const q of queries) {
+        const query = parseQuery(q, changelogDialect);
+        const { total } = await findPage(tenant, query, { skip: 0, size: 1 });
+        expect({ q, total }).toEqual({ q, total: entries.filter((entry) => matches(query, entry, now)).length });
+      }
+    }
+    const left = async () =>
+      (await old.pool.query('select from change_entry where tenant = $1 and path_numbers is null', [tenant])).rowCount;
+
+    expect(await left()).toBe(4_000);
+    await agree();
+    // The service may end here, and another one goes on.
+    expect(await numberPortion(old.db, tenant)).toBe(false);
+    expect(await left()).toBe(2_000);
+    const record = createRecorder(old.db, tenant, () => now);
+    await record([
+      changeOf({ at: now - 1, paths: '{"new":{"after":1},"items.3.quantity":{"before":1,"after":2}}' }),
+      changeOf({ at: Date.UTC(2024, 0, 2), paths: '{"new":{"after":1}}' }),
+    ]);
+    await agree();
+    const errors: unknown[] = [];
+    let portions = 0;
+    await numberPathsOfTenants(old.db, {
+      signal: new AbortController().signal,
+      findTenants: async ({ table }) =>
+        (await old.pool.query(`select tenant from ${table}`)).rows.map((row) => row.tenant),
+      rest: async () => {
+        portions += 1;
+        if (portions === 1) await agree();
+      },
+      onError: (error) => errors.push(error),
+    });
+    expect({ left: await left(), errors }).toEqual({ left: 0, errors: [] });
+    expect((await old.pool.query('select from change_path_backlog')).rowCount).toBe(0);
+    await agree();
+  });
+});
+
+describe('a tenant with more names than are registered', () => {
+  const tenant = 'crowd';
+  const entries = 12;
+  const names = 900;
+  const queries = [
+    'path:k11_899',
+    'path:k0_0',
+    'path:(k0_0, k11_5, k11_6)',
+    'path:k11_*',
+    'path:~^k11_8..$',
+    'path:k11',
+    'path:items.4.k',
+    'path:items.*.k',
+    'change:elemMatch(path:k11_899 after:899)',
+    'change:elemMatch(path:~_899$ after:899)',
+    'change:elemMatch(path:k*_7 after:>6)',
+    'path:k0_0 path:k11_3',
+    'compoundLogicalQuery:((path:k0_0) OR (path:k11_3))',
+    'path:none',
+  ];
+
+  beforeAll(async () => {
+    const crowd = Array.from({ length: entries }, (_none, entry) => {
+      const own = Array.from(
+        { length: names },
+        (_nothing, name) => [`k${entry}_${name}`, `{"after":${name}}`] as const,
+      );
+      return { paths: pathsOf([...own, [`items.${entry}.k`, '{"before":1}']]) };
+    });
+    for (const change of crowd) await history.record(tenant, [change]);
+    await history.record('beside', [{ paths: pathsOf({ k0_0: '{"after":0}', own: '{"after":1}' }) }]);
+  });
+
+  test('has 10,000 names and the number of the rest, and its queries are exact', async () => {
+    expect(await registered(tenant)).toBe(10_001);
+    const found = await history.agree(tenant, queries);
+    expect(found.slice(0, 4)).toEqual([1, 1, 2, 1]);
+    await history.forgetNumbers(tenant);
+    expect(await history.agree(tenant, queries)).toEqual(found);
+    while (!(await numberPortion(history.server.context.db, tenant)));
+    expect(await history.agree(tenant, queries)).toEqual(found);
+  });
+
+  test('has all of them in names and facets', async () => {
+    expect(await namesOf(tenant, { prefix: 'k11_89', size: '100' })).toEqual([
+      'k11_89',
+      ...Array.from({ length: 10 }, (_none, digit) => `k11_89${digit}`),
+    ]);
+    expect(await namesOf(tenant, { prefix: 'ITEMS' })).toEqual(['items.*.k']);
+    const { body } = await history.ask(tenant, 'facets', { field: 'path', size: '2' });
+    expect(body).toEqual({
+      field: 'path',
+      totalElements: entries,
+      values: [
+        { value: 'items.*.k', count: entries },
+        { value: 'k0_0', count: 1 },
+      ],
+      others: entries * names - 1,
+    });
+  });
+
+  test('does not slow the tenant beside it: that one has numbers of its own', async () => {
+    expect(await registered('beside')).toBe(2);
+    const { rows } = await history.server.database.pool.query(
+      `select count(*)::integer as shared from change_entry one join change_entry other
+         on one.tenant = 'beside' and other.tenant = $1 and one.path_numbers && other.path_numbers`,
+      [tenant],
+    );
+    expect(rows).toEqual([{ shared: 0 }]);
+    expect(await history.agree('beside', ['path:k0_0', 'path:k11_899', 'path:own'])).toEqual([1, 0, 1]);
+  });
+});
+
+test.each([
+  { tenant: 'limita', what: `${maxNamesOfEntry} names`, names: maxNamesOfEntry, length: 1, isRead: false },
+  { tenant: 'limitb', what: `${maxNamesOfEntry + 1} names`, names: maxNamesOfEntry + 1, length: 1, isRead: true },
+  { tenant: 'limitc', what: `a name of ${maxNameLength} characters`, names: 1, length: maxNameLength, isRead: false },
+  {
+    tenant: 'limitd',
+    what: `a name of ${maxNameLength + 1} characters`,
+    names: 1,
+    length: maxNameLength + 1,
+    isRead: true,
+  },
+])('an entry with $what is found; numbers of its own: not $isRead', async ({ tenant, names, length, isRead }) => {
+  const all = Array.from({ length: names }, (_none, name) => `${name}`.padStart(length, 'k').replace(/^[0-9]/, 'k$&'));
+  await history.record(tenant, [
+    { paths: pathsOf(all.map((name) => [name, '{"before":1,"after":2}'])) },
+    { paths: pathsOf({ other: '{"after":1}' }) },
+  ]);
+  const { rows } = await history.server.database.pool.query(
+    'select path_numbers as numbers from change_entry where tenant = $1 order by at desc limit 1',
+    [tenant],
+  );
+  expect(rows[0].numbers.includes(numberOfRest(tenant))).toBe(isRead);
+  const last = all.at(-1) ?? '';
+  expect(
+    await history.agree(tenant, [
+      `path:${last}`,
+      `path:*${last.slice(-3)}`,
+      `change:elemMatch(path:${last} is:higher)`,
+    ]),
+  ).toEqual([1, 1, 1]);
+  expect(await namesOf(tenant, { prefix: last.slice(0, 900) })).toContain(last);
+});
+
+test('the database makes the name of a path that recording makes', async () => {
+  const segment = fc.oneof(
+    fc.constantFrom(
+      '0',
+      '7',
+      '10',
+      '01',
+      '',
+      'a',
+      '\\.',
+      '\\\\',
+      'a\\\\\\.b',
+      '*',
+      '-1',
+      '1e3',
+      '٣',
+      '\u0001',
+      '\n',
+      '\r\n',
+    ),
+    fc.string({ unit: 'grapheme', maxLength: 3 }).map((text) => text.replaceAll('\0', '0')),
+  );
+  const paths = fc.array(
+    fc.array(segment, { maxLength: 5 }).map((segments) => segments.join('.')),
+    { minLength: 100 },
+  );
+  await fc.assert(
+    fc.asyncProperty(paths, async (some) => {
+      const texts = some.filter((text) => text.isWellFormed());
+      const { rows } = await history.server.database.pool.query(
+        'select array(select change_path_name(path) from unnest($1::text[]) with ordinality as t (path, n) order by n) as names',
+        [texts.map(projectedText)],
+      );
+      expect(rows[0].names).toEqual(texts.map((text) => projectedText(nameOfPath(text))));
+    }),
+    { seed, numRuns: 30 },
+  );
+});
+
+test('masked sides satisfy exists and nothing else', async () => {
+  const mask = '"********"';
+  await history.record('masked', [
+    { paths: pathsOf({ a: `{"before":${mask},"after":${mask}}` }) },
+    { paths: pathsOf({ a: `{"after":${mask}}` }) },
+    { paths: pathsOf({ a: `{"before":${mask},"after":1}` }) },
+    { paths: pathsOf({ a: '{"before":"*******","after":["********"]}' }) },
+  ]);
+  const sides = [
+    'exists',
+    'missing',
+    'null',
+    '*',
+    '"********"',
+    '(exists, "********")',
+    '(missing, "********")',
+    '>""',
+    '(>="*" AND <"+")',
+    '\\*\\*\\*\\*\\*\\*\\*\\*',
+    '********',
+  ];
+  const queries = sides.flatMap((side) => [
+    `change:elemMatch(after:${side})`,
+    `change:elemMatch(path:a before:${side} after:exists)`,
+  ]);
+  const found = await history.agree('masked', [...queries, 'change:elemMatch(is:(lower, higher))']);
+  expect(found.slice(0, 2)).toEqual([4, 3]);
+});
+
+test('an export takes queries on paths', async () => {
+  await history.record('exported', [
+    { paths: pathsOf({ 'price.amount': '{"before":2,"after":1}' }) },
+    { paths: pathsOf({ 'price.amount': '{"before":1,"after":2}' }) },
+    { paths: pathsOf({ priceList: '{"after":"a"}' }) },
+  ]);
+  const token = await history.server.token('exported');
+  const call: Call = (path, init) => history.server.call(path, { ...init, token });
+  const linesOf = async (q: string) => {
+    const id = await startExport(call, 'exported', { q, format: 'NDJSON' });
+    expect(await endOfJob(call, 'exported', id)).toMatchObject({ status: 'success' });
+    return (await contentOf(call, 'exported', id)).trim().split('\n').length;
+  };
+  expect(await linesOf('path:price')).toBe(2);
+  expect(await linesOf('change:elemMatch(path:price.amount is:lower)')).toBe(1);
+});
+
+test('a histogram counts the entries that a list with the same paths has', async () => {
+  const { body } = await history.ask<{ totalElements: number; buckets: { update: number }[] }>(
+    'exported',
+    'histogram',
+    {
+      q: 'path:price',
+    },
+  );
+  expect(body.totalElements).toBe(2);
+  expect(body.buckets.reduce((sum, { update }) => sum + update, 0)).toBe(2);
+});
+
+describe('the rows of names', () => {
+  let source: TestDatabase;
+  const rowsOf = async ({ pool }: TestDatabase) =>
+    (
+      await pool.query(
+        `select p.number::text, p.name from change_path p union all select b.at::text, '' from change_path_backlog b order by 1, 2`,
+      )
+    ).rows;
+
+  beforeAll(async () => {
+    source = await createSingleTestDatabase();
+    await source.pool.query(`insert into tenant (tenant) values ('acme'), ('other')`);
+    for (const tenant of ['acme', 'other']) {
+      await createRecorder(
+        source.db,
+        tenant,
+        () => history.now,
+      )([changeOf({ at: history.now, paths: '{"a":{"after":1}}' })]);
+      await source.pool.query('insert into change_path_backlog (tenant, at) values ($1, 7)', [tenant]);
+    }
+  });
+
+  afterAll(() => source.drop());
+
+  test('are in a backup', async () => {
+    const target = await createEmptyTestDatabase();
+    onTestFinished(target.drop);
+    await restored(target, await backupOf(source));
+    expect(await rowsOf(target)).toEqual(await rowsOf(source));
+    expect(await rowsOf(target)).toHaveLength(4);
+  });
+
+  test('go with their tenant', async () => {
+    await deleteTenant(source.db, 'acme');
+    const { rows } = await source.pool.query(
+      'select tenant from change_path union all select tenant from change_path_backlog',
+    );
+    expect(rows).toEqual([{ tenant: 'other' }, { tenant: 'other' }]);
+  });
+});
