@@ -32,6 +32,8 @@ import { maxWaiting } from '../../src/desk/jobs/service.ts';
 import { maxSmallBytes } from '../../src/history/document/document-at.ts';
 import { maxLargeDocuments, maxWaitingDocuments } from '../../src/history/history-reads.ts';
 import { maxPageBytes } from '../../src/history/page/long-page.ts';
+import { bytesOfPortion, entriesOfPortion } from '../../src/history/paths/number-paths.ts';
+import { maxPendingKibibytes } from '../../src/history/tallies/statistics.ts';
 import { maxNameCharacters, maxViews } from '../../src/history/views/schemas.ts';
 import { defaultBodyLimits } from '../../src/http/body-shares.ts';
 import { lookForLateRequests, maxBodyBytes, maxHeadTime, maxRequestTime } from '../../src/http/http-server.ts';
@@ -62,6 +64,7 @@ import {
 import { answerLimits } from '../../src/providers/answer-limits.ts';
 import { charactersOfPart } from '../../src/query/regex-pool.ts';
 import { maxRejected } from '../../src/recording/batches/rejected-store.ts';
+import { maxNameLength, maxNamesOfEntry } from '../../src/recording/path-names.ts';
 import { maxOwnPathsBytes } from '../../src/recording/prepared-change.ts';
 import { maxLaterEntries } from '../../src/recording/rebuild/document-rebuild.ts';
 import { maxBodyTime, minThreads } from '../../src/sources/recorder/body-reader.ts';
@@ -97,6 +100,10 @@ function tableAfter(head: string, page: string): string[] {
 /** The statement counts its entries up to this number. */
 const maxEntriesByIds = Number(
   /max_by_ids constant bigint := (\d+)/.exec(textOf('sql/history/change_read_documents.sql'))?.[1],
+);
+
+const maxNamesOfTenant = Number(
+  /max_names constant integer := (\d+)/.exec(textOf('sql/recording/path_register.sql'))?.[1],
 );
 
 const grouped = (count: number) => count.toLocaleString('en');
@@ -221,6 +228,12 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   [`Documents rebuilt from more than ${mebibytes(maxSmallBytes)} of entries`, halfOfTenant(maxLargeDocuments)],
   ['Documents rebuilt from more than', `${maxWaitingDocuments} of a tenant at most`],
   ['Later entries that Annals reads to rebuild a document', grouped(maxLaterEntries)],
+  [
+    'Names of paths that Annals registers',
+    `${grouped(maxNamesOfTenant)}, and ${grouped(maxNamesOfEntry)} of one entry, with at most ${grouped(maxNameLength)} characters`,
+  ],
+  ['Entries whose paths upkeep numbers', `${grouped(entriesOfPortion)}, with at most ${mebibytes(bytesOfPortion)}`],
+  ['Pending list of the index of paths', mebibytes(maxPendingKibibytes * 1_024)],
   ['Saved views of a tenant', `${maxViews}, with names of ${maxNameCharacters} characters`],
   ['Instances in a range that Annals reads with an index of the field', grouped(maxInRange)],
   ['JSON values of an instance in the index for filters', grouped(maxIndexedValues)],

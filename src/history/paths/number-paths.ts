@@ -7,8 +7,8 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import { pathColumns } from '../../recording/path-columns.ts';
 
 /** Entries of a portion, and bytes of the texts of their paths; it has at least one entry. */
-const entriesOfPortion = 2_000;
-const bytesOfPortion = 8 * 1024 * 1024;
+export const entriesOfPortion = 2_000;
+export const bytesOfPortion = 8 * 1024 * 1024;
 
 /** Tenants whose older entries may have no numbers of paths. */
 export const unnumberedPaths: TenantWork = { table: 'change_path_backlog', condition: 'true' };

@@ -26,6 +26,9 @@ export const lateIndexes = {
   paths: 'change_entry_paths',
 };
 
+/** The pending list of the index for paths: a query reads all of it, so it is short. */
+export const maxPendingKibibytes = 1_024;
+
 /**
  * Builds the indexes for queries for ids, and the indexes for kinds and many actors and for paths. An id may be too long for an index, so
  * one index has the shorter ids, and another one leads to the entries with longer ids. Without these indexes, such queries
@@ -41,8 +44,7 @@ export async function buildHistoryIndexes(db: Database): Promise<void> {
   await buildIndex(db, { name: lateIndexes.longIds, table: 'change_entry', definition: longIds });
   const kinds = sql`(tenant, kind, at, sequence) include (actor)`;
   await buildIndex(db, { name: lateIndexes.kindsWithActors, table: 'change_entry', definition: kinds });
-  // A query reads all of the pending list, so it is short.
-  const paths = sql`using gin (path_numbers) with (gin_pending_list_limit = 1024)`;
+  const paths = sql`using gin (path_numbers) with (gin_pending_list_limit = ${sql.lit(maxPendingKibibytes)})`;
   await buildIndex(db, { name: lateIndexes.paths, table: 'change_entry', definition: paths });
   await dropReplaced(db, 'change_entry_id', lateIndexes.ids);
   await dropReplaced(db, 'change_entry_kind', lateIndexes.kindsWithActors);

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { createFindPage } from '../../../src/history/find-page.ts';
-import { numberPathsOfTenants, numberPortion } from '../../../src/history/paths/number-paths.ts';
+import { bytesOfPortion, numberPathsOfTenants, numberPortion } from '../../../src/history/paths/number-paths.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { projectedText } from '../../../src/query/json-projection.ts';
@@ -223,6 +223,20 @@ test.each([
     ]),
   ).toEqual([1, 1, 1]);
   expect(await namesOf(tenant, { prefix: last.slice(0, 900) })).toContain(last);
+});
+
+test('a portion has entries of 8 MiB of paths at most, and one entry at least', async () => {
+  const long = pathsOf({ text: JSON.stringify({ after: 'x'.repeat(bytesOfPortion * 0.6) }) });
+  const longest = pathsOf({ text: JSON.stringify({ after: 'x'.repeat(bytesOfPortion * 1.1) }) });
+  for (const paths of [long, long, longest, long]) await history.record('long', [{ paths }]);
+  await history.forgetNumbers('long');
+  const { database, context } = history.server;
+  const left: (number | null)[] = [];
+  while (!(await numberPortion(context.db, 'long'))) {
+    const query = "select from change_entry where tenant = 'long' and path_numbers is null";
+    left.push((await database.pool.query(query)).rowCount);
+  }
+  expect(left).toEqual([2, 1, 0]);
 });
 
 test('the database makes the name of a path that recording makes', async () => {
