@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { agentId, disabledAgentId, sessionId, viewId } from './fill-demo.ts';
+import { agentId, disabledAgentId, sessionId, shelfId, viewId } from './fill-demo.ts';
 import { type Picture, shows } from './picture.ts';
 
 const claims = address('history', { q: 'entity:WARRANTY_CLAIM type:update' });
@@ -50,6 +50,19 @@ export const allViews: readonly Picture[] = [
     name: 'document-compared',
     address: address('document', { ...product, changes: '6', with: '2' }),
     ready: shows('.path-item'),
+  },
+  {
+    name: 'document-bring-back',
+    address: address('document', { entity: 'SHELF', id: shelfId, changes: '1' }),
+    async ready(page) {
+      await page.getByRole('button', { name: 'Bring back' }).click();
+      await page.getByRole('dialog').locator('.path-item').first().waitFor();
+    },
+  },
+  {
+    name: 'document-before',
+    address: address('document', { entity: 'SHELF', id: shelfId, changes: '1' }),
+    ready: shows('.json-tree'),
   },
   { name: 'document-unknown', address: address('document', { ...product, id: 'none' }), ready: shows('[role=alert]') },
   {

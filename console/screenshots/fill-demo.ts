@@ -25,6 +25,8 @@ export const disabledAgentId = 'claims-desk';
 /** The session of the chat with the agent that answers. */
 export const sessionId = '7d8f6a52-3f0c-4c1b-9d51-0c8f0a3be111';
 
+/** A shelf that was changed. */
+export const shelfId = 'a-1';
 /** A saved view. */
 export const viewId = 'price-changes';
 
@@ -83,6 +85,10 @@ export async function fillDemo(
     q: 'type:delete',
     range: 'today',
   });
+  const shelf = '/schema/demo/custom-entities/SHELF';
+  await call('PUT', shelf, { name: { en: 'Shelf', de: 'Regal' } });
+  await call('PUT', `${shelf}/instances/${shelfId}`, { name: 'Aisle A, espresso machines', slots: 12, height: 2.1 });
+  await call('PUT', `${shelf}/instances/${shelfId}`, { name: 'Aisle A', slots: 2, note: 'to be sorted' });
   await call('POST', '/ai-service/demo/jobs', { type: 'EXPORT', q: 'entity:product', format: 'CSV' });
   await context.close();
 }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { actorTests } from './pages/actor.ts';
+import { bringBackTests } from './pages/bring-back.ts';
 import { dataTests } from './pages/data.ts';
 import { deskTests } from './pages/desk.ts';
 import { documentTests } from './pages/document.ts';
@@ -30,6 +31,7 @@ describe('query', () => historyQueryTests(() => started));
 describe('saved views', () => viewTests(() => started));
 describe('entry', () => entryDetailTests(() => started));
 describe('Document', () => documentTests(() => started));
+describe('bringing back', () => bringBackTests(() => started));
 describe('Actor', () => actorTests(() => started));
 describe('AI desk', () => deskTests(() => started));
 describe('Data', () => dataTests(() => started));

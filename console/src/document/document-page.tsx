@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { type DocumentState, readDocument } from '../api/history-reads.ts';
 import { useInSlices } from '../api/use-in-slices.ts';
 import { useRequest } from '../api/use-request.ts';
+import { BringBackButton } from '../bring-back/bring-back-button.tsx';
 import { differences } from '../compare/compare-documents.ts';
 import { PathChanges } from '../compare/path-changes.tsx';
 import { Button } from '../components/button.tsx';
@@ -99,7 +100,17 @@ function OneDocument({ view }: { readonly view: DocumentView }) {
             {state.value === undefined || life.value === undefined ? (
               <Skeleton />
             ) : (
-              <Moment view={view} state={state.value} other={other.value} life={life.value} onShow={show} />
+              <Moment
+                view={view}
+                state={state.value}
+                other={other.value}
+                life={life.value}
+                onShow={show}
+                onBroughtBack={() => {
+                  setParameters({ changes: undefined, at: undefined, with: undefined });
+                  setRound((count) => count + 1);
+                }}
+              />
             )}
           </section>
         </div>
@@ -115,9 +126,10 @@ interface MomentProps {
   readonly other: DocumentState | undefined;
   readonly life: DocumentLife;
   readonly onShow: (change: number) => void;
+  readonly onBroughtBack: () => void;
 }
 
-function Moment({ view, state, other, life, onShow }: MomentProps) {
+function Moment({ view, state, other, life, onShow, onBroughtBack }: MomentProps) {
   const isComparing = view.compared !== undefined;
   return (
     <>
@@ -127,7 +139,10 @@ function Moment({ view, state, other, life, onShow }: MomentProps) {
           <MomentWords state={state} />
         </p>
         <KnownSince state={state} life={life} />
-        <Views view={view} />
+        <div class="page-actions">
+          <Views view={view} />
+          {state.changes < life.total ? <BringBackButton state={state} onDone={onBroughtBack} /> : undefined}
+        </div>
       </header>
       <div class="card-body">
         {isComparing ? (

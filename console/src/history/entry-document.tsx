@@ -2,9 +2,11 @@ import { ApiError } from '@annals/client';
 import type { JsonValue } from '@annals/client/json';
 import { type DocumentState, type Entry, readDocument } from '../api/history-reads.ts';
 import { useRequest } from '../api/use-request.ts';
+import { BringBackButton } from '../bring-back/bring-back-button.tsx';
 import { FailureBox } from '../components/failure-box.tsx';
 import { JsonTree } from '../components/json-tree.tsx';
 import { Skeleton } from '../components/loading.tsx';
+import { navigate } from '../router/location.ts';
 
 /** The whole document before and after an entry. */
 export function EntryDocument({ entry: { entity, entityId, at } }: { readonly entry: Entry }) {
@@ -43,12 +45,18 @@ function Side({ title, state }: { readonly title: string; readonly state: Docume
       <header class="card-header">
         <h3>{title}</h3>
         {state === undefined || state.complete ? undefined : <span class="incomplete">as far as it is known</span>}
+        {state === undefined ? undefined : <BringBackButton state={state} onDone={() => showToday(state)} />}
       </header>
       <div class="card-body">
         <DocumentText document={state?.exists === true ? state.document : undefined} />
       </div>
     </section>
   );
+}
+
+/** The page of the document, which has its newest change. */
+function showToday({ entity, entityId }: DocumentState): void {
+  navigate({ path: 'document', parameters: { entity, id: entityId } });
 }
 
 /** A document, or that there is none. */

@@ -3,8 +3,13 @@ import { JsonNumber, type JsonObject, stringifyJson } from '@annals/client/json'
 /** The members of `metadata` that the service sets. */
 const ofService = ['version', 'createdAt', 'modifiedAt'];
 
-/** A document as it is edited: without its id and without what the service sets. Digits and order are as they were written. */
+/** A document as it is edited, as text. Digits and order are as they were written. */
 export function editableText(document: JsonObject): string {
+  return stringifyJson(withoutServiceMembers(document), 2);
+}
+
+/** A document without its id and without what the service sets. */
+export function withoutServiceMembers(document: JsonObject): JsonObject {
   const shown: JsonObject = new Map(document);
   shown.delete('id');
   const metadata = document.get('metadata');
@@ -13,7 +18,7 @@ export function editableText(document: JsonObject): string {
     if (further.size === 0) shown.delete('metadata');
     else shown.set('metadata', further);
   }
-  return stringifyJson(shown, 2);
+  return shown;
 }
 
 /** What is sent for an edited document: with the version that was read, so that a change in between is refused. */

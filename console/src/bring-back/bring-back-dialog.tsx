@@ -1,0 +1,128 @@
+import { ApiError } from '@annals/client';
+import type { JsonObject } from '@annals/client/json';
+import { useMemo, useState } from 'preact/hooks';
+import { useInSlices } from '../api/use-in-slices.ts';
+import { useRequest } from '../api/use-request.ts';
+import { differences } from '../compare/compare-documents.ts';
+import { PathChanges } from '../compare/path-changes.tsx';
+import { Button } from '../components/button.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { FailureBox } from '../components/failure-box.tsx';
+import { Skeleton } from '../components/loading.tsx';
+import { Name } from '../components/name.tsx';
+import { Time } from '../components/time.tsx';
+import { tell } from '../components/toasts.tsx';
+import type { DocumentKey } from '../history/document-queries.ts';
+import { readToday, writePlanned } from './own-documents.ts';
+import { type OwnKind, type Plan, planOf } from './plan.ts';
+
+interface BringBackDialogProps {
+  readonly kind: OwnKind;
+  readonly document: DocumentKey;
+  /** The document as it was, whole. */
+  readonly then: JsonObject;
+  /** When it became so. */
+  readonly at: string | undefined;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+/** Shows what will change, and asks, before a document is written as it was. */
+export function BringBackDialog({ kind, document, then, at, onClose, onDone }: BringBackDialogProps) {
+  const [round, setRound] = useState(0);
+  const [failure, setFailure] = useState<unknown>();
+  const [hasChanged, setChanged] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  const today = useRequest(`today ${round}`, async (signal) => ({ read: await readToday(kind, document, signal) }));
+  const read = today.isCurrent ? today.value : undefined;
+  const planned = useMemo(() => (read === undefined ? undefined : planOf(kind, then, read.read)), [read]);
+  const plan = planned !== undefined && 'next' in planned ? planned : undefined;
+  const paths = useInSlices(() => differences(plan?.today, plan?.next), [plan]).value;
+  const isSame = plan?.today !== undefined && paths?.length === 0;
+
+  const write = async () => {
+    if (plan === undefined) return;
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await writePlanned(kind, { document, plan, read: read?.read });
+      tell(`${document.entity} ${document.entityId} is as it was.`);
+      onClose();
+      onDone();
+    } catch (error) {
+      const isConflict = error instanceof ApiError && error.type === 'conflict_resource';
+      setChanged(isConflict);
+      setFailure(isConflict ? undefined : error);
+      if (isConflict) setRound(round + 1);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog
+      title="Bring back?"
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          {plan === undefined || isSame ? undefined : (
+            <Button kind="primary" disabled={isBusy} onClick={() => void write()}>
+              {plan.today === undefined ? 'Make it anew' : 'Bring back'}
+            </Button>
+          )}
+        </>
+      }
+    >
+      <p>
+        <Name text={`${document.entity} ${document.entityId}`} /> as it was from{' '}
+        {at === undefined ? 'its beginning' : <Time at={at} />}
+      </p>
+      {today.error === undefined ? undefined : <FailureBox error={today.error} onRetry={today.reload} />}
+      {failure === undefined ? undefined : <FailureBox error={failure} />}
+      {hasChanged ? (
+        <p class="note" role="alert">
+          Somebody else has changed this document meanwhile, so nothing was written. Below is what would change now.
+        </p>
+      ) : undefined}
+      {planned === undefined ? (
+        today.error === undefined ? (
+          <Skeleton />
+        ) : undefined
+      ) : 'refused' in planned ? (
+        <p role="alert">{planned.refused}</p>
+      ) : (
+        <Changes plan={planned} paths={paths} />
+      )}
+    </Dialog>
+  );
+}
+
+interface ChangesProps {
+  readonly plan: Plan;
+  readonly paths: Parameters<typeof PathChanges>[0]['paths'] | undefined;
+}
+
+function Changes({ plan: { today, stays }, paths }: ChangesProps) {
+  return (
+    <>
+      {stays.length === 0 ? undefined : (
+        <ul class="muted">
+          {stays.map((sentence) => (
+            <li key={sentence}>
+              <Name text={sentence} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {paths === undefined ? (
+        <Skeleton />
+      ) : today !== undefined && paths.length === 0 ? (
+        <p>It is like this today. There is nothing to bring back.</p>
+      ) : (
+        <>
+          <p>{today === undefined ? 'It is deleted. It is made anew with:' : 'This will change:'}</p>
+          <PathChanges paths={paths} />
+        </>
+      )}
+    </>
+  );
+}
