@@ -57,8 +57,8 @@ export async function numberPortion(db: Database, tenant: string): Promise<boole
       return true;
     }
     const { numbers, entities, names, rest, ofEntries } = pathColumns(tenant, rows);
-    const { rows: registered } = await transaction.executeQuery<{ without: string }>(
-      CompiledQuery.raw('select path_register($1, $2, $3, $4, $5)::text as without', [
+    const { rows: registered } = await transaction.executeQuery<{ left: number[] }>(
+      CompiledQuery.raw('select path_register($1, $2, $3, $4, $5) as left', [
         tenant,
         int4Array(numbers),
         textArray(entities),
@@ -66,18 +66,29 @@ export async function numberPortion(db: Database, tenant: string): Promise<boole
         rest,
       ]),
     );
+    const withoutRoom = new Set(registered.flatMap(({ left }) => left));
+    const numbered = ofEntries.flatMap((text, place) =>
+      [...text.matchAll(/-?[0-9]+/g)].map(([number]) => ({ entry: place + 1, number: Number(number) })),
+    );
+    // Integers, and no texts of arrays: a cluster refuses to read these in an update.
     await transaction.executeQuery(
       CompiledQuery.raw(
-        `update change_entry e set path_numbers = path_numbers_left(n.numbers::integer[], $5::integer[], $6)
-           from unnest($2::bigint[], $3::bigint[], $4::text[]) as n (at, sequence, numbers)
+        `update change_entry e set path_numbers = coalesce(n.numbers, '{}')
+           from (
+             select given.at, given.sequence, of_entry.numbers
+               from unnest($2::bigint[], $3::bigint[]) with ordinality as given (at, sequence, entry)
+               left join (
+                 select one.entry, array_agg(distinct one.number) as numbers
+                   from unnest($4::integer[], $5::integer[]) as one (entry, number) group by 1
+               ) as of_entry on of_entry.entry = given.entry
+           ) as n
            where e.tenant = $1 and e.at = n.at and e.sequence = n.sequence and e.path_numbers is null`,
         [
           tenant,
           int8Array(rows.map(({ at }) => at)),
           int8Array(rows.map(({ sequence }) => sequence)),
-          textArray(ofEntries),
-          registered[0]?.without ?? '{}',
-          rest,
+          int4Array(numbered.map(({ entry }) => entry)),
+          int4Array(numbered.map(({ number }) => (withoutRoom.has(number) ? rest : number))),
         ],
       ),
     );

@@ -88,21 +88,24 @@ async function visibleNumbers(
   numbers: readonly number[],
   entity: string | undefined,
 ): Promise<ReadonlySet<number>> {
-  const ofTenant = entriesOf(snapshot, tenant, entity);
+  const { transaction, horizon } = snapshot;
+  const ofEntity = isOfEntity(snapshot, entity);
   const { rows } = await sql<{ number: number }>`
     with newest as materialized (
       select distinct n.number
         from (
-          select e.path_numbers from change_entry e where ${ofTenant}
+          select e.path_numbers from change_entry e
+            where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofEntity}
             order by e.at desc, e.sequence desc limit ${sql.lit(newestEntries)}
         ) as e
         cross join lateral unnest(e.path_numbers) as n (number)
     )
     select w.number from unnest(${numbers}::integer[]) as w (number)
       where w.number in (select n.number from newest n)
-        or exists (select from change_entry e where ${ofTenant} and e.path_numbers && array[w.number])`.execute(
-    snapshot.transaction,
-  );
+        or exists (
+          select from change_entry e
+            where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofEntity}
+              and e.path_numbers && array[w.number])`.execute(transaction);
   return new Set(rows.map(({ number }) => number));
 }
 
@@ -112,23 +115,20 @@ async function isBorne(
   tenant: string,
   { name, numbers, entity }: { name: string; numbers: readonly number[]; entity: string | undefined },
 ): Promise<boolean> {
+  const { transaction, horizon } = snapshot;
   const { rows } = await sql<{ borne: boolean }>`
     select exists (
       select from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
-        where ${entriesOf(snapshot, tenant, entity)} and ${hasNumber(numbers)}
-          and change_path_name(p.path) = ${projectedText(name)}) as borne`.execute(snapshot.transaction);
+        where e.tenant = ${tenant} and e.at >= ${horizon} and ${isOfEntity(snapshot, entity)} and ${hasNumber(numbers)}
+          and change_path_name(p.path) = ${projectedText(name)}) as borne`.execute(transaction);
   return rows[0]?.borne === true;
 }
 
-/** The entries `e` that the tenant still has, of an entity type where one is given. */
-function entriesOf(
-  { dictionary, horizon }: HistorySnapshot,
-  tenant: string,
-  entity: string | undefined,
-): RawBuilder<SqlBool> {
+/** The condition that an entry `e` is of an entity type, where one is given. */
+function isOfEntity({ dictionary }: HistorySnapshot, entity: string | undefined): RawBuilder<SqlBool> {
+  if (entity === undefined) return sql`true`;
   const kinds = dictionary.kinds.filter((kind) => kind.entity === entity).map(({ id }) => id);
-  const ofEntity = entity === undefined ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
-  return sql`e.tenant = ${tenant} and e.at >= ${horizon} and ${ofEntity}`;
+  return sql`e.kind = any (${kinds}::bigint[])`;
 }
 
 /** Names in one fetch. */
@@ -143,11 +143,11 @@ async function firstRead(
 ): Promise<string[]> {
   const conditions = [...(rest === undefined ? [] : [hasNumber([rest])]), ...unnumbered(unnumberedTo)];
   if (conditions.length === 0) return [];
-  const { transaction } = snapshot;
+  const { transaction, horizon } = snapshot;
   await sql`declare path_names no scroll cursor for
     select distinct change_path_name(p.path) collate "C" as name
       from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
-      where ${entriesOf(snapshot, tenant, entity)} and (${sql.join(conditions, sql` or `)})
+      where e.tenant = ${tenant} and e.at >= ${horizon} and ${isOfEntity(snapshot, entity)} and (${sql.join(conditions, sql` or `)})
       order by 1`.execute(transaction);
   const first: string[] = [];
   for (;;) {
