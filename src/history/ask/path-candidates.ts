@@ -1,3 +1,4 @@
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import type { Glob, Match } from '../../query/ast.ts';
 import { likePattern } from '../../query/like-pattern.ts';
 import { compileMatcher } from '../../query/match.ts';
@@ -18,7 +19,9 @@ export async function pathCandidates(
   const decisions: Decide[] = [];
   for (const term of terms) decisions.push(await decisionOf(term, names, means));
   const verdicts = new Map<number, Set<boolean | undefined>>();
-  for (const { number, name } of names) {
+  const slice = new TimeSlice();
+  for (const [index, { number, name }] of names.entries()) {
+    if (index % 16 === 0 && slice.isDue) await slice.rest();
     const verdict = allOf(decisions.map((decide) => decide(name)));
     const known = verdicts.get(number);
     if (known === undefined) verdicts.set(number, new Set([verdict]));

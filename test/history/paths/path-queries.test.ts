@@ -223,3 +223,25 @@ test('a number that is also that of the rest is read', async () => {
   expect(await pathCandidates([term], { ...names, rest: 7 }, means)).toMatchObject({ certain: [], possible: [7] });
   expect(await pathCandidates([term], { ...names, rest: 8 }, means)).toMatchObject({ certain: [7], possible: [8] });
 });
+
+test('many patterns on many names let other work go on between them', async () => {
+  const names = Array.from({ length: 10_000 }, (_none, place) => ({
+    number: place,
+    entity: 'order',
+    name: `name${place}.x`,
+  }));
+  const terms = Array.from({ length: 200 }, (_none, place) =>
+    match('path', { kind: 'glob', parts: ['', `e${place}`, 'x'] }, place),
+  );
+  let turns = 0;
+  let goesOn = true;
+  const count = () => {
+    turns += 1;
+    if (goesOn) setImmediate(count);
+  };
+  setImmediate(count);
+  const means = { regexes: new RegexMatcherPool(), budget: new RegexBudget() };
+  await pathCandidates(terms, { names, rest: undefined, unnumberedTo: undefined }, means);
+  goesOn = false;
+  expect(turns).toBeGreaterThan(5);
+});
