@@ -159,13 +159,17 @@ begin
                + coalesce(octet_length(entry_names[e.i]), 0) + coalesce(octet_length(entry_schema_versions[e.i]), 0)
                + coalesce(octet_length(entry_related[e.i]), 0) + coalesce(octet_length(entry_marks[e.i]), 0)
                + coalesce(octet_length(entry_contexts[e.i]), 0)) as bytes,
-           bool_or(entry_related[e.i] is not null) as has_related
+           bool_or(entry_related[e.i] is not null) as has_related,
+           case when bool_or(entry_names[e.i] is not null)
+             then array_agg(case when entry_names[e.i] is not null then entry_documents[e.i] end) end as documents,
+           case when bool_or(entry_names[e.i] is not null) then array_agg(entry_names[e.i]) end as names
       into delta
       from unnest(places) as e (i);
     number := coalesce(numbers[entries + kinds + actors + 2], nextval('change_delta_delta_seq'));
-    insert into change_delta (tenant, delta, ats, kinds, actors, recorder, recorded, day, bytes) overriding system value
+    insert into change_delta (tenant, delta, ats, kinds, actors, recorder, recorded, day, bytes, documents, names)
+      overriding system value
       values (of_tenant, number, delta.ats, delta.kinds, delta.actors, coalesce(recorder, 2), now, now / 86400000,
-              delta.bytes);
+              delta.bytes, delta.documents, delta.names);
     if delta.has_related then
       insert into change_related (tenant, at, sequence, item, document, entity, entity_id)
         select of_tenant, item.at, item.sequence, item.item, item.document, item.entity, item.entity_id

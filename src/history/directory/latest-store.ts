@@ -65,40 +65,112 @@ export async function withoutEntriesFrom(
 ): Promise<DocumentEntry[]> {
   const { rows } = await sql<{ place: number }>`
     select w.place
-      from unnest(${documents.map(({ document }) => document)}::uuid[], ${documents.map(({ entity }) => entity)}::integer[])
-        with ordinality as w (document, entity, place)
+      from ${documentsTable(source, documents)}
       where not exists (
         select from change_entry e
-          where e.tenant = ${source.tenant} and e.document = w.document and e.at >= ${moment}
-            and e.kind in (select k.kind from ${kindsOf(source)} where k.entity = w.entity))
+          where e.tenant = ${source.tenant} and e.document = w.document and e.at >= ${moment} and e.kind = any (k.kinds))
       order by w.place`.execute(source.transaction);
   return rows.flatMap(({ place }) => documents[place - 1] ?? []);
+}
+
+/** The hash of the id of a document, and its entity type as the source has it. */
+export type DocumentOfEntity = Pick<DocumentEntry, 'document' | 'entity'>;
+
+/** Documents `w` with the kinds `k` of their entity types. */
+function documentsTable({ kinds, entityOfKind }: DocumentSource, documents: readonly DocumentOfEntity[]) {
+  return sql`unnest(${documents.map(({ document }) => document)}::uuid[], ${documents.map(({ entity }) => entity)}::integer[])
+      with ordinality as w (document, entity, place)
+    join (
+      select one.entity, array_agg(one.kind) as kinds
+        from unnest(${kinds}::bigint[], ${entityOfKind}::integer[]) as one (kind, entity) group by one.entity
+    ) as k on k.entity = w.entity`;
+}
+
+/** The newest entries of documents, newest first. Those without an entry are left out. */
+export async function readNewest(
+  source: DocumentSource,
+  documents: readonly DocumentOfEntity[],
+): Promise<DocumentEntry[]> {
+  if (documents.length === 0) return [];
+  const places = sql`
+    select newest.at, newest.sequence
+      from ${documentsTable(source, documents)}
+      cross join lateral (
+        select e.at, e.sequence from change_entry e
+          where e.tenant = ${source.tenant} and e.document = w.document and e.at >= ${source.since} and e.kind = any (k.kinds)
+          order by e.at desc, e.sequence desc limit 1
+      ) as newest`;
+  return await readPlaces(source, places);
 }
 
 /** Entries without a name that are skipped in search of the newest name, as for a document as it was. */
 const maxNameless = 1_000;
 
-/** The documents with their last names. */
-export async function withNames(source: DocumentSource, documents: readonly DocumentEntry[]): Promise<DocumentEntry[]> {
-  const nameless = documents.filter(({ name }) => name === null);
-  if (nameless.length === 0) return [...documents];
-  const { rows } = await sql<{ name: string | null }>`
-    select (
+/** The last names of documents; null where there is none. */
+export async function readLastNames(
+  source: DocumentSource,
+  documents: readonly DocumentOfEntity[],
+): Promise<(string | null)[]> {
+  if (documents.length === 0) return [];
+  const { rows } = await sql<{ place: number; name: string | null }>`
+    select w.place, (
         select newest.name
           from (
             select e.at, e.sequence, e.name from change_entry e
-              where e.tenant = ${source.tenant} and e.document = w.document and e.at >= ${source.since}
-                and e.kind in (select k.kind from ${kindsOf(source)} where k.entity = w.entity)
+              where e.tenant = ${source.tenant} and e.document = w.document and e.at >= ${source.since} and e.kind = any (k.kinds)
               order by e.at desc, e.sequence desc limit ${sql.lit(maxNameless)}
           ) as newest
           where newest.name is not null
           order by newest.at desc, newest.sequence desc limit 1
       ) as name
-      from unnest(${nameless.map(({ document }) => document)}::uuid[], ${nameless.map(({ entity }) => entity)}::integer[])
-        with ordinality as w (document, entity, place)
-      order by w.place`.execute(source.transaction);
-  const names = new Map(nameless.map((document, index) => [document, rows[index]?.name ?? null]));
-  return documents.map((document) => ({ ...document, name: document.name ?? names.get(document) ?? null }));
+      from ${documentsTable(source, documents)}`.execute(source.transaction);
+  const names = new Map(rows.map(({ place, name }) => [place - 1, name]));
+  return documents.map((_document, index) => names.get(index) ?? null);
+}
+
+/** The documents with their last names. */
+export async function withNames(source: DocumentSource, documents: readonly DocumentEntry[]): Promise<DocumentEntry[]> {
+  const nameless = documents.filter(({ name }) => name === null);
+  const names = await readLastNames(source, nameless);
+  const nameOf = new Map(nameless.map((document, index) => [document, names[index] ?? null]));
+  return documents.map((document) => ({ ...document, name: document.name ?? nameOf.get(document) ?? null }));
+}
+
+/** What identifies a row of the directory: the first 32 bits of two hashes. Documents may share one. */
+export interface DirectoryKey {
+  readonly document: number;
+  readonly entity: number;
+}
+
+/** The documents whose hashes begin as a key says, with the key. They may be of other entity types. */
+export async function documentsOf<Key extends Pick<DirectoryKey, 'document'>>(
+  { transaction, tenant }: Pick<DocumentSource, 'transaction' | 'tenant'>,
+  keys: readonly Key[],
+): Promise<{ key: Key; document: string }[]> {
+  const found: { key: Key; document: string }[] = [];
+  let open = keys.map((key) => {
+    const head = (key.document >>> 0).toString(16).padStart(8, '0');
+    return { key, after: head.padEnd(32, '0'), last: head.padEnd(32, 'f') };
+  });
+  // Mostly one step finds the document of each key, and another one that there is no more.
+  while (open.length > 0) {
+    const { rows } = await sql<{ place: number; document: string }>`
+      select w.place, next.document
+        from unnest(${open.map(({ after }) => after)}::uuid[], ${open.map(({ last }) => last)}::uuid[])
+          with ordinality as w (after, last, place)
+        cross join lateral (
+          select e.document from change_entry e
+            where e.tenant = ${tenant} and e.document > w.after and e.document <= w.last
+            order by e.document, e.at, e.sequence limit 1
+        ) as next`.execute(transaction);
+    const next = rows.flatMap(({ place, document }) => {
+      const from = open[place - 1];
+      return from === undefined ? [] : [{ ...from, after: document }];
+    });
+    found.push(...next.map(({ key, after }) => ({ key, document: after })));
+    open = next;
+  }
+  return found;
 }
 
 /** Documents in one fetch. */

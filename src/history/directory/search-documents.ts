@@ -1,11 +1,13 @@
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import type { HistorySnapshot } from '../page/query-snapshot.ts';
 import type { Place } from '../page/store.ts';
+import { findCandidates } from './candidates.ts';
 import {
   type DocumentEntry,
   type DocumentSource,
   latestBefore,
   readBefore,
+  readNewest,
   withNames,
   withoutEntriesFrom,
 } from './latest-store.ts';
@@ -34,8 +36,8 @@ const entriesOfPortions = [100, 1_000, 4_000, 16_000];
 const end: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 
 /**
- * The documents whose id begins with a prefix, or whose last name has its words, the latest changed first. It reads the
- * newest entries first. Where these have too few documents, it reads the newest entry of each document.
+ * The documents whose id begins with a prefix, or whose last name has its words, the latest changed first. Where many come
+ * into question, it reads the newest entries first; where these have too few documents, the newest entry of each document.
  */
 export async function searchDocuments(
   snapshot: HistorySnapshot,
@@ -57,6 +59,23 @@ export async function searchDocuments(
     found.push(...touched);
   }
 
+  async function shown(documents: readonly DocumentEntry[]): Promise<FoundDocument[]> {
+    const named = await withNames(source, documents.slice(0, size));
+    return named.map(({ entity: place, entityId, name, at }) => ({
+      entity: entities[place] ?? '',
+      entityId,
+      name,
+      at,
+    }));
+  }
+
+  const candidates = match.isAny ? undefined : await findCandidates(source, entities, { prefix, match });
+  if (candidates !== undefined) {
+    const newest = await readNewest(source, candidates);
+    const old = newest.filter(({ at }) => changedBefore === undefined || at < changedBefore);
+    return await shown(await matchingOf(source, old, match, slice));
+  }
+
   let before = changedBefore === undefined ? end : { at: changedBefore, sequence: 0 };
   let isRead = false;
   for (const max of portions) {
@@ -72,8 +91,7 @@ export async function searchDocuments(
       if (found.length >= size) break;
     }
   }
-  const named = await withNames(source, found.slice(0, size));
-  return named.map(({ entity: place, entityId, name, at }) => ({ entity: entities[place] ?? '', entityId, name, at }));
+  return await shown(found);
 }
 
 /** The entries of an entity type, or of all. */

@@ -1,6 +1,20 @@
+import { compareCodePoints } from '../names/code-points.ts';
+
 /** The words of a text: runs of letters, digits and marks. */
 export function wordsOf(text: string): string[] {
   return text.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
+}
+
+/** Characters of a word that the directory has: the index takes some 2,000 bytes. */
+const maxWordCharacters = 100;
+
+/**
+ * The words of a text as the directory has them, in order, each once. Words that are equal by Unicode's simple folding are
+ * equal here, and some others. The mappings of all of Unicode but the final sigma do not depend on what stands beside.
+ */
+export function foldedWords(text: string): string[] {
+  const folded = wordsOf(text).map((word) => word.toUpperCase().toLowerCase().replaceAll('ς', 'σ'));
+  return [...new Set(folded.map((word) => [...word].slice(0, maxWordCharacters).join('')))].sort(compareCodePoints);
 }
 
 /** Tells whether a document belongs to the result of a search. */

@@ -18,8 +18,8 @@ export function idRangeOf(matcher: ResolvedMatcher): IdRange | undefined {
   return before === undefined ? undefined : { from, before, like: likePattern(matcher) };
 }
 
-/** The first text, in the order of code points, after all texts that begin with `text`. */
-function textAfter(text: string): string | undefined {
+/** The first text, in the order of code points, after all texts that begin with `text`; undefined if there is none. */
+export function textAfter(text: string): string | undefined {
   const points = [...text];
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
     const next = (last.codePointAt(0) ?? 0) + 1;

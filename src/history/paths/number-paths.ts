@@ -5,12 +5,13 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { pathColumns } from '../../recording/path-columns.ts';
+import { nameDocuments, waitForFolds } from '../directory/name-documents.ts';
 
 /** Entries of a portion, and bytes of the texts of their paths; it has at least one entry. */
 export const entriesOfPortion = 2_000;
 export const bytesOfPortion = 8 * 1024 * 1024;
 
-/** Tenants whose older entries may have no numbers of paths. */
+/** Tenants whose older entries may have no numbers of paths, and documents that the directory does not have. */
 export const unnumberedPaths: TenantWork = { table: 'change_path_backlog', condition: 'true' };
 
 export interface NumberPathsOptions {
@@ -22,7 +23,7 @@ export interface NumberPathsOptions {
 }
 
 /**
- * Numbers the paths of the entries that an earlier version recorded, one portion of each tenant in turn. If the turn of a
+ * Numbers the paths of the entries that an earlier version recorded and names their documents in the directory, one portion of each tenant in turn. If the turn of a
  * tenant fails, the next run tries it again.
  */
 export async function numberPathsOfTenants(db: Database, options: NumberPathsOptions): Promise<void> {
@@ -45,17 +46,19 @@ export async function numberPathsOfTenants(db: Database, options: NumberPathsOpt
 }
 
 /**
- * Numbers the paths of some entries of a tenant, the newest first. Returns whether all have numbers. Each call is a short
+ * Does so for some entries of a tenant, the newest first. Returns whether none is left. Each call is a short
  * transaction. Queries read the entries that have no numbers yet.
  */
 export async function numberPortion(db: Database, tenant: string): Promise<boolean> {
   return await inTransaction(db, async (transaction) => {
-    const rows = await readUnnumbered(transaction, tenant);
+    const rows = await readOlder(transaction, tenant);
     const last = rows.at(-1);
     if (last === undefined) {
       await transaction.executeQuery(CompiledQuery.raw('delete from change_path_backlog where tenant = $1', [tenant]));
       return true;
     }
+    await waitForFolds(transaction, tenant);
+    await nameDocuments(transaction, tenant, rows.filter(isNamed));
     const { numbers, entities, names, rest, ofEntries } = pathColumns(tenant, rows);
     const { rows: registered } = await transaction.executeQuery<{ left: number[] }>(
       CompiledQuery.raw('select path_register($1, $2, $3, $4, $5) as left', [
@@ -93,31 +96,41 @@ export async function numberPortion(db: Database, tenant: string): Promise<boole
       ),
     );
     await transaction.executeQuery(
-      CompiledQuery.raw('update change_path_backlog set at = $2 where tenant = $1', [tenant, last.at]),
+      CompiledQuery.raw('update change_path_backlog set at = $2, sequence = $3 where tenant = $1', [
+        tenant,
+        last.at,
+        last.sequence,
+      ]),
     );
     return false;
   });
 }
 
-interface UnnumberedEntry {
+interface OlderEntry {
   at: number;
   sequence: number;
   entity: string;
+  document: string;
+  name: string | null;
   paths: string;
 }
 
-async function readUnnumbered(transaction: DatabaseTransaction, tenant: string): Promise<UnnumberedEntry[]> {
-  const { rows } = await transaction.executeQuery<UnnumberedEntry>(
+function isNamed(entry: OlderEntry): entry is OlderEntry & { name: string } {
+  return entry.name !== null;
+}
+
+async function readOlder(transaction: DatabaseTransaction, tenant: string): Promise<OlderEntry[]> {
+  const { rows } = await transaction.executeQuery<OlderEntry>(
     CompiledQuery.raw(
       `with newest as (
          select e.at, e.sequence, e.kind, octet_length(e.paths) as bytes from change_entry e
-           where e.tenant = $1 and e.at <= (select b.at from change_path_backlog b where b.tenant = $1)
-             and e.path_numbers is null
+           where e.tenant = $1
+             and (e.at, e.sequence) < (select b.at, b.sequence from change_path_backlog b where b.tenant = $1)
            order by e.at desc, e.sequence desc limit $2
        ), measured as (
          select n.*, sum(n.bytes) over (order by n.at desc, n.sequence desc) - n.bytes as before from newest n
        )
-       select e.at, e.sequence, k.entity, e.paths
+       select e.at, e.sequence, k.entity, e.document, e.name, e.paths
          from measured m
          join change_entry e on e.tenant = $1 and e.at = m.at and e.sequence = m.sequence
          join change_kind k on k.tenant = $1 and k.kind = m.kind

@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
+import { forgetNames } from '../directory/name-documents.ts';
 
 const day = 86_400_000;
 
@@ -62,7 +63,7 @@ export async function dropPortion(
          select at, sequence from change_entry where tenant = $1 and at >= $4 and at < $2 order by at limit $3
        ), entry as (
          delete from change_entry e using expired x
-           where e.tenant = $1 and e.at = x.at and e.sequence = x.sequence returning 1
+           where e.tenant = $1 and e.at = x.at and e.sequence = x.sequence returning e.document, e.name
        ), related as (
          delete from change_related r using expired x
            where r.tenant = $1 and r.at = x.at and r.sequence = x.sequence returning 1
@@ -82,15 +83,22 @@ export async function dropPortion(
            returning 1
        )
        select (select count(*) from entry) + (select count(*) from related) + (select count(*) from tally) as dropped,
-              (select coalesce(max(at), $4::bigint) from expired) as reached`,
+              (select coalesce(max(at), $4::bigint) from expired) as reached,
+              array(select distinct document from entry where name is not null) as documents`,
     [tenant, horizon, maxRows, from],
   );
-  const { rows } = await inTransaction(
+  return await inTransaction(
     db,
-    (transaction) => transaction.executeQuery<{ dropped: number; reached: number }>(statement),
+    async (transaction) => {
+      const { rows } = await transaction.executeQuery<{ dropped: number; reached: number; documents: string[] }>(
+        statement,
+      );
+      const { documents = [], ...portion } = rows[0] ?? { dropped: 0, reached: from };
+      await forgetNames(transaction, tenant, documents);
+      return portion;
+    },
     { retries: 3 },
   );
-  return rows[0] ?? { dropped: 0, reached: from };
 }
 
 export interface DropExpiredOptions {

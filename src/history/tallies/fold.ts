@@ -3,13 +3,15 @@ import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
+import { nameDocuments, readNamedOfDeltas } from '../directory/name-documents.ts';
 
 /** Approximate number of entries that one transaction folds. It limits what the database keeps of them in memory. */
 const entriesOfPortion = 500_000;
 
 /**
  * Moves the entries that recorders have appended into the tallies, portion by portion. Returns the number of these
- * entries. Totals are exact before, during and after a fold; folding keeps them cheap. Does nothing if another process is
+ * entries. Totals are exact before, during and after a fold; folding keeps them cheap. It also names the documents of these
+ * entries in the directory. Does nothing if another process is
  * folding the tenant.
  */
 export async function foldHistory(db: Database, tenant: string, portion = entriesOfPortion): Promise<number> {
@@ -26,10 +28,13 @@ export async function foldPortion(db: Database, tenant: string, portion: number)
   return await inTransaction(
     db,
     async (transaction) => {
+      const named = await readNamedOfDeltas(transaction, tenant, portion);
       const { rows } = await transaction.executeQuery<{ folded: number | null }>(
         CompiledQuery.raw('select change_fold($1, $2) as folded', [tenant, portion]),
       );
-      return rows[0]?.folded ?? 0;
+      const folded = rows[0]?.folded ?? 0;
+      if (folded > 0) await nameDocuments(transaction, tenant, named);
+      return folded;
     },
     { isolation: 'repeatable read', retries: 3 },
   );

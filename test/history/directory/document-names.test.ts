@@ -69,7 +69,7 @@ const retention = `insert into change_retention (tenant, horizon) select tenant,
 async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Change, 'identity'>[]>> {
   await server.database.pool.query(
     `delete from change_related; delete from change_entry; delete from change_delta; delete from change_tally;
-     update change_folded set folds = folds + 1; delete from change_retention`,
+     update change_folded set folds = folds + 1; delete from change_retention; delete from change_document`,
   );
   const recorded = new Map<string, Omit<Change, 'identity'>[]>();
   for (const { tenant, changes, fold } of history.batches) {
