@@ -108,11 +108,22 @@ table change_delta with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_thr
   bytes bigint not null default 0
   day integer
   delta bigint not null generated always as identity
+  documents uuid[]
   kinds bigint[] not null
+  names text[] collate "C"
   recorded bigint
   recorder bigint
   tenant text collate "C" not null
   change_delta_pkey PRIMARY KEY (tenant, delta)
+
+table change_document
+  document integer not null
+  entity integer not null
+  tenant text collate "C" not null
+  words text collate "C" not null
+  change_document_pkey PRIMARY KEY (tenant, document, entity)
+  change_document_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE INDEX change_document_words ON change_document USING gin (array_to_tsvector(string_to_array((tenant || '/'::text) || replace(words, ' '::text, (' '::text || tenant) || '/'::text), ' '::text))) WITH (gin_pending_list_limit='1024')
 
 table change_entry with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02)
   actor bigint not null
@@ -171,6 +182,7 @@ table change_path
 
 table change_path_backlog
   at bigint not null
+  sequence bigint not null default '9007199254740991'::bigint
   tenant text collate "C" not null
   change_path_backlog_pkey PRIMARY KEY (tenant)
   change_path_backlog_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
@@ -512,6 +524,7 @@ function change_export_take(source refcursor, most bigint, OUT lines text, OUT e
 function change_extent(of_tenant text, since bigint, kinds bigint[]) returns TABLE(entries bigint, pending bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 5bda1860f4148e65
 function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[], field text, counted_keys bigint[], counted_entries bigint[], size bigint) returns TABLE(total bigint, value text, count bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 1e78671224dc3950
 function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off set enable_sort=off set jit=off body e2b27af3bfe3b315
+function change_fold_lock(of_tenant text) returns void language plpgsql cost 100 body 2a7c58b7f4296106
 function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body 369492afb91028ee
 function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771
 function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint, span bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 50 body 2adec0b0eb773c3f
@@ -543,7 +556,7 @@ function inverted_bytes(bytes bytea) returns bytea language sql immutable strict
 function path_numbers_left(numbers integer[], without_room integer[], rest integer) returns integer[] language sql immutable parallel safe cost 100 body 78a32ecc9ccfc20f
 function path_register(of_tenant text, numbers integer[], entities text[], names text[], rest integer) returns integer[] language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 679cf9acc19dc69a
 function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 body ad155d01656a4fb4
-function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 9e63d96d590133d7
+function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 97921166de550cab
 function record_numbers(wanted integer) returns bigint[] language sql immutable cost 100 body 6b49cff8b41e2ca7
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
 function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f

@@ -13,7 +13,7 @@ const maxWordCharacters = 100;
  * equal here, and some others. The mappings of all of Unicode but the final sigma do not depend on what stands beside.
  */
 export function foldedWords(text: string): string[] {
-  const folded = wordsOf(text).map((word) => word.toUpperCase().toLowerCase().replaceAll('ς', 'σ'));
+  const folded = wordsOf(text).map((word) => word.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ'));
   return [...new Set(folded.map((word) => [...word].slice(0, maxWordCharacters).join('')))].sort(compareCodePoints);
 }
 

@@ -2,9 +2,13 @@ import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DocumentSearch, searchDocuments } from '../../../src/history/directory/search-documents.ts';
+import { foldedWords } from '../../../src/history/directory/words.ts';
 import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
 import { inHistorySnapshot } from '../../../src/history/page/query-snapshot.ts';
+import { numberPortion } from '../../../src/history/paths/number-paths.ts';
+import { dropPortion } from '../../../src/history/retention/retention.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { foundDocuments } from '../../support/oracle/found-documents.ts';
@@ -39,6 +43,7 @@ test('the documents that are found agree with an evaluator that reads all entrie
     fc.record({
       history: fc.constant(history),
       horizon: fc.option(fc.integer({ min: 0, max: 40 }).map((days) => (Math.floor(now / day) - days) * day)),
+      older: fc.constantFrom('none', 'none', 'left', 'numbered'),
       asked: someOf(
         fc.record({
           tenant: fc.constantFrom(...tenants),
@@ -51,8 +56,8 @@ test('the documents that are found agree with an evaluator that reads all entrie
       ),
     }),
   );
-  await checkLaw(scenario, { runs: 15 }, async ({ history, horizon, asked }) => {
-    const recorded = await recordAnew(history);
+  await checkLaw(scenario, { runs: 15 }, async ({ history, horizon, older, asked }) => {
+    const recorded = await recordAnew(history, older);
     if (horizon !== null) await server.database.pool.query(retention, [tenants, horizon]);
     for (const { tenant, ...search } of asked) {
       const kept = (recorded.get(tenant) ?? []).filter(({ at }) => horizon === null || at >= horizon);
@@ -66,10 +71,10 @@ test('the documents that are found agree with an evaluator that reads all entrie
 const retention = `insert into change_retention (tenant, horizon) select tenant, $2 from unnest($1::text[]) as t (tenant)`;
 
 /** Empties the tenants, records the history, and answers what it has of each, newest first. */
-async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Change, 'identity'>[]>> {
+async function recordAnew(history: HistorySketch, older: string): Promise<Map<string, Omit<Change, 'identity'>[]>> {
   await server.database.pool.query(
     `delete from change_related; delete from change_entry; delete from change_delta; delete from change_tally;
-     update change_folded set folds = folds + 1; delete from change_retention; delete from change_document`,
+     update change_folded set folds = folds + 1; delete from change_retention; delete from change_document; delete from change_path_backlog`,
   );
   const recorded = new Map<string, Omit<Change, 'identity'>[]>();
   for (const { tenant, changes, fold } of history.batches) {
@@ -80,6 +85,8 @@ async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Chan
     )(changes.map((change) => ({ ...change, identity: randomBytes(16) })));
     recorded.set(tenant, [...(recorded.get(tenant) ?? []), ...changes]);
     if (fold) await foldHistory(server.context.db, tenant);
+    if (older !== 'none') await forgetDirectory(tenant);
+    while (older === 'numbered' && !(await numberPortion(server.context.db, tenant)));
   }
   for (const [tenant, changes] of recorded) {
     recorded.set(
@@ -88,6 +95,18 @@ async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Chan
     );
   }
   return recorded;
+}
+
+/** The entries look as an earlier version recorded them. */
+async function forgetDirectory(tenant: string): Promise<void> {
+  const { pool } = server.database;
+  await pool.query('delete from change_document where tenant = $1', [tenant]);
+  await pool.query('update change_delta set documents = null, names = null where tenant = $1', [tenant]);
+  await pool.query(
+    `insert into change_path_backlog (tenant, at) values ($1, 9007199254740991)
+       on conflict (tenant) do update set at = excluded.at, sequence = excluded.sequence`,
+    [tenant],
+  );
 }
 
 async function call(tenant: string, parameters: Record<string, string>): Promise<{ status: number; body: unknown }> {
@@ -162,5 +181,77 @@ test('changedBefore counts every digit, and a wrong value is 400 with a detail',
       status: 400,
       body: { details: [{ field: 'size', message: 'size must be between 1 and 100' }] },
     });
+  }
+});
+
+async function wordsOfDirectory(tenant: string): Promise<string[]> {
+  const { rows } = await server.database.pool.query<{ words: string }>(
+    'select words from change_document where tenant = $1 order by words',
+    [tenant],
+  );
+  return rows.map(({ words }) => words);
+}
+
+test('the directory has the words of the last names, and follows folds, older entries and retention', async () => {
+  const of = 'directory';
+  await server.token(of);
+  const { db } = server.context;
+  const record = createRecorder(db, of, () => now);
+  await record([
+    changeOf({ at: now - 9 * day, entityId: '1', name: 'ΟΔΟΣ Alba' }),
+    changeOf({ at: now - 9 * day, entityId: '2', name: 'First first' }),
+    changeOf({ at: now - 9 * day, entityId: '3', entity: 'site', name: 'Only old' }),
+    changeOf({ at: now, entityId: '3', entity: 'site' }),
+    changeOf({ at: now, entityId: '4', name: '★' }),
+  ]);
+  expect(await wordsOfDirectory(of)).toEqual([]);
+  await foldHistory(db, of);
+  expect(await wordsOfDirectory(of)).toEqual(['alba οδοσ', 'first', 'old only']);
+  await record([changeOf({ at: now - 1, entityId: '2', name: 'Second' })]);
+  await record([changeOf({ at: now - 2, entityId: '2', name: 'Between' })]);
+  await foldHistory(db, of);
+  const named = ['alba οδοσ', 'old only', 'second'];
+  expect(await wordsOfDirectory(of)).toEqual(named);
+  await forgetDirectory(of);
+  while (!(await numberPortion(db, of)));
+  expect(await wordsOfDirectory(of)).toEqual(named);
+  await dropPortion(db, of, Math.floor(now / day - 1) * day, { maxRows: 100 });
+  expect(await wordsOfDirectory(of)).toEqual(['second']);
+  await deleteTenant(db, of);
+  expect(await wordsOfDirectory(of)).toEqual([]);
+});
+
+test('documents that share a row of the directory are found all, each by its own name', async () => {
+  const of = 'crowded';
+  tokens.set(of, await server.token(of, { scope: 'changelog.changelog_read' }));
+  const { db } = server.context;
+  // Their hashes begin with the same 32 bits.
+  const [one, other] = ['d-12496', 'd-13695'];
+  await createRecorder(
+    db,
+    of,
+    () => now,
+  )([changeOf({ at: now, entityId: one, name: 'Noor' }), changeOf({ at: now - 1, entityId: other, name: 'Alba' })]);
+  await foldHistory(db, of);
+  expect(await wordsOfDirectory(of)).toEqual(['alba noor']);
+  expect(await ask(of, { prefix: 'al', size: 20 })).toMatchObject([{ entityId: other }]);
+  expect(await ask(of, { prefix: 'no', size: 20 })).toMatchObject([{ entityId: one }]);
+  expect(await ask(of, { prefix: 'no al', size: 20 })).toEqual([]);
+});
+
+test('words that are equal by simple folding are equal in the directory', () => {
+  let pairs = 0;
+  for (let point = 0; point <= 0x1ffff; point++) {
+    const character = String.fromCodePoint(point);
+    for (const variant of new Set([character.toUpperCase(), character.toLowerCase()])) {
+      if (variant === character || !/^[\p{L}\p{N}\p{M}]$/u.test(variant)) continue;
+      if (!new RegExp(`^${character}$`, 'iu').test(variant)) continue;
+      pairs += 1;
+      expect([character, foldedWords(variant)]).toEqual([character, foldedWords(character)]);
+    }
+  }
+  expect(pairs).toBeGreaterThan(2_000);
+  for (const [one, other] of ['ßẞ', 'ſs', 'Kk', '\u0390\u1fd3', 'ςσ', 'ϴϑ'].map((pair) => [...pair])) {
+    expect(foldedWords(one ?? '')).toEqual(foldedWords(other ?? ''));
   }
 });
