@@ -40,8 +40,10 @@ export async function readBefore(source: DocumentSource, before: Place, max: num
     : sql`select one.at, one.sequence
             from unnest(${kinds}::bigint[]) as key (kind)
             cross join lateral (
+              -- in the order that only the index of kinds has
               select one.at, one.sequence from change_entry one
-                where one.tenant = ${tenant} and one.kind = key.kind and ${isBefore} ${newest}
+                where one.tenant = ${tenant} and one.kind between key.kind and key.kind and ${isBefore}
+                order by one.kind desc, one.at desc, one.sequence desc limit ${max}
             ) as one
             ${newest}`;
   return await readPlaces(source, places);
