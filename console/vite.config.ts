@@ -20,6 +20,14 @@ export default defineConfig(({ command }) => ({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: {
+      // What most pages share is one file: many small ones compress badly, and each is a request.
+      output: {
+        codeSplitting: {
+          groups: [{ name: 'shared', test: /src\/(?:components|api|router|query-text)\//, minShareCount: 4 }],
+        },
+      },
+    },
   },
   server: {
     host: '127.0.0.1',

@@ -23,7 +23,7 @@ export const guidePictures: readonly Picture[] = [
     address: 'history',
     options: { colorScheme: 'dark' },
     ready: async (page) => {
-      await page.keyboard.press('/');
+      await page.getByRole('combobox', { name: 'Query' }).focus();
       await page.keyboard.type('type:update actor:j');
       await page.getByRole('option').first().waitFor();
     },

@@ -2,6 +2,7 @@ import type {
   ChangeEntry,
   ChangeFacets,
   ChangeHistogram,
+  DocumentNames,
   ExactChangeEntry,
   ExactDocumentAtMoment,
 } from '@annals/client';
@@ -92,6 +93,27 @@ export async function readNames(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   return (await annals().history.names({ field, prefix, entity, size }, { signal })).values;
+}
+
+/** A document by its last name. */
+export type FoundDocument = DocumentNames['values'][number];
+
+export interface DocumentSearch {
+  /** The beginning of the id, or of words of the name; empty: any document. */
+  readonly text: string;
+  readonly entity?: string | undefined;
+  /** Only documents whose last change is before this moment. */
+  readonly changedBefore?: string | undefined;
+  /** At most 100. */
+  readonly size: number;
+}
+
+/** Documents by their ids and names, the latest changed first. */
+export async function findDocuments(
+  { text, ...asked }: DocumentSearch,
+  signal: AbortSignal,
+): Promise<readonly FoundDocument[]> {
+  return (await annals().history.names({ field: 'document', prefix: text, ...asked }, { signal })).values;
 }
 
 /** A document as it was at a moment. `document` is left out before its creation and after its deletion. */

@@ -2,10 +2,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { isAborted } from '../api/failure.ts';
 import { readSession, session } from '../api/session.ts';
 import { FailureBox } from '../components/failure-box.tsx';
+import { later } from '../components/later.tsx';
 import { Toasts } from '../components/toasts.tsx';
 import { takeLink } from '../session/link-in-address.ts';
-import { SignInPage } from '../session/sign-in-page.tsx';
 import { Shell } from './shell.tsx';
+
+/** Most who open the console are signed in. */
+const SignInPage = later(async () => (await import('../session/sign-in-page.tsx')).SignInPage);
 
 type Start =
   | { readonly step: 'asking' }

@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact';
 import { historyScopes } from '../api/session.ts';
 import type { IconName } from '../components/icon.tsx';
+import type { View } from '../components/tabbed-views.tsx';
 
 /** A page of the console: what it is called, where it stands, and who may see it. */
 export interface Page {
@@ -14,6 +15,8 @@ export interface Page {
   readonly inNavigation: boolean;
   /** Fetches the page's code when it is first shown. */
   readonly load: () => Promise<ComponentType>;
+  /** The parts of the page that have addresses of their own. */
+  readonly views?: () => Promise<readonly View[]>;
 }
 
 /** All pages, in the order of the navigation. The first that a session may see is its first page. */
@@ -57,6 +60,7 @@ export const pages: readonly Page[] = [
     scopes: ['ai.agent_read', 'ai.agent_manage', 'ai.agentexecution_manage', 'ai.completion_manage'],
     inNavigation: true,
     load: async () => (await import('../desk/desk-page.tsx')).DeskPage,
+    views: async () => (await import('../desk/desk-page.tsx')).deskViews,
   },
   {
     path: 'data',
@@ -75,5 +79,6 @@ export const pages: readonly Page[] = [
     ],
     inNavigation: true,
     load: async () => (await import('../data/data-page.tsx')).DataPage,
+    views: async () => (await import('../data/data-page.tsx')).dataViews,
   },
 ];

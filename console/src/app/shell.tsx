@@ -7,6 +7,7 @@ import { Icon } from '../components/icon.tsx';
 import { Name } from '../components/name.tsx';
 import { TimeZoneSwitch } from '../components/time.tsx';
 import { tellFailure } from '../components/toasts.tsx';
+import { Find, FindButton } from '../find/find-button.tsx';
 import { Link } from '../router/link.tsx';
 import { basePath, path } from '../router/location.ts';
 import { ViewsNavigation } from '../views/views-navigation.tsx';
@@ -38,6 +39,7 @@ export function Shell() {
       <header class={`sidebar${menuOpen ? ' open' : ''}`}>
         <div class="sidebar-top">
           <Brand />
+          <FindButton />
           <Button
             kind="quiet"
             icon={menuOpen ? 'close' : 'menu'}
@@ -56,6 +58,12 @@ export function Shell() {
         {isOutdated.value ? <OutdatedNote /> : undefined}
         {page === undefined ? <NoSuchPage /> : <CurrentPage key={page.path} page={page} />}
       </main>
+      <Find
+        onOpened={() => {
+          setMenuOpen(false);
+          main.current?.focus();
+        }}
+      />
     </div>
   );
 }

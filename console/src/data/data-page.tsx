@@ -1,15 +1,18 @@
 import { historyScopes } from '../api/session.ts';
+import { later } from '../components/later.tsx';
 import { TabbedViews, type View } from '../components/tabbed-views.tsx';
 import { ConfigurationView } from './configuration/configuration-view.tsx';
-import { InstancesView } from './instances/instances-view.tsx';
 import { JobsView } from './jobs/jobs-view.tsx';
-import { TypeEditor } from './types/type-editor.tsx';
 import { TypesView } from './types/types-view.tsx';
 import './data.css';
 
+// Nobody begins with one of these.
+const InstancesView = later(async () => (await import('./instances/instances-view.tsx')).InstancesView);
+const TypeEditor = later(async () => (await import('./types/type-editor.tsx')).TypeEditor);
+
 const types = ['schema.schema_read', 'schema.schema_manage'];
 const instances = ['schema.custominstance_read', 'schema.custominstance_manage'];
-const views: readonly View[] = [
+export const dataViews: readonly View[] = [
   { path: 'data/types', tab: 'Custom entities', scopes: [...types, ...instances], Content: TypesView },
   { path: 'data/type', below: 'data/types', scopes: instances, Content: InstancesView },
   { path: 'data/type/edit', below: 'data/types', scopes: types, Content: TypeEditor },
@@ -25,5 +28,5 @@ const views: readonly View[] = [
 
 /** Custom entities, configuration and jobs: what the tenant keeps in the service besides its history. */
 export function DataPage() {
-  return <TabbedViews root="data" label="Data" views={views} />;
+  return <TabbedViews root="data" label="Data" views={dataViews} />;
 }

@@ -10,7 +10,7 @@ import { ModelsView } from './models-view.tsx';
 import './desk.css';
 
 const reading = ['ai.agent_read', 'ai.agent_manage'];
-const views: readonly View[] = [
+export const deskViews: readonly View[] = [
   { path: 'desk/agents', tab: 'Agents', scopes: reading, Content: AgentsView },
   { path: 'desk/agent', below: 'desk/agents', scopes: reading, Content: AgentView },
   { path: 'desk/agent/edit', below: 'desk/agents', scopes: ['ai.agent_manage'], Content: AgentEditor },
@@ -24,5 +24,5 @@ const views: readonly View[] = [
 
 /** Agents, chats with them, what became of the chats, completions and models. */
 export function DeskPage() {
-  return <TabbedViews root="desk" label="AI desk" views={views} />;
+  return <TabbedViews root="desk" label="AI desk" views={deskViews} />;
 }

@@ -1,5 +1,5 @@
 import { ApiError } from '@annals/client';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { type DocumentState, readDocument } from '../api/history-reads.ts';
 import { useInSlices } from '../api/use-in-slices.ts';
 import { useRequest } from '../api/use-request.ts';
@@ -19,8 +19,8 @@ import { DocumentText } from '../history/entry-document.tsx';
 import { historyOf } from '../history/history-view.ts';
 import { Link } from '../router/link.tsx';
 import { setParameters } from '../router/location.ts';
-import { DocumentForm } from './document-form.tsx';
 import { type DocumentView, documentView } from './document-view.ts';
+import { DocumentsSearch } from './documents-search.tsx';
 import { FieldsTable } from './fields-table.tsx';
 import { KnownSince } from './known-since.tsx';
 import { MomentSlider } from './moment-slider.tsx';
@@ -32,11 +32,22 @@ import './document-page.css';
 export function DocumentPage() {
   const view = documentView.value;
   const { entity, entityId } = view;
-  if (entity === '' || entityId === '') return <DocumentForm />;
-  return <OneDocument key={`${entity} ${entityId}`} view={view} />;
+  const key = `${entity} ${entityId}`;
+  const [unknown, setUnknown] = useState<string>();
+  useEffect(() => setUnknown(undefined), [key]);
+  const isNamed = entity !== '' && entityId !== '';
+  if (isNamed && unknown !== key) return <OneDocument key={key} view={view} onUnknown={() => setUnknown(key)} />;
+  // One search for both: who corrects what is unknown goes on writing in the same field.
+  return <DocumentsSearch unknown={isNamed ? view : undefined} />;
 }
 
-function OneDocument({ view }: { readonly view: DocumentView }) {
+interface OneDocumentProps {
+  readonly view: DocumentView;
+  /** Called where the history has nothing about it. */
+  readonly onUnknown: () => void;
+}
+
+function OneDocument({ view, onUnknown }: OneDocumentProps) {
   const { entity, entityId, changes, at, compared } = view;
   const [round, setRound] = useState(0);
   const life = useRequest(`life ${round}`, (signal) => readLife({ entity, entityId }, signal));
@@ -47,8 +58,11 @@ function OneDocument({ view }: { readonly view: DocumentView }) {
     readDocument({ entity, entityId, changes: compared }, signal),
   );
   const shown = state.value?.changes;
-  if (state.error instanceof ApiError && state.error.type === 'resource_not_found')
-    return <DocumentForm unknown={view} />;
+  const isUnknown = state.error instanceof ApiError && state.error.type === 'resource_not_found';
+  useEffect(() => {
+    if (isUnknown) onUnknown();
+  }, [isUnknown]);
+  if (isUnknown) return null;
   const show = (change: number) => setParameters({ changes: change, at: undefined }, { replace: true });
 
   return (

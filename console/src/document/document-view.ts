@@ -1,5 +1,5 @@
 import { computed } from '@preact/signals';
-import { place } from '../router/location.ts';
+import { place, type Target } from '../router/location.ts';
 
 /** What the address of the Document page says. */
 export interface DocumentView {
@@ -13,6 +13,16 @@ export interface DocumentView {
   readonly show: 'document' | 'fields';
 }
 
+/** What is looked for where the address names no document. */
+export interface DocumentsView {
+  /** The beginning of an id, or of words of a name. */
+  readonly text: string;
+  /** An entity type; empty: any. */
+  readonly entity: string;
+  /** Days that nobody changed the documents; undefined: any documents. */
+  readonly unchangedDays: number | undefined;
+}
+
 export const documentView = computed((): DocumentView => {
   const { parameters } = place.value;
   return {
@@ -24,6 +34,20 @@ export const documentView = computed((): DocumentView => {
     show: parameters.get('show') === 'fields' ? 'fields' : 'document',
   };
 });
+
+export const documentsView = computed((): DocumentsView => {
+  const { parameters } = place.value;
+  return {
+    text: parameters.get('text') ?? '',
+    entity: parameters.get('entity') ?? '',
+    unchangedDays: wholeNumber(parameters.get('unchanged')),
+  };
+});
+
+/** The address of a search for documents. */
+export function documentsOf({ text = '', entity = '', unchangedDays }: Partial<DocumentsView>): Target {
+  return { path: 'document', parameters: { text, entity, unchanged: unchangedDays } };
+}
 
 function wholeNumber(text: string | null): number | undefined {
   return text !== null && /^[1-9]\d{0,9}$/.test(text) ? Number(text) : undefined;

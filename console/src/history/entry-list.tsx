@@ -1,13 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Entry } from '../api/history-reads.ts';
 import { ChangeTypeMark } from '../components/change-type.tsx';
+import { isField } from '../components/is-field.ts';
 import { Name } from '../components/name.tsx';
 import { Time } from '../components/time.tsx';
 import { timeText, timeZone } from '../components/time-text.ts';
 import { Link } from '../router/link.tsx';
 import { place, setParameters, type Target } from '../router/location.ts';
 import { PathSummary } from './path-summary.tsx';
-import { isField } from './query-bar.tsx';
 import './entry-list.css';
 
 interface EntryListProps {

@@ -10,6 +10,7 @@ import { Name } from '../components/name.tsx';
 import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page-header.tsx';
 import { Pager } from '../components/pager.tsx';
+import { WordsOffer } from '../find/words-offer.tsx';
 import { withTime } from '../query-text/edit-query.ts';
 import { setParameters } from '../router/location.ts';
 import { OpenView } from '../views/open-view.tsx';
@@ -24,7 +25,7 @@ import { askedQuery, type HistoryView, historyView, showQuery } from './history-
 import { NewEntries } from './new-entries.tsx';
 import { OpenEntry } from './open-entry.tsx';
 import { QueryBar } from './query-bar.tsx';
-import { queryFaultOf } from './query-faults.ts';
+import { isWords, queryFaultOf } from './query-faults.ts';
 import { TermChips } from './term-chips.tsx';
 import { TimePresets } from './time-presets.tsx';
 import './history-page.css';
@@ -97,7 +98,11 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
           <TimePresets q={q} onQuery={showQuery} />
           <TermChips q={q} onQuery={showQuery} />
         </div>
-        {isRefused ? undefined : (
+        {isRefused ? (
+          isWords(q) ? (
+            <WordsOffer text={q.trim()} />
+          ) : undefined
+        ) : (
           <>
             <HistoryChart
               q={asked}

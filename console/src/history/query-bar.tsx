@@ -28,7 +28,6 @@ export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
   const id = useId();
 
   useEffect(() => setText(q), [q]);
-  useSlashKey(input);
   useEffect(() => {
     // Scrolls to the fault, which the bar may not show. If the reader is writing again, the caret stays.
     if (fault?.offset !== undefined && text === q) input.current?.setSelectionRange(fault.offset, fault.offset + 1);
@@ -121,7 +120,6 @@ export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
               onBlur={() => setOpen(false)}
             />
           </div>
-          <kbd class="query-key">/</kbd>
           <Button kind="primary" type="submit">
             Search
           </Button>
@@ -178,25 +176,4 @@ function useSuggestions(text: string, caret: number, isOpen: boolean): Suggestio
     };
   }, [key]);
   return isOpen ? suggestionsAt(place, names.key === key ? names.names : [], Date.now()) : [];
-}
-
-/** The key / leads to the bar from anywhere but another field. */
-function useSlashKey(input: { readonly current: HTMLInputElement | null }): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key !== '/' || event.ctrlKey || event.metaKey || isField(event.target)) return;
-      event.preventDefault();
-      input.current?.focus();
-      input.current?.select();
-    };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  }, []);
-}
-
-/** Whether keys that are pressed there are text. */
-export function isField(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-  );
 }

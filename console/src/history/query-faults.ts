@@ -8,7 +8,7 @@ export interface QueryFault {
 }
 
 const howToAsk =
-  'This is no query. Write a field, a colon and a value, such as entity:order, actor:Jane Doe or type:update.';
+  'This is no query. Write a field, a colon and a value, such as entity:order, actor:Jane Doe or type:update, or choose what you mean below.';
 
 /** The fault of a query that the service refused; undefined where it failed otherwise. */
 export function queryFaultOf(error: unknown, q: string): QueryFault | undefined {
@@ -16,12 +16,17 @@ export function queryFaultOf(error: unknown, q: string): QueryFault | undefined 
   const detail = error.details.find(({ field }) => field === 'q');
   if (detail === undefined) return undefined;
   const [, position, expected = detail.message] = /^At position (\d+): (.*)$/s.exec(detail.message) ?? [];
-  // A word alone. What stands where would not help somebody who does not know the language.
-  if (!/[:(]/.test(q)) return { message: howToAsk, offset: undefined };
+  // What stands where would not help somebody who does not know the language.
+  if (isWords(q)) return { message: howToAsk, offset: undefined };
   // The service's message may say the same as its detail.
   const saysSame = error.message.endsWith(expected);
   const message = saysSame ? `${capital(expected)}.` : `${error.message}. ${capital(expected)}.`;
   return { message, offset: position === undefined ? undefined : offsetOf(q, Number(position)) };
+}
+
+/** Whether a text has nothing of the query language: somebody looks for these words. */
+export function isWords(q: string): boolean {
+  return !/[:(]/.test(q);
 }
 
 /** The service counts characters from 1; an emoji is one. */

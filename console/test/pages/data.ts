@@ -91,7 +91,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     const digits = '"price":1.10,"big":9007199254740993,"least":-0,"vast":1E400,"by":{"10":1,"2":0.50}';
     await call('PUT', `${types}/CRATE/instances/crate`, `{"state":"NEW",${digits}}`);
     const page = await open('data/type?type=CRATE&item=crate', { statuses: [400, 409] });
-    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
     const editor = page.getByLabel('Document');
     const text = await editor.inputValue();
     await page.getByText('Fits the schema of its type.').waitFor();
@@ -116,7 +116,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await page.getByText('Somebody else has changed this document since you opened it.').waitFor();
     await page.getByRole('button', { name: 'Show the newest' }).click();
     await page.locator('.json-tree').getByText('mine').waitFor();
-    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await editor.fill((await editor.inputValue()).replace('"NEW"', '"OLD"'));
     await page.getByRole('button', { name: 'Save' }).click();
     await page.locator('.json-tree').getByText('OLD').waitFor();

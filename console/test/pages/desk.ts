@@ -30,7 +30,7 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { name: 'Form <b>desk</b> enabled' }).waitFor();
     await page.getByText('set; it is never shown').waitFor();
-    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await page.getByText('leave this empty to keep it').waitFor();
     expect(await page.getByLabel('Key').inputValue()).toBe('');
     expect(await page.content()).not.toContain('sk-never-shown');

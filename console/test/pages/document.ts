@@ -87,18 +87,41 @@ export function documentTests(the: () => ConsoleUnderTest): void {
   test('a document of which nothing is recorded is no empty page', async () => {
     const page = await the().open('document?entity=lamp&id=none', { statuses: [404] });
     await page.getByRole('alert').getByText('The history has nothing about lamp none').waitFor();
-    // The form stays, with what was asked for, so that it can be corrected.
-    expect(await page.getByLabel('Entity').inputValue()).toBe('lamp');
-    expect(await page.getByLabel('Id').inputValue()).toBe('none');
-    await page.getByLabel('Entity').fill('product');
-    await page.getByLabel('Id').fill('brisk-go');
-    await page.getByRole('button', { name: 'Show' }).click();
+    // What was asked for can be corrected: who goes on writing comes to the search, and keeps the focus.
+    const text = page.getByLabel('Name or id');
+    expect(await text.inputValue()).toBe('none');
+    await text.press('ControlOrMeta+A');
+    await page.keyboard.type('brisk');
+    await expect.poll(() => page.url()).toContain('document?text=brisk');
+    await page.keyboard.type('-g');
+    await page.getByRole('link', { name: 'product brisk-go' }).click();
     await page.getByRole('heading', { name: 'product brisk-go' }).waitFor();
-    const form = await the().open('document');
-    await form.getByLabel('Entity').fill('product');
-    await form.getByLabel('Id').fill('brisk-go');
-    await form.getByRole('button', { name: 'Show' }).click();
-    await form.getByRole('heading', { name: 'product brisk-go' }).waitFor();
+  });
+
+  test('documents are found by words of their names, by type, and by how long nobody touched them', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    const days = (count: number) => Date.now() - count * 86_400_000;
+    const shelf = (entityId: string, name: string, from: number) =>
+      recordLife(server, tenant, { entity: 'shelf', entityId, name, from }, ['{"a":1}']);
+    await shelf('s-1', 'Oak shelf', days(400));
+    await shelf('s-2', 'Oak shelf, wide', days(40));
+    await shelf('s-3', 'Walnut shelf', days(2));
+    const page = await open('document');
+    const found = page.getByRole('region', { name: 'Documents' }).locator('.document-name');
+    await page.getByLabel('Name or id').fill('shelf OA');
+    await expect.poll(() => found.allInnerTexts()).toEqual(['Oak shelf, wide shelf s-2', 'Oak shelf shelf s-1']);
+    await checkAccessibility(page);
+    await page.getByLabel('Nobody touched it for').selectOption('a year');
+    await expect.poll(() => found.allInnerTexts()).toEqual(['Oak shelf shelf s-1']);
+    // The address has all of it.
+    const shared = await open(page.url().split('/console/')[1] ?? '', { width: 320, height: 700 });
+    const again = shared.getByRole('region', { name: 'Documents' }).locator('.document-name');
+    await expect.poll(() => again.allInnerTexts()).toEqual(['Oak shelf shelf s-1']);
+    expect(await sidewaysRoom(shared)).toBe(0);
+    await shared.getByLabel('Name or id').fill('');
+    await shared.getByLabel('Nobody touched it for').selectOption('any time');
+    await shared.getByLabel('Type').fill('shelf');
+    await expect.poll(() => again.count()).toBe(3);
   });
 
   test('on a narrow screen nothing scrolls sideways', async () => {

@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { chips, facetCounts, totalOf } from '../support/history-page.ts';
+import { recordLife } from '../support/record-life.ts';
 
 /** How a person asks on the History page. */
 export function historyQueryTests(the: () => ConsoleUnderTest): void {
   test('a query is written with suggestions and the keyboard alone', async () => {
     const page = await the().open('history');
     await page.locator('.entry-row').first().waitFor();
-    await page.keyboard.press('/');
+    await page.getByRole('combobox', { name: 'Query' }).focus();
     await page.keyboard.type('ent');
     await page.getByRole('option', { name: /^entity the type/ }).waitFor();
     await page.keyboard.press('ArrowDown');
@@ -39,8 +40,11 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await page.locator('.entry-row').first().waitFor();
   });
 
-  test('a typed word that is no query is told once, in one sentence that says what to type', async () => {
-    const { open, checkAccessibility } = the();
+  test('a typed word that is no query is told once, in one sentence that says what to type, and offers what it finds', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    await recordLife(server, tenant, { entity: 'mug', entityId: 'm-1', name: 'Large mug', actor: 'Mug Maker' }, [
+      '{"mug":1}',
+    ]);
     const page = await open('history', { statuses: [400] });
     const query = page.getByRole('combobox', { name: 'Query' });
     await query.fill('mug');
@@ -48,10 +52,22 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     const told = page.getByRole('alert');
     await told.waitFor();
     expect(await told.allInnerTexts()).toEqual([
-      'This is no query. Write a field, a colon and a value, such as entity:order, actor:Jane Doe or type:update.',
+      'This is no query. Write a field, a colon and a value, such as entity:order, actor:Jane Doe or type:update, or choose what you mean below.',
     ]);
     expect(await page.getByText(/fault|expected|position/i).count()).toBe(0);
+    const offered = page.locator('.found-words');
+    await offered.getByRole('link', { name: 'Mug Maker' }).waitFor();
+    expect(await offered.getByRole('heading').allInnerTexts()).toEqual([
+      'Documents',
+      'People and systems',
+      'Types of documents',
+      'Fields',
+    ]);
     await checkAccessibility(page);
+    await offered.getByRole('link', { name: 'Large mug' }).click();
+    await page.getByRole('heading', { name: 'mug m-1' }).waitFor();
+    await page.goBack();
+    await told.waitFor();
     // Where the service's message and its detail say the same, it is said once.
     await query.fill('type:updated');
     await page.keyboard.press('Enter');

@@ -1,0 +1,205 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { findDocuments, readNames } from '../api/history-reads.ts';
+import { useRequest } from '../api/use-request.ts';
+import { CopyButton } from '../components/copy-button.tsx';
+import { momentText } from '../components/days.ts';
+import { EmptyState } from '../components/empty-state.tsx';
+import { FailureBox } from '../components/failure-box.tsx';
+import { FormField } from '../components/form-field.tsx';
+import { LoadingLine, Skeleton } from '../components/loading.tsx';
+import { Name } from '../components/name.tsx';
+import { counted } from '../components/numbers.ts';
+import { PageHeader } from '../components/page-header.tsx';
+import { Time } from '../components/time.tsx';
+import { Link } from '../router/link.tsx';
+import { navigate } from '../router/location.ts';
+import { type DocumentsView, documentsOf, documentsView } from './document-view.ts';
+
+interface DocumentsSearchProps {
+  /** What was asked for and is not there. */
+  readonly unknown: { readonly entity: string; readonly entityId: string } | undefined;
+}
+
+/** Milliseconds after a key until the service is asked. */
+const pause = 150;
+/** The service lists so many at once. */
+const size = 100;
+
+const times: readonly (readonly [days: number, words: string])[] = [
+  [30, '30 days'],
+  [90, '90 days'],
+  [365, 'a year'],
+];
+
+/** Finds documents by their names and ids, and those that nobody has changed for some time. */
+export function DocumentsSearch({ unknown }: DocumentsSearchProps) {
+  const { unchangedDays, ...address } = documentsView.value;
+  const view = unknown === undefined ? address : { text: unknown.entityId, entity: '' };
+  const [{ text, entity }, setWritten] = useState(view);
+  /** What the address was given, or had at the beginning: what differs comes from elsewhere. */
+  const told = useRef(view);
+  const input = useRef<HTMLInputElement>(null);
+  const list = useId();
+  // If there are no suggestions, the reader can go on writing.
+  const types = useRequest(entity, (signal) => readNames({ field: 'entity', prefix: entity }, signal)).value ?? [];
+
+  useEffect(() => {
+    // Who comes here wants to write, or goes on writing.
+    input.current?.focus();
+    input.current?.setSelectionRange(text.length, text.length);
+  }, []);
+  useEffect(() => {
+    if (isSame(view, told.current)) return;
+    told.current = view;
+    setWritten(view);
+  }, [view.text, view.entity]);
+  useEffect(() => {
+    if (isSame({ text, entity }, told.current)) return;
+    const timer = setTimeout(() => {
+      told.current = { text, entity };
+      navigate(documentsOf({ text, entity, unchangedDays }), { replace: true });
+    }, pause);
+    return () => clearTimeout(timer);
+  }, [text, entity, unchangedDays]);
+
+  return (
+    <>
+      <PageHeader
+        title="Documents"
+        lead="Find a document to see its whole life, and what it looked like at any moment."
+      >
+        <CopyButton what="the address of this view" label="Share" text={() => location.href} />
+      </PageHeader>
+      {unknown === undefined ? undefined : (
+        <p class="note" role="alert">
+          <span>
+            The history has nothing about{' '}
+            <strong>
+              <Name text={`${unknown.entity} ${unknown.entityId}`} />
+            </strong>
+            . Small and capital letters differ in an address. Below are those that begin so.
+          </span>
+        </p>
+      )}
+      <search class="card card-body documents-search">
+        <FormField label="Name or id" hint="The beginning of an id, or of words of a name.">
+          {(control) => (
+            <input
+              {...control}
+              ref={input}
+              autocomplete="off"
+              spellcheck={false}
+              value={text}
+              onInput={(event) => setWritten({ text: event.currentTarget.value, entity })}
+            />
+          )}
+        </FormField>
+        <FormField label="Type" hint="Such as order. Empty: any.">
+          {(control) => (
+            <input
+              {...control}
+              list={list}
+              autocomplete="off"
+              value={entity}
+              onInput={(event) => setWritten({ text, entity: event.currentTarget.value })}
+            />
+          )}
+        </FormField>
+        <datalist id={list}>
+          {types.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        <FormField label="Nobody touched it for" hint="Counted from its last change.">
+          {(control) => (
+            <select
+              {...control}
+              value={unchangedDays ?? ''}
+              onChange={({ currentTarget: { value } }) =>
+                navigate(documentsOf({ text, entity, unchangedDays: value === '' ? undefined : Number(value) }))
+              }
+            >
+              <option value="">any time</option>
+              {times.map(([days, words]) => (
+                <option key={days} value={days}>
+                  {words}
+                </option>
+              ))}
+            </select>
+          )}
+        </FormField>
+      </search>
+      <FoundDocuments text={view.text.trim()} entity={view.entity.trim()} unchangedDays={unchangedDays} />
+    </>
+  );
+}
+
+type Written = Pick<DocumentsView, 'text' | 'entity'>;
+
+function isSame(one: Written, other: Written): boolean {
+  return one.text === other.text && one.entity === other.entity;
+}
+
+interface FoundDocumentsProps {
+  readonly text: string;
+  readonly entity: string;
+  readonly unchangedDays: number | undefined;
+}
+
+function FoundDocuments({ text, entity, unchangedDays }: FoundDocumentsProps) {
+  const { value, error, isLoading, isCurrent, reload } = useRequest(
+    JSON.stringify([text, entity, unchangedDays]),
+    (signal) =>
+      findDocuments(
+        {
+          text,
+          entity: entity === '' ? undefined : entity,
+          changedBefore: unchangedDays === undefined ? undefined : momentText(Date.now() - unchangedDays * 86_400_000),
+          size,
+        },
+        signal,
+      ),
+  );
+  return (
+    <section class="card documents-found" aria-label="Documents">
+      <LoadingLine active={isLoading} />
+      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+      {value === undefined ? (
+        error === undefined ? (
+          <Skeleton lines={8} />
+        ) : undefined
+      ) : value.length === 0 ? (
+        <EmptyState icon="document" title="No documents">
+          <p>Case does not matter, but a part in the middle of a word finds nothing.</p>
+        </EmptyState>
+      ) : (
+        <ul>
+          {value.map(({ entity: type, entityId, name, at }) => (
+            <li key={JSON.stringify([type, entityId])}>
+              <Link to={{ path: 'document', parameters: { entity: type, id: entityId } }} class="document-link">
+                <span class="document-name">
+                  <strong>
+                    <Name text={name ?? entityId} />
+                  </strong>{' '}
+                  <span class="muted">
+                    <Name text={name === undefined ? type : `${type} ${entityId}`} />
+                  </span>
+                </span>
+                <span class="muted">
+                  <Time at={at} />
+                </span>
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+      <p class="documents-count muted" role="status">
+        {value === undefined || !isCurrent
+          ? ''
+          : value.length < size
+            ? `${counted(value.length, 'document')}, the latest changed first`
+            : `The latest ${size}. Write more to find others.`}
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,72 @@
+import { signal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { Icon } from '../components/icon.tsx';
+import { isField } from '../components/is-field.ts';
+import { later } from '../components/later.tsx';
+import './find-button.css';
+
+const loadDialog = async () => (await import('./find-dialog.tsx')).FindDialog;
+const FindDialog = later(loadDialog);
+
+const isOpen = signal(false);
+
+/** A dialog that is open already may hold what somebody has written. */
+function open(): void {
+  if (document.querySelector('dialog[open]') === null) isOpen.value = true;
+}
+
+const isMac = /Mac|iP(?:hone|ad)/.test(navigator.userAgent);
+
+/** Opens the search for everything, and says the keys that do so. */
+export function FindButton() {
+  return (
+    <button type="button" class="find-button" aria-haspopup="dialog" aria-keyshortcuts="/ Control+K" onClick={open}>
+      <Icon name="search" />
+      <span class="find-word">Search</span>
+      <span class="find-button-keys" aria-hidden="true">
+        <kbd>/</kbd> <kbd>{isMac ? '⌘ K' : 'Ctrl K'}</kbd>
+      </span>
+    </button>
+  );
+}
+
+interface FindProps {
+  /** Called when something that was found is opened. */
+  readonly onOpened: () => void;
+}
+
+/** The search for everything, which / and Ctrl K open on any page. Its code is fetched once the page is there. */
+export function Find({ onOpened }: FindProps) {
+  const hasOpened = useRef(false);
+  useEffect(() => {
+    // Who opens the search tries once more.
+    loadDialog().catch(() => undefined);
+  }, []);
+  useEffect(() => {
+    // The dialog gives the focus back when it closes. What was opened takes it after that.
+    if (!isOpen.value && hasOpened.current) onOpened();
+    hasOpened.current = false;
+  }, [isOpen.value]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const isSlash = event.key === '/' && !event.ctrlKey && !event.metaKey && !event.altKey && !isField(event.target);
+      const isControlK = event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && !event.altKey;
+      if (event.defaultPrevented || (!isSlash && !isControlK)) return;
+      event.preventDefault();
+      open();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+  if (!isOpen.value) return null;
+  return (
+    <FindDialog
+      onClose={() => {
+        isOpen.value = false;
+      }}
+      onOpened={() => {
+        hasOpened.current = true;
+      }}
+    />
+  );
+}

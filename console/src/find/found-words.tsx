@@ -1,0 +1,39 @@
+import { useRequest } from '../api/use-request.ts';
+import { Icon } from '../components/icon.tsx';
+import { Skeleton } from '../components/loading.tsx';
+import { Name } from '../components/name.tsx';
+import { Link } from '../router/link.tsx';
+import { findEverything } from './find-everything.ts';
+import { Hint } from './hint.tsx';
+import './find.css';
+
+/** What some words find, in the page: each a link. */
+export function FoundWords({ text }: { readonly text: string }) {
+  const { value, isLoading } = useRequest(text, (signal) => findEverything(text, signal));
+  if (value === undefined) return isLoading ? <Skeleton lines={4} /> : null;
+  if (value.every(({ items }) => items.length === 0)) return <p class="muted">Nothing begins with these words.</p>;
+  return (
+    <div class="found-words">
+      {value.map(({ source, items }) =>
+        items.length === 0 ? undefined : (
+          <section key={source.title}>
+            <h2 class="find-title">{source.title}</h2>
+            <ul>
+              {items.map((item) => (
+                <li key={item.key}>
+                  <Link to={item.to} class="find-item">
+                    <Icon name={source.icon} />
+                    <span class="find-label">
+                      <Name text={item.label} />
+                    </span>
+                    <Hint text={item.hint} />
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </section>
+        ),
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,32 @@
+import type { IconName } from '../components/icon.tsx';
+import type { Target } from '../router/location.ts';
+
+/** Something that a word has found. Enter, and a click, lead to its view. */
+export interface Found {
+  /** Tells it from the others of its source. */
+  readonly key: string;
+  readonly label: string;
+  /** What it is, or what one sees there. */
+  readonly hint: string;
+  readonly to: Target;
+}
+
+/** What one kind of things is found by. */
+export interface Source {
+  /** What stands above its things. */
+  readonly title: string;
+  readonly icon: IconName;
+  /** Who has none of these scopes finds nothing in it; left out: whatever it finds may be seen by all. */
+  readonly scopes?: readonly string[];
+  /** Whether it has something to offer before a word is written. */
+  readonly withoutWords?: boolean;
+  readonly find: (text: string, signal: AbortSignal) => Found[] | Promise<Found[]>;
+}
+
+/** What a source has found. */
+export interface FoundGroup {
+  readonly source: Source;
+  readonly items: readonly Found[];
+  /** Of the search, which did not succeed. */
+  readonly error: unknown;
+}

@@ -1,0 +1,114 @@
+import { ApiError } from '@annals/client';
+import { findDocuments, readFacets, readNames } from '../api/history-reads.ts';
+import { historyScopes } from '../api/session.ts';
+import { counted } from '../components/numbers.ts';
+import { documentsOf } from '../document/document-view.ts';
+import { historyOf } from '../history/history-view.ts';
+import { allTime } from '../history/time-choices.ts';
+import { writtenPath } from '../query-text/path-terms.ts';
+import { quoted } from '../query-text/quoted.ts';
+import { writtenValue } from '../query-text/written-value.ts';
+import { knownViews, readViews, targetOfView } from '../views/views.ts';
+import type { Source } from './found.ts';
+import { hasWords, wordPattern } from './word-patterns.ts';
+
+/** Things of one kind that are shown. */
+const size = 6;
+
+/** What the history has names for, in the order in which what was found is shown. */
+export const sources: readonly Source[] = [
+  {
+    title: 'Saved views',
+    icon: 'clock',
+    scopes: historyScopes,
+    withoutWords: true,
+    find: async (text, signal) =>
+      (knownViews.value ?? (await readViews(signal)))
+        .filter(({ name }) => hasWords(name, text))
+        .slice(0, size)
+        .map(({ id, name, q }) => ({ key: id, label: name, hint: q, to: targetOfView(id) })),
+  },
+  {
+    title: 'Documents',
+    icon: 'document',
+    scopes: historyScopes,
+    find: async (text, signal) => {
+      const documents = await findDocuments({ text, size: size + 1 }, signal);
+      const found = documents.slice(0, size).map(({ entity, entityId, name }) => ({
+        key: JSON.stringify([entity, entityId]),
+        label: name ?? entityId,
+        hint: name === undefined ? entity : `${entity} ${entityId}`,
+        to: { path: 'document', parameters: { entity, id: entityId } },
+      }));
+      const all = { key: 'all', label: 'All documents that begin so', hint: '', to: documentsOf({ text }) };
+      return documents.length > size ? [...found, all] : found;
+    },
+  },
+  {
+    title: 'People and systems',
+    icon: 'actor',
+    scopes: historyScopes,
+    find: async (text, signal) =>
+      (await namesWithWord('actor', text, signal)).map(({ name, hint }) => ({
+        key: name,
+        label: name,
+        hint,
+        to: { path: 'actor', parameters: { name } },
+      })),
+  },
+  {
+    title: 'Types of documents',
+    icon: 'data',
+    scopes: historyScopes,
+    find: async (text, signal) =>
+      (await namesWithWord('entity', text, signal)).map(({ name, hint }) => ({
+        key: name,
+        label: name,
+        hint,
+        to: historyOf(`entity:${writtenValue(name)}`),
+      })),
+  },
+  {
+    title: 'Fields',
+    icon: 'edit',
+    scopes: historyScopes,
+    find: async (text, signal) =>
+      (await pathsWithWords(text, signal)).map((path) => ({
+        key: path,
+        label: path,
+        hint: 'changes of this field',
+        to: historyOf(`path:${writtenPath(path)}`),
+      })),
+  },
+];
+
+interface NamedChanges {
+  readonly name: string;
+  readonly hint: string;
+}
+
+/** The names in which a text begins a word, those with most changes first. */
+async function namesWithWord(field: 'actor' | 'entity', text: string, signal: AbortSignal): Promise<NamedChanges[]> {
+  try {
+    const q = `${field}:~${quoted(wordPattern(text))} occurredAt:>="${allTime}"`;
+    const { values } = await readFacets(q, field, size, signal);
+    return values.map(({ value, count }) => ({ name: value, hint: counted(count, 'change') }));
+  } catch (error) {
+    // The service matches expressions with so many names only. Among more, a name is found by its beginning.
+    if (!(error instanceof ApiError) || error.status !== 400) throw error;
+    const names = await readNames({ field, prefix: text, size }, signal);
+    return names.map((name) => ({ name, hint: '' }));
+  }
+}
+
+/** The service lists so many names at once. */
+const maxListed = 100;
+
+/** The fields whose names begin so, and of the first of all fields those that have the words anywhere. */
+async function pathsWithWords(text: string, signal: AbortSignal): Promise<string[]> {
+  const [begun, first] = await Promise.all([
+    readNames({ field: 'path', prefix: text, size }, signal),
+    readNames({ field: 'path', prefix: '', size: maxListed }, signal),
+  ]);
+  return [...new Set([...begun, ...first.filter((path) => hasWords(path, text))])].slice(0, size);
+}

@@ -1,0 +1,116 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { caller } from '../support/caller.ts';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { recordLife } from '../support/record-life.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
+
+const searchField = (page: Page) => page.getByRole('combobox', { name: 'Search everything' });
+const hasFocus = (page: Page, selector: string) =>
+  page.evaluate((of) => document.activeElement?.matches(of) === true, selector);
+
+/** The titles of what was found, in the order of the page. */
+const groups = (page: Page) => page.locator('dialog .find-group').evaluateAll((all) => all.map((one) => one.ariaLabel));
+
+/** How a person finds anything from any page. */
+export function findTests(the: () => ConsoleUnderTest): void {
+  test('one search finds saved views, documents, people, types, fields and pages, and Enter opens the first', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    await recordLife(
+      server,
+      tenant,
+      { entity: 'zebra-order', entityId: 'z-77', name: 'Chairs of Zebulon', actor: 'Zora Zebulon' },
+      ['{"zebra":{"stripes":1}}', '{"zebra":{"stripes":2}}'],
+    );
+    const call = await caller(the());
+    await call('PUT', '/changelog/demo/views/zebra', { name: 'Zebra changes', q: 'path:zebra' });
+    const page = await open('overview');
+    await page.locator('.bar-chart canvas').first().waitFor();
+    await page.getByRole('link', { name: 'History' }).first().focus();
+    await page.keyboard.press('Control+k');
+    await searchField(page).waitFor();
+    // What has an address of its own is there before a word is written.
+    await page.getByRole('option', { name: 'Overview' }).waitFor();
+    expect(await groups(page)).toEqual(['Saved views', 'Pages']);
+    await page.keyboard.type('zeb');
+    await page.getByRole('option', { name: 'Zora Zebulon' }).waitFor();
+    expect(await groups(page)).toEqual([
+      'Saved views',
+      'Documents',
+      'People and systems',
+      'Types of documents',
+      'Fields',
+    ]);
+    await page
+      .getByRole('dialog')
+      .getByRole('status')
+      .getByText(/^\d+ results$/)
+      .waitFor();
+    await checkAccessibility(page, 'dialog');
+    // Escape gives the focus back to where it was.
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    await expect.poll(() => hasFocus(page, '.navigation-link')).toBe(true);
+
+    const find = async (text: string, ...keys: string[]) => {
+      await page.keyboard.press('/');
+      await searchField(page).waitFor();
+      await page.keyboard.type(text);
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    const shown = () => decodeURIComponent(page.url().split('/console/')[1] ?? '').replaceAll('+', ' ');
+    // Enter waits for what was written last.
+    await find('zebulon', 'Enter');
+    await expect.poll(shown).toBe('document?entity=zebra-order&id=z-77');
+    await expect.poll(() => hasFocus(page, 'main')).toBe(true);
+    await find('zora');
+    await page.getByRole('option', { name: 'Zora Zebulon' }).waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(shown).toBe('actor?name=Zora Zebulon');
+    await find('zebra.s');
+    await page.getByRole('option', { name: 'zebra.stripes' }).waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(shown).toBe('history?q=path:zebra.stripes');
+    await find('zebra ch');
+    await page.getByRole('option', { name: 'Zebra changes' }).waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(shown).toBe('history?view=zebra');
+    await call('DELETE', '/changelog/demo/views/zebra');
+    await find('job');
+    await page.getByRole('option', { name: 'Jobs' }).waitFor();
+    await page.keyboard.press('Enter');
+    await expect.poll(shown).toBe('data/jobs');
+    await find('type:delete actor:Zora Zebulon', 'Enter');
+    await expect.poll(shown).toBe('history?q=type:delete actor:Zora Zebulon');
+    // In a field the key is a character.
+    await page.getByRole('combobox', { name: 'Query' }).fill('');
+    await page.keyboard.press('/');
+    expect(await page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('/');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
+  test('arrows go round what was found, a word that finds nothing says so, and what the scopes forbid is not asked for', async () => {
+    const { open } = the();
+    // The browser would log a refused request as an error, which fails the test.
+    const page = await open('', { scope: 'ai.agent_read', width: 320, height: 640 });
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.getByRole('button', { name: 'Search', exact: true }).click();
+    await searchField(page).waitFor();
+    const selected = page.locator('[role=option][aria-selected=true]');
+    await expect.poll(() => selected.allInnerTexts()).toEqual(['Overview']);
+    await page.keyboard.press('ArrowUp');
+    await expect.poll(() => selected.allInnerTexts()).toEqual(['Data']);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => selected.allInnerTexts()).toEqual(['AI desk']);
+    expect(await sidewaysRoom(page)).toBe(0);
+    await page.keyboard.type('a');
+    await page.getByRole('option', { name: 'Agents' }).waitFor();
+    expect(await groups(page)).toEqual(['Pages']);
+    expect(await page.getByRole('option').allInnerTexts()).toEqual(['AI desk', 'Agents\nAI desk']);
+    await page.keyboard.type('qqqq');
+    await page.getByRole('status').getByText('Nothing begins with “aqqqq”.').waitFor();
+    await page.keyboard.press('Enter');
+    expect(await page.getByRole('dialog').count()).toBe(1);
+  });
+}
