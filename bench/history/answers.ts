@@ -21,7 +21,7 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { hardPaths } from '../../test/support/oracle/path-arbitrary.ts';
+import { arbitraryPaths, hardPaths } from '../../test/support/oracle/path-arbitrary.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../../test/support/oracle/query-arbitrary.ts';
 import { Random } from '../../test/support/oracle/random.ts';
 import { clusterOfEnvironment, createClusterDatabase, dropOnCluster } from '../../test/support/server/cluster.ts';
@@ -126,7 +126,7 @@ async function answersOf(pool: pg.Pool): Promise<Record<string, string>> {
       const calendar = timeZone === undefined ? undefined : calendarOf(timeZone);
       parts.push(JSON.stringify(await reads.histogram(tenant, query, { maxBuckets, calendar })));
     }
-    for (const field of ['entity', 'type', 'actor'] as const) {
+    for (const field of ['entity', 'type', 'actor', 'path'] as const) {
       parts.push(JSON.stringify(await reads.facets(tenant, query, { field, size: 1 + (place % 20) })));
     }
     const hashes = parts.map((part) => createHash('sha256').update(part).digest('hex').slice(0, 16));
@@ -149,6 +149,7 @@ async function record(db: Database): Promise<void> {
     if (kind === 3) return now - random.below(60) * day;
     return now - random.below(60 * day);
   };
+  const paths = fc.sample(arbitraryPaths(), { numRuns: 2_000, seed: 7 });
   let number = 0;
   for (let batch = 0; batch < 15; batch++) {
     const changes: Change[] = Array.from({ length: 2_000 }, () => {
@@ -162,7 +163,7 @@ async function record(db: Database): Promise<void> {
         entityId: isHard ? random.pick(vocabulary.entityIds) : `d${random.below(900)}`,
         actor: (isHard ? random.pick(vocabulary.actors) : random.below(4) === 0 ? 'name0' : skewed(people)) ?? 'x',
         related: random.below(8) === 0 ? [{ entity: 'group', entityId: `d${random.below(20)}` }] : [],
-        paths: `{"a":{"after":${number}}}`,
+        paths: paths[number % paths.length] ?? '{}',
       };
     });
     await recorder(changes);

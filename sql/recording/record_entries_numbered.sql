@@ -54,6 +54,9 @@ declare
   number bigint;
   delta record;
 begin
+  if without_room <> '{}' then
+    entry_path_numbers := path_numbers_left(entry_path_numbers, without_room, path_rest);
+  end if;
   if way not in ('import', 'service') then
     recorder := (select min(r.recorder) from change_recorder r where r.tenant = of_tenant
       and r.lookup = recorder_lookup);
@@ -118,8 +121,7 @@ begin
                  entry_documents[e.i], entry_identities[e.i], entry_ids[e.i], entry_names[e.i],
                  entry_schema_versions[e.i], entry_related[e.i], entry_paths[e.i], entry_marks[e.i],
                  entry_contexts[e.i], recorder, this_transaction, placement,
-                 case when without_room = '{}' then entry_path_numbers[e.i]::integer[]
-                      else path_numbers_left(entry_path_numbers[e.i]::integer[], without_room, path_rest) end
+                 entry_path_numbers[e.i]::integer[]
             from generate_series(1, entries) as e (i);
         places := array(select generate_series(1, entries));
       exception when unique_violation then
@@ -137,8 +139,7 @@ begin
                entry_documents[e.i], entry_identities[e.i], entry_ids[e.i], entry_names[e.i],
                entry_schema_versions[e.i], entry_related[e.i], entry_paths[e.i], entry_marks[e.i], entry_contexts[e.i],
                recorder, this_transaction, placement,
-               case when without_room = '{}' then entry_path_numbers[e.i]::integer[]
-                    else path_numbers_left(entry_path_numbers[e.i]::integer[], without_room, path_rest) end
+               entry_path_numbers[e.i]::integer[]
           from generate_series(1, entries) as e (i)
           where entry_ats[e.i] >= since
           order by e.i
