@@ -1,4 +1,4 @@
-import { allows } from '../api/session.ts';
+import { readsHistory } from '../api/session.ts';
 import { quoted } from '../query-text/quoted.ts';
 import { Link } from '../router/link.tsx';
 
@@ -9,7 +9,7 @@ interface HistoryLinkProps {
 
 /** Leads to all changes of a document. Without a scope for the history there is none. */
 export function HistoryLink({ entity, entityId }: HistoryLinkProps) {
-  if (!allows('changelog.changelog_read', 'changelog.changelog_manage')) return null;
+  if (!readsHistory()) return null;
   const q = `entity:${quoted(entity)} entityId:${quoted(entityId)} occurredAt:>="1970-01-01T00:00:00Z"`;
   return <Link to={{ path: 'history', parameters: { q } }}>History</Link>;
 }

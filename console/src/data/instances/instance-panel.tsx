@@ -2,7 +2,7 @@ import type { JsonObject } from '@annals/client/json';
 import { stringifyJson } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
-import { allows } from '../../api/session.ts';
+import { allows, readsHistory } from '../../api/session.ts';
 import { useRequest } from '../../api/use-request.ts';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
@@ -14,6 +14,7 @@ import { Name } from '../../components/name.tsx';
 import { SidePanel } from '../../components/side-panel.tsx';
 import { tell } from '../../components/toasts.tsx';
 import { HistoryLink } from '../../lists/history-link.tsx';
+import { Link } from '../../router/link.tsx';
 import { place, setParameters } from '../../router/location.ts';
 import { InstanceEditor } from './instance-editor.tsx';
 
@@ -88,8 +89,11 @@ export function InstancePanel({ type, id, schema, onClose, onChanged }: Instance
         />
       ) : instance === undefined ? undefined : (
         <div class="stack">
-          <p>
+          <p class="page-actions">
             <HistoryLink entity={type} entityId={id ?? ''} />
+            {readsHistory() ? (
+              <Link to={{ path: 'document', parameters: { entity: type, id: id ?? '' } }}>As it was</Link>
+            ) : undefined}
           </p>
           <JsonTree value={instance} />
         </div>
