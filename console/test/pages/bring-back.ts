@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { recordLife } from '../support/record-life.ts';
 
@@ -16,11 +16,19 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
     if (!response.ok) throw new Error(text);
     return text === '' ? undefined : JSON.parse(text);
   }
-  const instances = '/schema/:tenant/custom-entities/SHELF/instances';
+  const type = '/schema/:tenant/custom-entities/SHELF';
+  const instances = `${type}/instances`;
+  const setting = '/configuration/:tenant/configurations/backToken';
+  const agent = '/ai-service/:tenant/agentic/agents/back-desk';
+
+  // The tests of other pages count what the tenant has.
+  afterAll(async () => {
+    for (const left of [`${instances}/a-1`, `${instances}/b-1`, type, setting, agent]) await call('DELETE', left);
+  });
 
   test('an instance is brought back after its changes were shown, never over a change of somebody else, and made anew when deleted', async () => {
     const { open, checkAccessibility } = the();
-    await call('PUT', '/schema/:tenant/custom-entities/SHELF', { name: { en: 'Shelf' } });
+    await call('PUT', type, { name: { en: 'Shelf' } });
     await call('PUT', `${instances}/a-1`, { name: 'Aisle A', slots: 12 });
     await call('PUT', `${instances}/a-1`, { name: 'Aisle B', slots: 3, note: 'wrong' });
     const page = await open('document?entity=SHELF&id=a-1', { statuses: [409] });
@@ -59,10 +67,10 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
 
   test('a setting and an agent are brought back from a change, and their secrets stay as they are', async () => {
     const { open } = the();
-    const settings = '/configuration/:tenant/configurations';
-    await call('POST', settings, [{ key: 'backToken', value: 's1', secured: true, description: 'old' }]);
-    await call('PUT', `${settings}/backToken`, { value: 's2', secured: true, description: 'new' });
-    const agent = '/ai-service/:tenant/agentic/agents/back-desk';
+    await call('POST', '/configuration/:tenant/configurations', [
+      { key: 'backToken', value: 's1', secured: true, description: 'old' },
+    ]);
+    await call('PUT', setting, { value: 's2', secured: true, description: 'new' });
     const llmConfig = { provider: 'openai', model: 'gpt-5.4-mini', apiKey: 'sk-1', temperature: 0.2 };
     await call('PUT', agent, { name: { en: 'Back desk' }, userPrompt: 'old', llmConfig });
     await call('PUT', agent, { name: { en: 'Back desk' }, userPrompt: 'new', llmConfig });
@@ -83,7 +91,7 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
       await page.getByRole('heading', { name: `${entity} ${id}` }).waitFor();
       await expect.poll(() => page.locator('.timeline-item').count()).toBe(3);
     }
-    expect(await call('GET', `${settings}/backToken`)).toMatchObject({ description: 'old', secured: true });
+    expect(await call('GET', setting)).toMatchObject({ description: 'old', secured: true });
     const { server, tenant } = the();
     // The stored secret is that of today: neither an earlier one nor the mask.
     const { configuration } = server.context;

@@ -94,5 +94,6 @@ export function viewTests(the: () => ConsoleUnderTest): void {
     await gone.getByRole('link', { name: 'Who deleted it' }).click();
     await gone.locator('.entry-row').first().waitFor();
     expect(await totalOf(gone)).toBe(3);
+    await server.call(`/changelog/${tenant}/views/second`, { token, method: 'DELETE' });
   });
 }
