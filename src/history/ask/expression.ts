@@ -69,10 +69,10 @@ export interface PathMatcher {
 
 /** Which entries come into question, by the numbers of their paths. */
 export interface PathCandidates {
-  /** An entry with one of these numbers has a path that is accepted. */
-  readonly certain: readonly number[];
+  /** An entry with one of these numbers has a path that is accepted. Numbers are texts of arrays. */
+  readonly certain: readonly string[];
   /** An entry with one of these numbers may have such a path. */
-  readonly possible: readonly number[];
+  readonly possible: readonly string[];
   /** Entries of this moment or before may have no numbers yet. */
   readonly unnumberedTo: number | undefined;
 }

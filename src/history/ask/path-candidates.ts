@@ -35,7 +35,23 @@ export async function pathCandidates(
     if (others.length > 0 || verdict === undefined) possible.push(number);
     else if (verdict) certain.push(number);
   }
-  return { certain, possible, unnumberedTo };
+  // Made here, in slices: the texts of many terms take as long as their match.
+  if (slice.isDue) await slice.rest();
+  return { certain: listsOfNumbers(certain), possible: listsOfNumbers(possible), unnumberedTo };
+}
+
+/** The index tries each number of a list on each entry that it finds, so many short lists are faster than a long one. */
+const numbersOfList = 4;
+/** The planner needs time for each list. */
+const maxLists = 64;
+
+/** Some lists that have all of the numbers, as texts of arrays. */
+export function listsOfNumbers(numbers: readonly number[]): string[] {
+  const size = Math.max(numbersOfList, Math.ceil(numbers.length / maxLists));
+  return Array.from(
+    { length: Math.ceil(numbers.length / size) },
+    (_none, place) => `{${numbers.slice(place * size, (place + 1) * size).join(',')}}`,
+  );
 }
 
 /** Patterns of LIKE for the names that one of the terms may accept; null means any name. */

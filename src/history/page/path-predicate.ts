@@ -6,6 +6,7 @@ import { documentQueryToSql } from '../../query/document-sql.ts';
 import { projectedText } from '../../query/json-projection.ts';
 import { likePattern } from '../../query/like-pattern.ts';
 import type { ChangeTerm, PathCandidates, PathMatcher, PathTerm, ResolvedMatcher } from '../ask/expression.ts';
+import { listsOfNumbers } from '../ask/path-candidates.ts';
 import { type PathNames, readNumbers } from '../names/path-names.ts';
 import { isFound } from './found-ids.ts';
 
@@ -15,9 +16,10 @@ type SqlCondition = RawBuilder<SqlBool>;
 export function pathSatisfies({ candidates, path }: PathTerm): SqlCondition {
   const reads = sql<SqlBool>`(${mayContain([textsOf(path.matcher)])} and exists (
     select from jsonb_object_keys(change_paths(e.paths)) as p (path) where ${accepts(path)}))`;
-  const { certain } = candidates;
-  const told = certain.length === 0 ? [] : [hasNumber(certain)];
-  return anyOf([...told, ...withoutTold(candidates).map((condition) => sql<SqlBool>`(${condition} and ${reads})`)]);
+  return anyOf([
+    ...hasListed(candidates.certain),
+    ...withoutTold(candidates).map((condition) => sql<SqlBool>`(${condition} and ${reads})`),
+  ]);
 }
 
 /** The same for a condition on one path and its values. */
@@ -32,11 +34,8 @@ export function changeSatisfies({ candidates, paths, sides, is }: ChangeTerm): S
   const reads = sql<SqlBool>`(${mayContain([...paths.map(({ matcher }) => textsOf(matcher)), ...textsOfSides(sides)])} and exists (
     select from ${pathsOfEntry(paths)} where ${sql.join(conditions, sql` and `)}))`;
   if (candidates === undefined) return reads;
-  const { certain, possible } = candidates;
-  const among = anyOf([
-    ...(certain.length + possible.length === 0 ? [] : [hasNumber([...certain, ...possible])]),
-    ...unnumbered(candidates.unnumberedTo),
-  ]);
+  const { certain, possible, unnumberedTo } = candidates;
+  const among = anyOf([...hasListed([...certain, ...possible]), ...unnumbered(unnumberedTo)]);
   return sql`(${among} and ${reads})`;
 }
 
@@ -54,21 +53,18 @@ export function mustBeRead(names: PathNames): SqlCondition {
 }
 
 function withoutTold({ possible, unnumberedTo }: PathCandidates): SqlCondition[] {
-  return [...(possible.length === 0 ? [] : [hasNumber(possible)]), ...unnumbered(unnumberedTo)];
+  const inList = possible.length === 0 ? [] : [anyOf(hasListed(possible))];
+  return [...inList, ...unnumbered(unnumberedTo)];
 }
-
-/** The index tries each number of a list on each entry that it finds, so many short lists are faster than a long one. */
-const numbersOfList = 4;
-/** The planner needs time for each list. */
-const maxLists = 64;
 
 /** The condition that an entry has one of these numbers. */
 export function hasNumber(numbers: readonly number[]): SqlCondition {
-  const size = Math.max(numbersOfList, Math.ceil(numbers.length / maxLists));
-  const lists = Array.from({ length: Math.ceil(numbers.length / size) }, (_none, place) =>
-    numbers.slice(place * size, (place + 1) * size),
-  );
-  return anyOf(lists.map((list) => sql<SqlBool>`e.path_numbers && ${`{${list.join(',')}}`}::integer[]`));
+  return anyOf(hasListed(listsOfNumbers(numbers)));
+}
+
+/** The same for each of some lists. */
+function hasListed(lists: readonly string[]): SqlCondition[] {
+  return lists.map((list) => sql<SqlBool>`e.path_numbers && ${list}::integer[]`);
 }
 
 /** The condition that an entry has no numbers yet; none where each entry has. */

@@ -220,8 +220,14 @@ test('a number that is also that of the rest is read', async () => {
   const names = { names: [{ number: 7, entity: 'order', name: 'price' }], unnumberedTo: undefined };
   const means = { regexes: new RegexMatcherPool(), budget: new RegexBudget() };
   const term = match('path', { kind: 'text', text: 'price', quoted: false }, 1);
-  expect(await pathCandidates([term], { ...names, rest: 7 }, means)).toMatchObject({ certain: [], possible: [7] });
-  expect(await pathCandidates([term], { ...names, rest: 8 }, means)).toMatchObject({ certain: [7], possible: [8] });
+  expect(await pathCandidates([term], { ...names, rest: 7 }, means)).toMatchObject({
+    certain: [],
+    possible: ['{7}'],
+  });
+  expect(await pathCandidates([term], { ...names, rest: 8 }, means)).toMatchObject({
+    certain: ['{7}'],
+    possible: ['{8}'],
+  });
 });
 
 test('many patterns on many names let other work go on between them', async () => {
