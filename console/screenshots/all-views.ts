@@ -29,7 +29,7 @@ export const allViews: readonly Picture[] = [
     address: address('history', { q: 'entity:order status:OPEN' }),
     ready: shows('[role=alert]'),
   },
-  { name: 'history-word', address: address('history', { q: 'mug' }), ready: shows('[role=alert]') },
+  { name: 'history-word', address: address('history', { q: 'mug' }), ready: shows('.found-words, [role=alert]') },
   {
     name: 'history-empty',
     address: address('history', { q: 'entity:quote type:delete actor:Nobody' }),
@@ -43,7 +43,18 @@ export const allViews: readonly Picture[] = [
   { name: 'change', address: claims, ready: openChange },
   { name: 'change-before-and-after', address: claims, ready: openChangeAs('Before and after', '.json-tree') },
   { name: 'change-json', address: claims, ready: openChangeAs('JSON', '.lines-view') },
-  { name: 'document-choice', address: 'document', ready: shows('form') },
+  { name: 'documents', address: address('document', { text: 'alba' }), ready: shows('.document-link') },
+  {
+    name: 'search',
+    address: 'history',
+    async ready(page) {
+      await page.locator('.entry-row').first().waitFor();
+      await page.keyboard.press('/');
+      await page.getByRole('combobox', { name: 'Search everything' }).waitFor();
+      await page.keyboard.type('pri');
+      await page.getByRole('option', { name: 'price.amount' }).waitFor();
+    },
+  },
   { name: 'document', address: address('document', { ...product, changes: '6' }), ready: shows('.json-tree') },
   { name: 'document-fields', address: address('document', { ...product, show: 'fields' }), ready: shows('tbody tr') },
   {

@@ -196,9 +196,11 @@ function FoundDocuments({ text, entity, unchangedDays }: FoundDocumentsProps) {
       <p class="documents-count muted" role="status">
         {value === undefined || !isCurrent
           ? ''
-          : value.length < size
-            ? `${counted(value.length, 'document')}, the latest changed first`
-            : `The latest ${size}. Write more to find others.`}
+          : value.length === 0
+            ? 'No documents'
+            : value.length < size
+              ? `${counted(value.length, 'document')}, the latest changed first`
+              : `The latest ${size}. Write more to find others.`}
       </p>
     </section>
   );

@@ -15,8 +15,8 @@ interface FieldLinksProps {
 /** What one asks next about a field that has changed: each is the history of a query. */
 export function FieldLinks({ field, change: { before, after }, open }: FieldLinksProps) {
   const value = after ?? before;
+  const isNumber = before instanceof JsonNumber && after instanceof JsonNumber;
   const ofValue = value === undefined ? undefined : queryOfValue(field, value);
-  const step = stepOf(before, after);
   return (
     <details class="field-links" open={open}>
       <summary>Find changes</summary>
@@ -29,11 +29,11 @@ export function FieldLinks({ field, change: { before, after }, open }: FieldLink
             of this field of any <bdi>{field.entity}</bdi>
           </Link>
         </li>
-        {step === undefined ? undefined : (
-          <li>
+        {(isNumber ? (['lower', 'higher'] as const) : []).map((step) => (
+          <li key={step}>
             <Link to={historyOf(queryOfStep(field, step))}>that made this field {step}</Link>
           </li>
-        )}
+        ))}
         {ofValue === undefined ? undefined : (
           <li>
             <Link to={historyOf(ofValue)}>when it had {after === undefined ? 'the old' : 'the new'} value</Link>
@@ -42,10 +42,4 @@ export function FieldLinks({ field, change: { before, after }, open }: FieldLink
       </ul>
     </details>
   );
-}
-
-function stepOf(before: PathChange['before'], after: PathChange['after']): 'lower' | 'higher' | undefined {
-  if (!(before instanceof JsonNumber) || !(after instanceof JsonNumber)) return undefined;
-  const [from, to] = [Number(before.text), Number(after.text)];
-  return to < from ? 'lower' : to > from ? 'higher' : undefined;
 }
