@@ -3,8 +3,8 @@
 -- jsonb knows neither U+0000 nor half of a surrogate pair. U+0001 U+0001 stands for the first, U+0001 U+0002 for
 -- U+0001, U+D7FF U+E800 to U+EFFF for U+D800 to U+DFFF, which keeps the order by code point
 -- (src/query/json-projection.ts).
--- Nor does it know numbers of very many digits. One that is beyond the bounds of a query becomes one that is beyond them too, and
--- keeps the order. Of 16,000 digits after the point the rest is one digit.
+-- Nor does it know numbers of very many digits. One that is beyond the bounds of a query becomes one that is beyond
+-- them too, and keeps the order. Of 16,000 digits after the point the rest is one digit.
 create function change_paths(paths text) returns jsonb language plpgsql immutable parallel restricted cost 100 as $$
 declare
   plain text := paths;
@@ -32,7 +32,8 @@ begin
                cross join lateral (
                  select written[1] || coalesce(written[2], '') as digits, length(written[1]) as whole,
                         (coalesce(written[3], '') || case
-                          when length(written[4]) > 2000 then repeat('9', 2000) else coalesce(nullif(written[4], ''), '0')
+                          when length(written[4]) > 2000 then repeat('9', 2000)
+                          else coalesce(nullif(written[4], ''), '0')
                         end)::numeric as exponent
                ) as read
                cross join lateral (
