@@ -31,7 +31,18 @@ interface Fault {
 
 /** Why a body that is valid by the document may be refused: what no schema can say. By operation, field and message. */
 const beyondSchemas: readonly { operation: RegExp; field: RegExp; message: RegExp; because: string }[] = [
-  { operation: /^(search|createJob)/, field: /^q$/, message: /^At position/, because: 'a query has a grammar' },
+  {
+    operation: /^(search|createJob|createView|putView)/,
+    field: /^q$/,
+    message: /^At position/,
+    because: 'a query has a grammar',
+  },
+  {
+    operation: /View$/,
+    field: /^range$/,
+    message: /^must (begin|end)|P36500D/,
+    because: 'its times have to exist and to follow each other, and its days have a maximum',
+  },
   {
     operation: /^put|^replace/,
     field: /^(id|key)$/,

@@ -3,7 +3,10 @@ import { parseInstant } from '../../query/instant.ts';
 const maxDays = 36_500;
 
 /** What a range must be, for messages. */
-const forms = `today, yesterday, all, P1D to P${maxDays}D, or two times such as 2026-06-01T00:00:00Z/2026-07-01T00:00:00Z, the second may be ..`;
+export const rangeForms = `today, yesterday, all, P1D to P${maxDays}D, or two times such as 2026-06-01T00:00:00Z/2026-07-01T00:00:00Z, the second may be ..`;
+
+/** What every range looks like. */
+export const rangePattern = '^(?:today|yesterday|all|P[1-9][0-9]{0,4}D|[^/]+/[^/]+)$';
 
 /**
  * What is wrong with the range of a view, or undefined. A range is a day by the reader's clock (`today`, `yesterday`), a number of
@@ -15,7 +18,7 @@ export function faultOfRange(range: string): string | undefined {
   const days = /^P([1-9]\d{0,4})D$/.exec(range)?.[1];
   if (days !== undefined && Number(days) <= maxDays) return undefined;
   const [first, second, ...more] = range.split('/');
-  if (first === undefined || second === undefined || more.length > 0) return `must be ${forms}`;
+  if (first === undefined || second === undefined || more.length > 0) return `must be ${rangeForms}`;
   const from = parseInstant(first);
   const before = second === '..' ? undefined : parseInstant(second);
   if (typeof from === 'string') return `must begin with ${from}`;

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { TenantName } from '../../http/tenant-name.ts';
+import { rangeForms, rangePattern } from './range.ts';
 
 /** Saved views of one tenant. */
 export const maxViews = 200;
@@ -34,6 +35,8 @@ const q = Type.String({
 });
 
 const range = Type.String({
+  pattern: rangePattern,
+  'x-must': `be ${rangeForms}`,
   description:
     'The time that the query looks at: `today` or `yesterday` by the clock of the reader, the last days (`P7D`, at most `P36500D`), ' +
     '`all`, or two times (`2026-06-01T00:00:00Z/2026-07-01T00:00:00Z`: from the first, before the second; `..` as the second: ' +

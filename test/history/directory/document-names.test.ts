@@ -15,6 +15,7 @@ import { foundDocuments } from '../../support/oracle/found-documents.ts';
 import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { hardNames } from '../../support/oracle/query-arbitrary.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
@@ -56,7 +57,7 @@ test('the documents that are found agree with an evaluator that reads all entrie
       ),
     }),
   );
-  await checkLaw(scenario, { runs: 15 }, async ({ history, horizon, older, asked }) => {
+  await checkLaw(scenario, { runs: trials(5) }, async ({ history, horizon, older, asked }) => {
     const recorded = await recordAnew(history, older);
     if (horizon !== null) await server.database.pool.query(retention, [tenants, horizon]);
     for (const { tenant, ...search } of asked) {
