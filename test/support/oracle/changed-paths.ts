@@ -12,10 +12,25 @@ type Value = null | boolean | string | { readonly number: string } | readonly Va
 
 /** The paths of an entry, told as plainly as can be. */
 export function changesOf(paths: string): Change[] {
-  const read = JSON.parse(paths, (_key, value: unknown, context?: { source?: string }) =>
+  const known = read.get(paths);
+  if (known !== undefined) return known;
+  const changes = parsed(paths);
+  read.set(paths, changes);
+  return changes;
+}
+
+/** Each text is asked about many times. */
+const read = new Map<string, Change[]>();
+
+function parsed(paths: string): Change[] {
+  const document = JSON.parse(paths, (_key, value: unknown, context?: { source?: string }) =>
     typeof value === 'number' ? { number: context?.source ?? String(value) } : value,
   ) as Record<string, { before?: Value; after?: Value }>;
-  return Object.keys(read).map((path) => ({ path, before: read[path]?.before, after: read[path]?.after }));
+  return Object.keys(document).map((path) => ({
+    path,
+    before: document[path]?.before,
+    after: document[path]?.after,
+  }));
 }
 
 /** Whether the sides of a path satisfy a term on `before` or `after`, or `is`. */
