@@ -70,7 +70,7 @@ export default defineConfig(({ mode }) => ({
     globalSetup: ['test/support/oracle/seed-of-run.ts', ...(mode === 'quick' ? [] : servers)],
     pool: 'forks',
     // Tests of processes wait much: with two workers two cores stand still for a quarter of the run.
-    maxWorkers: 5,
+    maxWorkers: 4,
     // The files of a worker share their modules: to load the service anew for each file took more than a third of the run.
     isolate: false,
     sequence: { sequencer: LongFilesFirst },
