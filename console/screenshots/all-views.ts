@@ -55,7 +55,7 @@ export const allViews: readonly Picture[] = [
       await page.getByRole('option', { name: 'price.amount' }).waitFor();
     },
   },
-  { name: 'document', address: address('document', { ...product, changes: '6' }), ready: shows('.json-tree') },
+  { name: 'document', address: address('document', { ...product, changes: '1' }), ready: shows('.json-tree') },
   { name: 'document-fields', address: address('document', { ...product, show: 'fields' }), ready: shows('tbody tr') },
   {
     name: 'document-compared',

@@ -15,7 +15,7 @@ export const guidePictures: readonly Picture[] = [
   },
   {
     name: 'console-document',
-    address: `document?${new URLSearchParams({ entity: 'product', id: 'brisk-go', changes: '6' })}`,
+    address: `document?${new URLSearchParams({ entity: 'product', id: 'brisk-go', changes: '1' })}`,
     ready: shows('.json-tree'),
   },
   {

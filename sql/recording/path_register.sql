@@ -6,7 +6,7 @@ create function path_register(
 ) returns integer[]
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
-  -- Names of a tenant. Each query on paths reads them all.
+  -- Names of a tenant. A regular expression on paths is tried on all of them.
   max_names constant integer := 10000;
   missing integer[];
   room integer;

@@ -7,8 +7,8 @@ export interface PathColumns {
   names: string[];
   /** The number of the entries with a path that has no number of its own. */
   rest: number;
-  /** Of each entry, as the text of an array of integers. */
-  ofEntries: string[];
+  /** The numbers of each entry, each once. */
+  ofEntries: number[][];
 }
 
 /** An entry as far as its paths are concerned. */
@@ -44,7 +44,7 @@ export function pathColumns(tenant: string, entries: readonly EntryWithPaths[]):
     return name === undefined ? registerRest() : register(numberOfPath(tenant, entity, name), entity, name);
   }
 
-  function numbersOf({ entity, paths }: EntryWithPaths): string {
+  function numbersOf({ entity, paths }: EntryWithPaths): number[] {
     const known = numbersOfEntity.get(entity) ?? new Map<string, number>();
     numbersOfEntity.set(entity, known);
     const numbers = new Set<number>();
@@ -52,9 +52,9 @@ export function pathColumns(tenant: string, entries: readonly EntryWithPaths[]):
       const number = known.get(key) ?? numberOf(entity, key);
       known.set(key, number);
       numbers.add(number);
-      if (numbers.size > maxNamesOfEntry) return `{${registerRest()}}`;
+      if (numbers.size > maxNamesOfEntry) return [registerRest()];
     }
-    return `{${[...numbers].join(',')}}`;
+    return [...numbers];
   }
 
   columns.ofEntries = entries.map(numbersOf);

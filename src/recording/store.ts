@@ -33,7 +33,7 @@ export function entryParameters({ kind, actor, path, ...entries }: EntryColumns)
     textArray(entries.paths),
     textArray(entries.marks),
     textArray(entries.contexts),
-    textArray(path.ofEntries),
+    textArray(path.ofEntries.map((numbers) => `{${numbers.join(',')}}`)),
     int4Array(path.numbers),
     textArray(path.entities),
     textArray(path.names),

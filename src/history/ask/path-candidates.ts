@@ -4,7 +4,7 @@ import { likePattern } from '../../query/like-pattern.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import { nameOfPath } from '../../recording/path-names.ts';
-import { hasPlace, type PathName, type PathNames } from '../names/path-names.ts';
+import { hasPlace, type PathName, type PathNames } from '../names/path-name-store.ts';
 import type { PathCandidates } from './expression.ts';
 
 /** Whether an entry with this name has a path that is accepted; undefined: some of its paths may be, and others not. */

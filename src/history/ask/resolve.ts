@@ -3,7 +3,7 @@ import { and, type Condition, type ItemMatch, type Match } from '../../query/ast
 import { compileMatcher } from '../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import type { PathNames } from '../names/path-names.ts';
+import type { PathNames } from '../names/path-name-store.ts';
 import type { ChangeTerm, Expression, Members, PathMatcher, PathTerm, ResolvedMatcher } from './expression.ts';
 import type { IdsFound, IdsOf } from './id-patterns.ts';
 import { pathCandidates } from './path-candidates.ts';

@@ -28,17 +28,8 @@ export async function readFacets(snapshot: QuerySnapshot, asked: { field: FacetF
 
 /** No tally knows paths, so the entries are read, as their table or an index has them. */
 async function readFacetsOfPaths(snapshot: QuerySnapshot, size: number): Promise<Facets> {
-  const parts = await partsOf(snapshot);
-  const { total, values, others } = await readPathFacets(
-    snapshot,
-    parts.search !== undefined && parts.intervals.length === 0 ? parts.search : parts.everything,
-    size,
-  );
-  return {
-    way: parts.scanned === undefined && parts.search !== undefined ? 'search' : 'scan',
-    field: 'path',
-    total,
-    values,
-    others,
-  };
+  const { search, intervals, everything, scanned } = await partsOf(snapshot);
+  const way = scanned === undefined && search !== undefined ? 'search' : 'scan';
+  const read = search !== undefined && intervals.length === 0 ? search : everything;
+  return { way, field: 'path', ...(await readPathFacets(snapshot, read, size)) };
 }

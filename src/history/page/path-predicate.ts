@@ -5,9 +5,10 @@ import { documentField } from '../../query/document-field.ts';
 import { documentQueryToSql } from '../../query/document-sql.ts';
 import { projectedText } from '../../query/json-projection.ts';
 import { likePattern } from '../../query/like-pattern.ts';
+import { mask } from '../../recording/mask.ts';
 import type { ChangeTerm, PathCandidates, PathMatcher, PathTerm, ResolvedMatcher } from '../ask/expression.ts';
 import { listsOfNumbers } from '../ask/path-candidates.ts';
-import { type PathNames, readNumbers } from '../names/path-names.ts';
+import { type PathNames, readNumbers } from '../names/path-name-store.ts';
 import { isFound } from './found-ids.ts';
 
 type SqlCondition = RawBuilder<SqlBool>;
@@ -111,7 +112,9 @@ function sidesAreNoMasks({ operands }: DocumentQuery): SqlCondition[] {
   const asked = operands.flatMap((term) =>
     term.kind === 'comparison' || (term.kind === 'match' && !isExists(term.matcher)) ? [term.field] : [],
   );
-  return [...new Set(asked)].map((side) => sql`(p.sides -> ${sql.lit(side)}) is distinct from '"********"'::jsonb`);
+  return [...new Set(asked)].map(
+    (side) => sql`(p.sides -> ${sql.lit(side)}) is distinct from ${JSON.stringify(mask)}::jsonb`,
+  );
 }
 
 function isExists(matcher: Matcher): boolean {

@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedText } from '../../query/json-projection.ts';
 import type { IdsOf } from '../ask/id-patterns.ts';
-import { namedPaths, type PathNames } from '../names/path-names.ts';
+import { namedPaths, type PathNames } from '../names/path-name-store.ts';
 import { mustBeRead } from './path-predicate.ts';
 import { runWithoutNestedLoops } from './planner-estimate.ts';
 import type { Place } from './store.ts';

@@ -11,7 +11,7 @@ import { patternsOfNames } from '../ask/path-candidates.ts';
 import { resolve, termsOnPaths } from '../ask/resolve.ts';
 import { type Dictionary, extendDictionary } from '../names/dictionary.ts';
 import { readNames } from '../names/name-store.ts';
-import { noPathNames, readPathNames } from '../names/path-names.ts';
+import { noPathNames, readPathNames } from '../names/path-name-store.ts';
 import { readDocumentIds } from './search-store.ts';
 
 /**

@@ -23,8 +23,8 @@ export interface NumberPathsOptions {
 }
 
 /**
- * Numbers the paths of the entries that an earlier version recorded and names their documents in the directory, one portion of each tenant in turn. If the turn of a
- * tenant fails, the next run tries it again.
+ * Numbers the paths of the entries that an earlier version recorded, and names their documents in the directory, one portion
+ * of each tenant in turn. If the turn of a tenant fails, the next run tries it again.
  */
 export async function numberPathsOfTenants(db: Database, options: NumberPathsOptions): Promise<void> {
   const { signal, findTenants, rest, onError } = options;
@@ -46,7 +46,7 @@ export async function numberPathsOfTenants(db: Database, options: NumberPathsOpt
 }
 
 /**
- * Does so for some entries of a tenant, the newest first. Returns whether none is left. Each call is a short
+ * Numbers and names some entries of a tenant, the newest first. Returns whether none is left. Each call is a short
  * transaction. Queries read the entries that have no numbers yet.
  */
 export async function numberPortion(db: Database, tenant: string): Promise<boolean> {
@@ -70,9 +70,7 @@ export async function numberPortion(db: Database, tenant: string): Promise<boole
       ]),
     );
     const withoutRoom = new Set(registered.flatMap(({ left }) => left));
-    const numbered = ofEntries.flatMap((text, place) =>
-      [...text.matchAll(/-?[0-9]+/g)].map(([number]) => ({ entry: place + 1, number: Number(number) })),
-    );
+    const numbered = ofEntries.flatMap((ofEntry, place) => ofEntry.map((number) => ({ entry: place + 1, number })));
     // Integers, and no texts of arrays: a cluster refuses to read these in an update.
     await transaction.executeQuery(
       CompiledQuery.raw(

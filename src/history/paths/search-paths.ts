@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { statementsOf } from '../../postgres/statements.ts';
 import { projectedText, textOfProjection } from '../../query/json-projection.ts';
 import { compareCodePoints } from '../names/code-points.ts';
-import { type PathNames, readPathNames } from '../names/path-names.ts';
+import { type PathNames, readPathNames } from '../names/path-name-store.ts';
 import { hasNumber, unnumbered } from '../page/path-predicate.ts';
 import type { HistorySnapshot } from '../page/query-snapshot.ts';
 

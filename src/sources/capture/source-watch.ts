@@ -7,7 +7,7 @@ export const defaultHeartbeat = 10_000;
 
 /**
  * Moves the slot of an idle database on, and has its size looked at. A heartbeat is a transactional message in the source's log: it comes
- * through the stream as any transaction, is recorded in the position, and is acknowledged. So the source need not keep the log of tables
+ * through the stream like every transaction, is recorded in the position, and is acknowledged. So the source need not keep the log of tables
  * that are not captured. `client` is a connection for statements. The caller calls the result often: where it is time, it sends a
  * heartbeat and looks at the slot and the tables. It throws a GapError.
  */
