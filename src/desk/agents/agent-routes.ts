@@ -1,9 +1,11 @@
+import type { Static } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { json, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
+import { noContent } from '../../http/openapi/answers.ts';
+import { Created, documentRoutes } from '../../http/openapi/document-routes.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import type { Scope } from '../../http/scopes.ts';
 import { agentRows } from './agent-store.ts';
-import { Agent, AgentCreated, AgentItem } from './answer-schemas.ts';
+import { Agent, AgentItem } from './answer-schemas.ts';
 import { AgentBody, AgentPatch, AgentPath, AgentsPath } from './schemas.ts';
 import type { AgentRoutesOptions } from './service.ts';
 
@@ -27,49 +29,23 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
     page: ({ credentials: { tenant } }, asked, wanted) => documents.page(agentRows(tenant), asked, wanted),
   });
 
-  app.get(
-    '/ai-service/:tenant/agentic/agents/:id',
-    {
-      config: { scopes: reading, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'getAgent',
-        tags,
-        summary: 'Retrieving an agent',
-        params: AgentPath,
-        response: { 200: jsonText(Agent, { description: 'The agent.' }) },
-      },
+  documentRoutes(app, {
+    path: '/ai-service/:tenant/agentic/agents/:id',
+    params: AgentPath,
+    tags,
+    name: 'Agent',
+    one: 'agent',
+    read: { scopes: reading, schema: Agent, find: ({ params: { tenant, id } }) => agents.find(tenant, id) },
+    put: {
+      scopes: writing,
+      errors: ['conflict_resource'],
+      body: AgentBody,
+      located: Created,
+      put: ({ params, request, author }) =>
+        writes.put(author, params.id, { body: request.body as Static<typeof AgentBody>, text: request.bodyText }),
     },
-    async (request, reply) => {
-      const { tenant, id } = request.params;
-      return await reply.type(jsonType).send(await agents.find(tenant, id));
-    },
-  );
-
-  app.put(
-    '/ai-service/:tenant/agentic/agents/:id',
-    {
-      config: { scopes: writing, errors: ['conflict_resource'] },
-      schema: {
-        operationId: 'putAgent',
-        tags,
-        summary: 'Creating or replacing an agent',
-        params: AgentPath,
-        body: AgentBody,
-        response: {
-          201: json(AgentCreated, { description: 'The agent was created.', headers: ['Location'] }),
-          204: noContent('The agent is replaced.'),
-        },
-      },
-    },
-    async (request, reply) => {
-      const { tenant, id } = request.params;
-      const author = { tenant, actor: request.credentials.clientName };
-      if ((await writes.put(author, id, { body: request.body, text: request.bodyText })) === 'replaced')
-        return await reply.code(204).send();
-      const location = `/ai-service/${tenant}/agentic/agents/${encodeURIComponent(id)}`;
-      return await reply.code(201).header('location', location).send({ id });
-    },
-  );
+    remove: { scopes: writing, remove: ({ params, author }) => writes.remove(author, params.id) },
+  });
 
   app.patch(
     '/ai-service/:tenant/agentic/agents/:id',
@@ -87,25 +63,6 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
     async (request, reply) => {
       const { tenant, id } = request.params;
       await writes.patch({ tenant, actor: request.credentials.clientName }, id, request.bodyText);
-      return await reply.code(204).send();
-    },
-  );
-
-  app.delete(
-    '/ai-service/:tenant/agentic/agents/:id',
-    {
-      config: { scopes: writing, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'deleteAgent',
-        tags,
-        summary: 'Deleting an agent',
-        params: AgentPath,
-        response: { 204: noContent('The agent is deleted.') },
-      },
-    },
-    async (request, reply) => {
-      const { tenant, id } = request.params;
-      await writes.remove({ tenant, actor: request.credentials.clientName }, id);
       return await reply.code(204).send();
     },
   );

@@ -30,8 +30,6 @@ export type AgentDocument = Static<typeof Agent>;
 
 export const AgentItem = listItem('AgentItem', Agent);
 
-export const AgentCreated = Type.Object({ id: Type.String() }, { $id: 'Created' });
-
 const severity = Type.Enum(['INFO', 'WARNING', 'ERROR'], { type: 'string' });
 
 const LogMessage = Type.Object(

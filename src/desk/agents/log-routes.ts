@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { jsonText, jsonType } from '../../http/openapi/answers.ts';
+import { documentRoutes } from '../../http/openapi/document-routes.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import { mayReadHistory, type Scope } from '../../http/scopes.ts';
 import { TenantName } from '../../http/tenant-name.ts';
@@ -51,25 +51,22 @@ export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): P
       page: ({ credentials }, asked, wanted) => documents.page(logRows(of, readerOf(credentials)), asked, wanted),
     });
 
-    app.get(
-      `/ai-service/:tenant/agentic/logs/${path}/:id`,
-      {
-        config: { scopes, errors: ['resource_not_found'] },
-        schema: {
-          operationId: `get${one}`,
-          tags,
-          summary: `Retrieving a ${named}`,
-          params: LogPath,
-          response: { 200: jsonText(schema, { description: `The ${named}.` }) },
+    documentRoutes(app, {
+      path: `/ai-service/:tenant/agentic/logs/${path}/:id`,
+      params: LogPath,
+      tags,
+      name: one,
+      one: named,
+      read: {
+        scopes,
+        schema,
+        async find({ params: { id }, request }) {
+          const log = id.includes('\0') ? undefined : await findLog(db, readerOf(request.credentials), { of, id });
+          if (log === undefined) throw new AnnalsError('resource_not_found', `There is no such ${named}.`);
+          return log;
         },
       },
-      async (request, reply) => {
-        const { id } = request.params;
-        const log = id.includes('\0') ? undefined : await findLog(db, readerOf(request.credentials), { of, id });
-        if (log === undefined) throw new AnnalsError('resource_not_found', `There is no such ${named}.`);
-        return await reply.type(jsonType).send(log);
-      },
-    );
+    });
   }
 }
 

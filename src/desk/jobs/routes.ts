@@ -2,7 +2,8 @@ import { Readable } from 'node:stream';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { json, jsonText, jsonType, noContent, stream } from '../../http/openapi/answers.ts';
+import { json, stream } from '../../http/openapi/answers.ts';
+import { documentRoutes } from '../../http/openapi/document-routes.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import { historyScopes, insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../../http/scopes.ts';
 import { whileListening } from '../../http/while-listening.ts';
@@ -64,41 +65,20 @@ export async function jobRoutes(
     },
   );
 
-  app.get(
-    '/ai-service/:tenant/jobs/:id',
-    {
-      config: { scopes: reading, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'getJob',
-        tags,
-        summary: 'Retrieving a job',
-        params: JobPath,
-        response: { 200: jsonText(Job, { description: 'The job.' }) },
-      },
+  documentRoutes(app, {
+    path: '/ai-service/:tenant/jobs/:id',
+    params: JobPath,
+    tags,
+    name: 'Job',
+    one: 'job',
+    read: { scopes: reading, schema: Job, find: ({ params, request }) => jobs.find(readerOf(request), params.id) },
+    remove: {
+      scopes: deleting,
+      summary: 'Deleting a job with its file, and stopping it if it runs',
+      remove: ({ params, request }) =>
+        jobs.remove(readerOf(request), params.id, { deletesAll: request.credentials.scopes.includes(deletingAll) }),
     },
-    async (request, reply) => {
-      return await reply.type(jsonType).send(await jobs.find(readerOf(request), request.params.id));
-    },
-  );
-
-  app.delete(
-    '/ai-service/:tenant/jobs/:id',
-    {
-      config: { scopes: deleting, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'deleteJob',
-        tags,
-        summary: 'Deleting a job with its file, and stopping it if it runs',
-        params: JobPath,
-        response: { 204: noContent('The job is deleted.') },
-      },
-    },
-    async (request, reply) => {
-      const deletesAll = request.credentials.scopes.includes(deletingAll);
-      await jobs.remove(readerOf(request), request.params.id, { deletesAll });
-      return await reply.code(204).send();
-    },
-  );
+  });
 
   app.get(
     '/ai-service/:tenant/jobs/:id/content',

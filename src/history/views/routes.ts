@@ -1,5 +1,7 @@
+import type { Static } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { json, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
+import { json } from '../../http/openapi/answers.ts';
+import { documentRoutes } from '../../http/openapi/document-routes.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import { historyScopes, type Scope } from '../../http/scopes.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
@@ -45,64 +47,24 @@ export async function savedViewRoutes(
     },
   );
 
-  app.get(
-    '/changelog/:tenant/views/:id',
-    {
-      config: { scopes: historyScopes, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'getView',
-        tags,
-        summary: 'Retrieving a saved view',
-        params: ViewPath,
-        response: { 200: jsonText(SavedView, { description: 'The view.' }) },
-      },
+  documentRoutes(app, {
+    path: '/changelog/:tenant/views/:id',
+    params: ViewPath,
+    tags,
+    name: 'View',
+    one: 'saved view',
+    read: {
+      scopes: historyScopes,
+      schema: SavedView,
+      find: ({ params: { tenant, id } }) => savedViews.find(tenant, id),
     },
-    async (request, reply) => {
-      const { tenant, id } = request.params;
-      return await reply.type(jsonType).send(await savedViews.find(tenant, id));
+    put: {
+      scopes: writing,
+      errors: ['conflict_resource'],
+      body: ViewBody,
+      located: ViewCreated,
+      put: ({ params, request, author }) => savedViews.put(author, params.id, request.body as Static<typeof ViewBody>),
     },
-  );
-
-  app.put(
-    '/changelog/:tenant/views/:id',
-    {
-      config: { scopes: writing, errors: ['conflict_resource'] },
-      schema: {
-        operationId: 'putView',
-        tags,
-        summary: 'Creating or replacing a saved view',
-        params: ViewPath,
-        body: ViewBody,
-        response: {
-          201: json(ViewCreated, { description: 'The view was created.', headers: ['Location'] }),
-          204: noContent('The view is replaced.'),
-        },
-      },
-    },
-    async (request, reply) => {
-      const { tenant, id } = request.params;
-      const put = await savedViews.put({ tenant, actor: request.credentials.clientName }, id, request.body);
-      if (put === 'replaced') return await reply.code(204).send();
-      return await reply.code(201).header('location', `/changelog/${tenant}/views/${id}`).send({ id });
-    },
-  );
-
-  app.delete(
-    '/changelog/:tenant/views/:id',
-    {
-      config: { scopes: writing, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'deleteView',
-        tags,
-        summary: 'Deleting a saved view',
-        params: ViewPath,
-        response: { 204: noContent('The view is deleted.') },
-      },
-    },
-    async (request, reply) => {
-      const { tenant, id } = request.params;
-      await savedViews.remove({ tenant, actor: request.credentials.clientName }, id);
-      return await reply.code(204).send();
-    },
-  );
+    remove: { scopes: writing, remove: ({ params, author }) => savedViews.remove(author, params.id) },
+  });
 }

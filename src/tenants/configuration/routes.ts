@@ -1,6 +1,7 @@
 import { invalidBody } from '../../core/errors.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { jsonStream, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
+import { jsonStream, jsonText, jsonType } from '../../http/openapi/answers.ts';
+import { documentRoutes } from '../../http/openapi/document-routes.ts';
 import type { Scope } from '../../http/scopes.ts';
 import { arrayBody } from '../../pagination/page-texts.ts';
 import { type ConfigurationItem, viewOf } from './item.ts';
@@ -66,24 +67,22 @@ export async function configurationRoutes(
     },
   );
 
-  app.get(
-    '/configuration/:tenant/configurations/:key',
-    {
-      config: { scopes: reading, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'getConfiguration',
-        tags,
-        summary: 'Retrieving a configuration',
-        params: ConfigurationPath,
-        response: { 200: jsonText(ConfigurationItemSchema, { description: 'The configuration.' }) },
-      },
+  documentRoutes(app, {
+    path: '/configuration/:tenant/configurations/:key',
+    params: ConfigurationPath,
+    tags,
+    name: 'Configuration',
+    one: 'configuration',
+    read: {
+      scopes: reading,
+      schema: ConfigurationItemSchema,
+      find: async ({ params: { tenant, key } }) => viewOf(await configuration.find(tenant, readableKey(key))),
     },
-    async (request, reply) => {
-      const { tenant, key } = request.params;
-      const item = await configuration.find(tenant, readableKey(key));
-      return await reply.type(jsonType).send(viewOf(item));
+    remove: {
+      scopes: writing,
+      remove: ({ params: { tenant, key }, author }) => configuration.remove(tenant, readableKey(key), author.actor),
     },
-  );
+  });
 
   app.put(
     '/configuration/:tenant/configurations/:key',
@@ -104,25 +103,6 @@ export async function configurationRoutes(
       const sent = { ...request.body, ...valueAt(await sentValues(request.bodyText), 0) };
       const item = await configuration.replace(tenant, readableKey(key), sent, request.credentials.clientName);
       return await reply.type(jsonType).send(viewOf(item));
-    },
-  );
-
-  app.delete(
-    '/configuration/:tenant/configurations/:key',
-    {
-      config: { scopes: writing, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'deleteConfiguration',
-        tags,
-        summary: 'Deleting a configuration',
-        params: ConfigurationPath,
-        response: { 204: noContent('The configuration is deleted.') },
-      },
-    },
-    async (request, reply) => {
-      const { tenant, key } = request.params;
-      await configuration.remove(tenant, readableKey(key), request.credentials.clientName);
-      return await reply.code(204).send();
     },
   );
 }

@@ -1,12 +1,13 @@
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { acceptJsonOf, textAlone } from '../../http/json-body.ts';
-import { json, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
+import { json, noContent } from '../../http/openapi/answers.ts';
+import { Created, documentRoutes } from '../../http/openapi/document-routes.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
 import { InstanceItem, StoredInstance } from './answer-schemas.ts';
 import { instanceNotFound, reservedInstanceId } from './refusals.ts';
-import { Created, CustomInstance, InstancePath, JsonPatch, TypePath } from './schemas.ts';
+import { CustomInstance, InstancePath, JsonPatch, TypePath } from './schemas.ts';
 import type { CustomEntities } from './service.ts';
 
 export interface CustomEntityRoutesOptions {
@@ -61,47 +62,32 @@ export async function instanceRoutes(
     },
   );
 
-  app.get(
-    '/schema/:tenant/custom-entities/:type/instances/:id',
-    {
-      config: { scopes: reading, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'getInstance',
-        tags,
-        summary: 'Retrieving an instance',
-        params: InstancePath,
-        response: { 200: jsonText(StoredInstance, { description: 'The instance.' }) },
+  documentRoutes(app, {
+    path: '/schema/:tenant/custom-entities/:type/instances/:id',
+    params: InstancePath,
+    tags,
+    name: 'Instance',
+    one: 'instance',
+    read: {
+      scopes: reading,
+      schema: StoredInstance,
+      find: ({ params: { tenant, type, id } }) => instances.find(tenant, type, id),
+    },
+    put: {
+      scopes: writing,
+      errors: ['resource_not_found', 'conflict_resource'],
+      body: CustomInstance,
+      put: ({ params: { type, id }, request, author }) => instances.put(author, type, id, textAlone(request)),
+    },
+    remove: {
+      scopes: writing,
+      async remove({ params: { type, id }, request, author }) {
+        // A list of ids in the body: the client wants to delete many instances, and not one that is called so.
+        if (id === reservedInstanceId && request.body !== undefined) throw instanceNotFound();
+        await instances.remove(author, type, id);
       },
     },
-    async (request, reply) => {
-      const { tenant, type, id } = request.params;
-      return await reply.type(jsonType).send(await instances.find(tenant, type, id));
-    },
-  );
-
-  app.put(
-    '/schema/:tenant/custom-entities/:type/instances/:id',
-    {
-      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource'] },
-      schema: {
-        operationId: 'putInstance',
-        tags,
-        summary: 'Creating or replacing an instance',
-        params: InstancePath,
-        body: CustomInstance,
-        response: {
-          201: json(Created, { description: 'The instance was created.' }),
-          204: noContent('The instance is replaced.'),
-        },
-      },
-    },
-    async (request, reply) => {
-      const { tenant, type, id } = request.params;
-      const author = { tenant, actor: request.credentials.clientName };
-      const put = await instances.put(author, type, id, textAlone(request));
-      return put === 'created' ? await reply.code(201).send({ id }) : await reply.code(204).send();
-    },
-  );
+  });
 
   app.patch(
     '/schema/:tenant/custom-entities/:type/instances/:id',
@@ -120,27 +106,6 @@ export async function instanceRoutes(
     async (request, reply) => {
       const { tenant, type, id } = request.params;
       await instances.patch({ tenant, actor: request.credentials.clientName }, type, id, textAlone(request) || 'null');
-      return await reply.code(204).send();
-    },
-  );
-
-  app.delete(
-    '/schema/:tenant/custom-entities/:type/instances/:id',
-    {
-      config: { scopes: writing, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'deleteInstance',
-        tags,
-        summary: 'Deleting an instance',
-        params: InstancePath,
-        response: { 204: noContent('The instance is deleted.') },
-      },
-    },
-    async (request, reply) => {
-      const { tenant, type, id } = request.params;
-      // A list of ids in the body: the client wants to delete many instances, and not one that is called so.
-      if (id === reservedInstanceId && request.body !== undefined) throw instanceNotFound();
-      await instances.remove({ tenant, actor: request.credentials.clientName }, type, id);
       return await reply.code(204).send();
     },
   );

@@ -1,5 +1,6 @@
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { json, jsonText, jsonType, noContent, pageOf } from '../../http/openapi/answers.ts';
+import { json, jsonType, pageOf } from '../../http/openapi/answers.ts';
+import { Created, documentRoutes } from '../../http/openapi/document-routes.ts';
 import type { Scope } from '../../http/scopes.ts';
 import { whileListening } from '../../http/while-listening.ts';
 import { arrayBody } from '../../pagination/page-texts.ts';
@@ -7,7 +8,7 @@ import { PagingHeaders } from '../../pagination/parameters.ts';
 import type { Database } from '../../postgres/database.ts';
 import { StoredType } from './answer-schemas.ts';
 import { type CustomEntityRoutesOptions, instanceRoutes } from './instance-routes.ts';
-import { Created, CustomEntityType, ListQuery, NewCustomEntityType, TypePath, TypesPath } from './schemas.ts';
+import { CustomEntityType, ListQuery, NewCustomEntityType, TypePath, TypesPath } from './schemas.ts';
 import { createValueIndex } from './value-index.ts';
 
 /** Custom entities (contract 9), with paging for their lists and searches (spec D). */
@@ -68,65 +69,25 @@ async function typeRoutes(
     },
   );
 
-  app.get(
-    '/schema/:tenant/custom-entities/:type',
-    {
-      config: { scopes: reading, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'getCustomEntityType',
-        tags,
-        summary: 'Retrieving a type',
-        params: TypePath,
-        response: { 200: jsonText(StoredType, { description: 'The type.' }) },
-      },
+  documentRoutes(app, {
+    path: '/schema/:tenant/custom-entities/:type',
+    params: TypePath,
+    tags,
+    name: 'CustomEntityType',
+    one: 'type',
+    read: { scopes: reading, schema: StoredType, find: ({ params: { tenant, type } }) => types.find(tenant, type) },
+    put: {
+      scopes: writing,
+      errors: ['conflict_resource'],
+      body: CustomEntityType,
+      put: ({ params: { type }, request, author }) => types.put(author, type, request.bodyText),
     },
-    async (request, reply) => {
-      const { tenant, type } = request.params;
-      return await reply.type(jsonType).send(await types.find(tenant, type));
+    remove: {
+      scopes: writing,
+      summary: 'Deleting a type that has no instances',
+      remove: ({ params, author }) => types.remove(author, params.type),
     },
-  );
-
-  app.put(
-    '/schema/:tenant/custom-entities/:type',
-    {
-      config: { scopes: writing, errors: ['conflict_resource'] },
-      schema: {
-        operationId: 'putCustomEntityType',
-        tags,
-        summary: 'Creating or replacing a type',
-        params: TypePath,
-        body: CustomEntityType,
-        response: {
-          201: json(Created, { description: 'The type was created.' }),
-          204: noContent('The type is replaced.'),
-        },
-      },
-    },
-    async (request, reply) => {
-      const { tenant, type } = request.params;
-      const put = await types.put({ tenant, actor: request.credentials.clientName }, type, request.bodyText);
-      return put === 'created' ? await reply.code(201).send({ id: type }) : await reply.code(204).send();
-    },
-  );
-
-  app.delete(
-    '/schema/:tenant/custom-entities/:type',
-    {
-      config: { scopes: writing, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'deleteCustomEntityType',
-        tags,
-        summary: 'Deleting a type that has no instances',
-        params: TypePath,
-        response: { 204: noContent('The type is deleted.') },
-      },
-    },
-    async (request, reply) => {
-      const { tenant, type } = request.params;
-      await types.remove({ tenant, actor: request.credentials.clientName }, type);
-      return await reply.code(204).send();
-    },
-  );
+  });
 }
 
 /** Milliseconds. Annals builds the index once; a check whether it exists costs almost nothing. */

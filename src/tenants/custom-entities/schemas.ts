@@ -106,8 +106,6 @@ export const CustomInstance = Type.Object(
   },
 );
 
-export const Created = Type.Object({ id: Type.String() }, { $id: 'Created' });
-
 const Pointer = (description: string) =>
   Type.String({
     pattern: '^(/([^~/]|~[01])*)*$',
