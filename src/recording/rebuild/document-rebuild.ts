@@ -35,8 +35,8 @@ export class DocumentRebuild {
   }
 
   get result(): RebuiltDocument {
-    const { exists, complete, isAnchored, document = emptyContainer('object') } = this.#state;
-    return { exists, complete: complete && isAnchored, document: exists ? textOfTree(document) : undefined };
+    const { exists, complete, document = emptyContainer('object') } = this.#state;
+    return { exists, complete, document: exists ? textOfTree(document) : undefined };
   }
 
   /** Adds the next entry up to the moment. */
@@ -67,6 +67,7 @@ export class DocumentRebuild {
       if (before !== undefined) document = withValue(document, keys, before, changes.root);
     }
     this.#state = { ...this.#state, document, hasEntries: true };
+    // After it the document is another one, of which later entries tell.
     return entry.type !== 'delete' && !changes.isWhole;
   }
 }

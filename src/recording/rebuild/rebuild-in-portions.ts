@@ -65,8 +65,8 @@ export const isAnchorPortion = threaded(import.meta.url, 'isAnchorPortion', (por
 );
 
 /** The document after the last portion. */
-export function rebuiltDocument({ document = '{}', exists, complete, isAnchored }: PartlyRebuilt): RebuiltDocument {
-  return { exists, complete: complete && isAnchored, document: exists ? document : undefined };
+export function rebuiltDocument({ document = '{}', exists, complete }: PartlyRebuilt): RebuiltDocument {
+  return { exists, complete, document: exists ? document : undefined };
 }
 
 function entriesOf({ types, paths, marks, isMarked }: RebuildPortion): RebuildEntry[] {

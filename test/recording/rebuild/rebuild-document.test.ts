@@ -60,6 +60,18 @@ describe('a document without an anchor', () => {
     expect(JSON.parse(notFound ?? '')).toEqual({ a: 2, y: 1, z: 1 });
   });
 
+  test('takes nothing from behind an entry that replaced the document as a whole', () => {
+    const replaced = entry('update', '{"a":2,"b":1}', undefined);
+    const behind = entry('update', '{"z":1}', '{"z":2}');
+    const { document } = rebuildDocument([update], [replaced, behind]);
+    expect(JSON.parse(document ?? '')).toEqual({ a: 2, b: 1 });
+  });
+
+  test('is never complete, whatever its entries tell', () => {
+    const steps = [update, next, entry('update', '{"z":1}', undefined)];
+    for (const count of steps.keys()) expect(rebuildDocument(steps.slice(0, count + 1), [next]).complete).toBe(false);
+  });
+
   test('did not exist before its create, and existed before its first update', () => {
     expect(rebuildDocument([], [entry('create', undefined, '{"a":1}')])).toMatchObject({ exists: false });
     expect(rebuildDocument([], [update])).toEqual({ exists: true, complete: false, document: '{"a":1}' });
