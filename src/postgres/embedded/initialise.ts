@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { appendFile, copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { appendFile, copyFile, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OperatorError } from '../../core/operator-error.ts';
 import { hasCode, readIfThere } from '../write-once.ts';
@@ -13,6 +13,10 @@ export const settingsFileName = 'annals.conf';
 const ownSettingsFileName = 'own.conf';
 
 const draftPrefix = 'cluster.new-';
+
+// Windows syncs no file that is open for reading, so there initdb does it.
+const syncsItself = process.platform !== 'win32';
+const syncsAtOnce = 16;
 
 /** Creates the cluster where there is none. Only one process at a time may call it. */
 export async function ensureCluster(home: Home, binaries: Binaries, durability: Durability): Promise<void> {
@@ -29,6 +33,7 @@ export async function ensureCluster(home: Home, binaries: Binaries, durability: 
     join(draft, 'postgresql.conf'),
     `\ninclude_if_exists = '${settingsFileName}'\ninclude_if_exists = '${ownSettingsFileName}'\n`,
   );
+  if (durability === 'full' && syncsItself) await syncFiles(draft);
   await rename(draft, home.cluster);
 }
 
@@ -63,7 +68,7 @@ async function runInitdb(home: Home, binaries: Binaries, target: string, durabil
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--no-instructions',
-    ...(durability === 'none' ? ['--no-sync'] : []),
+    ...(durability === 'none' || syncsItself ? ['--no-sync'] : []),
   ];
   const { code, output } = await run(home, programPath(binaries, 'initdb'), args);
   await rm(passwordCopy, { force: true });
@@ -71,6 +76,19 @@ async function runInitdb(home: Home, binaries: Binaries, target: string, durabil
   throw new OperatorError(
     `The embedded database could not be made in ${home.folder} (initdb ended with ${code}):\n${output.trim()}`,
   );
+}
+
+/** Waits until the disk has the folder. initdb does so file after file; of several at once the disk takes many in one go. */
+async function syncFiles(folder: string): Promise<void> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = [folder, ...entries.map(({ parentPath, name }) => join(parentPath, name))].values();
+  const syncNext = async () => {
+    for (const path of paths) {
+      const file = await open(path);
+      await file.sync().finally(() => file.close());
+    }
+  };
+  await Promise.all(Array.from({ length: syncsAtOnce }, syncNext));
 }
 
 function run(home: Home, program: string, args: string[]): Promise<{ code: number | string; output: string }> {

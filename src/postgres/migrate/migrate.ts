@@ -98,7 +98,8 @@ async function inLedger(pool: pg.Pool, work: (client: pg.ClientBase) => Promise<
 
 async function run(pool: pg.Pool, migration: Migration, distributed: boolean): Promise<boolean> {
   return await inPoolTransaction(pool, async (client) => {
-    if (distributed) await beginSequential(client);
+    // The transaction of the routines waits for the disk, and then the disk has the migrations before it as well.
+    await (distributed ? beginSequential(client) : client.query('set local synchronous_commit = off'));
     const claim = await client.query(
       'insert into migration (number, name, checksum) values ($1, $2, $3) on conflict (number) do nothing',
       [migration.number, migration.name, migration.checksum],

@@ -36,13 +36,15 @@ export async function applyRoutines(client: pg.ClientBase, schema: Schema): Prom
   const written = await findWritten(client, routines, before);
   await validate(client, written);
   await dropRoutines(client, [...written.keys()]);
-  for (const [signature, { routine }] of written) {
-    await client.query(
-      `insert into routine (signature, name, hash) values ($1, $2, $3)
-         on conflict (signature) do update set hash = excluded.hash`,
-      [signature, routine.name, hashRoutines([routine])],
-    );
-  }
+  await client.query(
+    `insert into routine (signature, name, hash) select * from unnest($1::text[], $2::text[], $3::text[])
+       on conflict (signature) do update set hash = excluded.hash`,
+    [
+      [...written.keys()],
+      [...written.values()].map(({ routine }) => routine.name),
+      [...written.values()].map(({ routine }) => hashRoutines([routine])),
+    ],
+  );
   await client.query('update routine_set set replaced_at = now() where replaced_at is null');
   await client.query(
     `insert into routine_set (hash, version) values ($1, $2)
