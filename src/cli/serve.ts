@@ -51,8 +51,8 @@ export async function serveUntilStopped(
     const recorderUrl = recorderApp && (await listen(recorderApp, recorder, 'ANNALS_RECORDER_PORT'));
     // Of workers, the primary process shows the metrics.
     if (upkeepTurn === undefined) apps.push(...(await metricsAppsOf(context, config, io)));
-    warmUp(context, { reads: true });
     await ready(baseUrl, recorderUrl);
+    warmUp(context, { reads: true });
     await untilStopped(context, { io, watch });
   } finally {
     await closeAll(apps, { io, watch });
@@ -72,8 +72,8 @@ export async function recordUntilStopped(
     const url = await listen(app, config.recorder ?? config, variable, 'recorder');
     // Of workers, the primary process shows the metrics.
     if (upkeepTurn === undefined) apps.push(...(await metricsAppsOf(context, config, io)));
-    warmUp(context, { reads: false });
     await ready(url, undefined);
+    warmUp(context, { reads: false });
     await untilStopped(context, { io, watch });
   } finally {
     await closeAll(apps, { io, watch });

@@ -62,9 +62,12 @@ async function runDemo(context: Context, config: Config, { shop, ...options }: D
   await requirePort(config, 'PORT');
   await requirePort(recorder, 'ANNALS_RECORDER_PORT');
   await createTenant(context.db, tenant);
-  await fillHistory(context, shop, io);
+  // While the database records, this process builds the service. The client comes after both.
+  await revokeEarlierClients(context);
+  const filled = fillHistory(context, shop, io);
+  filled.catch(() => {});
   const ready = async (baseUrl: string, recorderUrl = '') => {
-    await revokeEarlierClients(context);
+    await filled;
     const client = { tenant, scope: scopes.join(' '), name: clientName };
     const { clientId, clientSecret } = await createClient(context.db, client);
     const link = await makeConsoleLink(context.db, client, demoLinkLifetime);
