@@ -40,14 +40,15 @@ export async function pathCandidates(
   return { certain: listsOfNumbers(certain), possible: listsOfNumbers(possible), unnumberedTo };
 }
 
-/** The index tries each number of a list on each entry that it finds, so many short lists are faster than a long one. */
-const numbersOfList = 4;
-/** The planner needs time for each list. */
+/**
+ * The index tries each number of a list on each entry that it finds, so many short lists are faster than a long one. The
+ * planner needs time for each list.
+ */
 const maxLists = 64;
 
 /** Some lists that have all of the numbers, as texts of arrays. */
 export function listsOfNumbers(numbers: readonly number[]): string[] {
-  const size = Math.max(numbersOfList, Math.ceil(numbers.length / maxLists));
+  const size = Math.max(1, Math.ceil(numbers.length / maxLists));
   return Array.from(
     { length: Math.ceil(numbers.length / size) },
     (_none, place) => `{${numbers.slice(place * size, (place + 1) * size).join(',')}}`,

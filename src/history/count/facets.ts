@@ -1,3 +1,4 @@
+import { isUnderestimated } from '../page/planner-estimate.ts';
 import { partsOf, wayOf } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import type { Way } from '../page/store.ts';
@@ -31,5 +32,7 @@ async function readFacetsOfPaths(snapshot: QuerySnapshot, size: number): Promise
   const { search, intervals, everything, scanned } = await partsOf(snapshot);
   const way = scanned === undefined && search !== undefined ? 'search' : 'scan';
   const read = search !== undefined && intervals.length === 0 ? search : everything;
-  return { way, field: 'path', ...(await readPathFacets(snapshot, read, size)) };
+  // The names of the paths are joined to what the search finds.
+  const underestimated = await isUnderestimated(snapshot.transaction, snapshot.tenant);
+  return { way, field: 'path', ...(await readPathFacets(snapshot, { ...read, underestimated }, size)) };
 }

@@ -51,7 +51,7 @@ export async function readHistogram(
   const bounds = timeBounds(expression);
   const isOpen = bounds.to === Number.POSITIVE_INFINITY;
   const to = isOpen ? now : writable(bounds.to);
-  const lowest = writable(Math.max(since, bounds.from));
+  const lowest = writable(since);
   const from = Math.min(Math.max(lowest, oldest ?? lowest), to);
   // An entry at this very millisecond is not later.
   const end = isOpen ? to + 1 : to;

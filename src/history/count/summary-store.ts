@@ -22,21 +22,18 @@ export async function oldestOfParts(snapshot: QuerySnapshot, parts: QueryParts):
 const firstEntries = 200;
 
 async function oldestFound({ transaction }: QuerySnapshot, search: Search): Promise<number[]> {
-  const oldestOf = async (entries: RawBuilder<unknown>) => {
-    const statement = sql<{ oldest: number | null }>`select min(found.at) as oldest from (${entries}) as found`;
-    const rows = await runSearch(transaction, search, statement);
-    return rows.flatMap(({ oldest }) => oldest ?? []);
-  };
-  if (search.places !== undefined) return await oldestOf(sql`select e.at ${found(search)}`);
+  const oldestOf = (entries: RawBuilder<unknown>) => sql`select min(found.at) from (${entries}) as found`;
+  // Without "offset 0", the planner may read the window along the time up to the first one, which takes long for a rare one.
+  const ofAll = oldestOf(sql`select e.at ${found(search)} offset 0`);
   const { tenant, since, condition } = search;
-  const among = await oldestOf(
+  const ofFirst = oldestOf(
     sql`select e.* from (
           select * from change_entry where tenant = ${tenant} and at >= ${since} order by at, sequence limit ${firstEntries}
         ) as e where ${condition}`,
   );
-  if (among.length > 0) return among;
-  // Without "offset 0", the planner may read the window along the time up to the first one, which takes long for a rare one.
-  return await oldestOf(sql`select e.at ${found(search)} offset 0`);
+  const oldest = search.places === undefined ? sql`coalesce((${ofFirst}), (${ofAll}))` : sql`(${ofAll})`;
+  const rows = await runSearch(transaction, search, sql<{ oldest: number | null }>`select ${oldest} as oldest`);
+  return rows.flatMap((row) => row.oldest ?? []);
 }
 
 /** To ask more intervals than this for their oldest entry one by one costs more than to look for it by tallies. */

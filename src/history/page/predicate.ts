@@ -143,6 +143,22 @@ export function itemSatisfies(term: RelatedTerm): SqlCondition {
   return sql`(${sql.join([...ids, ...entities], sql` and `)})`;
 }
 
+/** Whether the conditions for an expression join other rows to the entries: items, places of documents, lists of actors. */
+export function joinsRows(expression: Expression): boolean {
+  return termsOf(expression).some((term) => {
+    if (term.kind === 'actors') return isListedLong(term.members);
+    return term.kind === 'document' || term.kind === 'related';
+  });
+}
+
+function isListedLong(members: Uint8Array): boolean {
+  let count = 0;
+  for (let index = members.indexOf(1); index !== -1 && count <= fewMembers; index = members.indexOf(1, index + 1)) {
+    count += 1;
+  }
+  return count > fewMembers;
+}
+
 function acceptsNothing(matcher: ResolvedMatcher): boolean {
   return matcher.kind === 'ids' && matcher.isIn && matcher.count === 0;
 }

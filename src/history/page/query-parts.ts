@@ -4,7 +4,7 @@ import { possibleKinds } from '../ask/kind-classes.ts';
 import { type Interval, isLarge, type Plan, planOf, planTallies } from '../ask/tally-plan.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import { isUnderestimated } from './planner-estimate.ts';
-import { entryConditions, isOnTexts } from './predicate.ts';
+import { entryConditions, isOnTexts, joinsRows } from './predicate.ts';
 import type { QuerySnapshot } from './query-snapshot.ts';
 import { searchOf } from './search.ts';
 import type { Search } from './search-store.ts';
@@ -49,11 +49,14 @@ export async function partsOf(snapshot: QuerySnapshot, counting?: Counting): Pro
   const conditions = await entryConditions(tenant, expression, dictionary, slice);
   const condition = conditions.satisfies(expression);
   const byIds = termsOf(expression).some(isOnTexts);
+  // A page of a search that joins nothing has no nested loop.
+  const isDoubted = async () =>
+    (counting !== undefined || joinsRows(expression)) && (await isUnderestimated(transaction, tenant));
   const weighed = plan === undefined || counting === undefined ? plan : countedPlan(plan, dictionary, counting);
   if (plan === undefined || weighed === undefined || isLarge(weighed)) {
     const extent = await extentOf(plan, snapshot);
     if (plan === undefined || weighed === undefined || !isWorthIt(weighed, extent)) {
-      const underestimated = await isUnderestimated(transaction, tenant);
+      const underestimated = await isDoubted();
       const everything: Search = { tenant, since, underestimated, byIds, condition };
       return { intervals: [], search: everything, everything, scanned: extent.entries };
     }
@@ -62,7 +65,7 @@ export async function partsOf(snapshot: QuerySnapshot, counting?: Counting): Pro
   if (!termsOf(expression).some(isOpen)) {
     return { intervals, search: undefined, everything: { tenant, since, byIds, condition }, scanned: undefined };
   }
-  const underestimated = await isUnderestimated(transaction, tenant);
+  const underestimated = await isDoubted();
   const search = await searchOf(expression, conditions, { tenant, since, underestimated, dictionary, slice });
   return {
     intervals,

@@ -6,7 +6,7 @@ import type { Query } from '../../query/ast.ts';
 import { withPlainRegexes } from '../../query/plain-regex.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Expression } from '../ask/expression.ts';
-import { windowFrom } from '../ask/window.ts';
+import { timeBounds, windowFrom } from '../ask/window.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import { openSnapshot, resolveInTransaction } from './snapshot.ts';
 
@@ -33,7 +33,7 @@ export interface QuerySnapshot {
   readonly transaction: DatabaseTransaction;
   readonly expression: Expression;
   readonly dictionary: Dictionary;
-  /** The first moment of the window that the tenant still has. */
+  /** The first moment that the tenant still has and that the window and the query's own times leave. */
   readonly since: number;
   readonly now: number;
   readonly slice: TimeSlice;
@@ -76,9 +76,11 @@ export async function inQuerySnapshot<Result>(
 ): Promise<Result> {
   return await inHistorySnapshot(reading, { tenant, now }, known, async ({ transaction, horizon, dictionary }) => {
     const { regexes } = reading;
-    const since = Math.max(from, horizon);
+    const kept = Math.max(from, horizon);
     const slice = new TimeSlice();
-    const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
+    const means = { tenant, since: kept, dictionary, regexes, slice };
+    const expression = await resolveInTransaction(transaction, query, means);
+    const since = Math.max(kept, timeBounds(expression).from);
     return await work({ tenant, transaction, expression, dictionary, since, now, slice });
   });
 }

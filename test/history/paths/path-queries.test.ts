@@ -30,6 +30,44 @@ test('a regular expression finds changes of paths that no entry has beside a pla
   ).toEqual([1, 1, 1, 1]);
 });
 
+test('the values of a path are its own, whatever stands in the other values and in the braces around them', async () => {
+  const inner = '{"after":{"price":{"before":9,"after":1}}}';
+  const numbers = '{"before":1,"after":2}';
+  await history.record('own', [
+    { paths: `{"price":${numbers}}` },
+    { paths: `{"first":${inner},"price":${numbers}}` },
+    { paths: `{"price":${numbers},"later":${inner}}` },
+    { paths: `{"first":${inner},"pric\\u0065":${numbers}}` },
+    { paths: `{"x\\"price":{"before":9,"after":1},"pric\\u0065":${numbers}}` },
+    { paths: '{"price":{"before":{"price":{"before":9,"after":1}},"after":2}}' },
+    { paths: '{"price":{"before":{"x":1},"after":{}}}' },
+    { paths: '{"price":{"before":"}","after":"p{q"}}' },
+    { paths: '{"price":{"before":"a}b}c","after":"x\\"}"}}' },
+    { paths: '{"price":{"before":[1,"}"],"after":[{"x":"]"}]}}' },
+    { paths: '{"price":{"before":1e400000,"after":-1e-400000}}' },
+    { paths: '{"price":{"before":1e+12345,"after":"7e12345"}}' },
+    { paths: `{"price":{"before":0.${'1'.repeat(20_000)},"after":1e3}}` },
+    { paths: '{"price":{"after":true}}' },
+    { paths: '{"price":{"before":null}}' },
+  ]);
+  const found = await history.agree('own', [
+    'change:elemMatch(path:price after:2)',
+    'change:elemMatch(path:price is:lower)',
+    'change:elemMatch(path:price is:higher)',
+    'change:elemMatch(path:price after:exists)',
+    'change:elemMatch(path:price before:missing)',
+    'change:elemMatch(path:price before:null)',
+    'change:elemMatch(path:price before:"}")',
+    'change:elemMatch(path:price after:"p{q")',
+    'change:elemMatch(path:price before:a* after:x*)',
+    'change:elemMatch(path:price before:>100)',
+    'change:elemMatch(path:price after:7e*)',
+    'change:elemMatch(path:price after:1000)',
+    'change:elemMatch(path:price after:true)',
+  ]);
+  expect(found).toEqual([6, 1, 6, 14, 1, 1, 2, 1, 1, 2, 1, 1, 1]);
+});
+
 test('characters that jsonb does not know mean themselves in texts, globs and regular expressions, numbered or not', async () => {
   const one = '{"before":1,"after":2}';
   await history.record('odd', [

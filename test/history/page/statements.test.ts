@@ -1,0 +1,82 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { createFindPage } from '../../../src/history/find-page.ts';
+import { createHistoryReads } from '../../../src/history/history-reads.ts';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../../src/postgres/database.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+
+const tenant = 'acme';
+const day = 86_400_000;
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+
+let history: TestHistory;
+/** The statements of a read. */
+const statements: { text: string; values: unknown[] }[] = [];
+
+beforeAll(async () => {
+  history = await openTestHistory(tenant, () => now);
+  // The oldest entries are more than the first look takes.
+  const old = Array.from({ length: 400 }, (_none, place) => changeOf({ at: now - 20 * day + place, paths }));
+  const news = Array.from({ length: 10 }, (_none, place) => changeOf({ at: now - day + place, paths }));
+  await createRecorder(history.database.db, tenant, () => now)([...old, ...news]);
+});
+
+afterAll(() => history.close());
+
+const paths = '{"price":{"before":1,"after":2}}';
+
+test('a page of a search that joins nothing asks for no estimate, and one that joins rows does', async () => {
+  const texts = async (q: string) => {
+    await watched(async (means) => {
+      const page = { skip: 0, size: 20 };
+      expect((await createFindPage(means)(tenant, parseQuery(q, changelogDialect), page)).total).toBe(410);
+    });
+    return statements.map(({ text }) => text);
+  };
+  const isEstimate = (text: string) => text.includes('explain');
+  expect((await texts('path:price')).filter(isEstimate)).toHaveLength(0);
+  expect((await texts('path:price actor:"Jane Doe"')).filter(isEstimate)).toHaveLength(0);
+  expect((await texts('path:price entity:order entityId:*')).filter(isEstimate)).toHaveLength(1);
+});
+
+test('a histogram looks for its oldest entry from the begin of the query on, with one statement', async () => {
+  await watched(async (means) => {
+    const from = new Date(now - 2 * day).toISOString();
+    const query = parseQuery(`path:price occurredAt:>="${from}"`, changelogDialect);
+    const histogram = await createHistoryReads(means).histogram(tenant, query, { maxBuckets: 60 });
+    expect(histogram).toMatchObject({ total: 10, from: now - day });
+  });
+  const ofOldest = statements.filter(({ text }) => text.includes('as oldest'));
+  expect(ofOldest).toHaveLength(1);
+  expect(ofOldest[0]?.values.slice(0, 2)).toEqual([tenant, now - 2 * day]);
+});
+
+type Means = Parameters<typeof createFindPage>[0];
+
+/** Runs the work with a connection of its own, and notes its statements. */
+async function watched(work: (means: Means) => Promise<void>): Promise<void> {
+  const pool = createPool(history.database.url, { maximum: 1 });
+  pool.on('connect', (client) => {
+    const query: (...args: unknown[]) => unknown = client.query.bind(client);
+    Object.assign(client, {
+      query(...args: [unknown, ...unknown[]]) {
+        const [statement, values] = args;
+        const config: pg.QueryConfig =
+          typeof statement === 'string' ? { text: statement } : (statement as pg.QueryConfig);
+        statements.push({ text: config.text, values: config.values ?? (Array.isArray(values) ? values : []) });
+        return query(...args);
+      },
+    });
+  });
+  const db = createDatabase(pool);
+  statements.length = 0;
+  try {
+    await work({ pool, db, regexes: history.regexes, now: () => now });
+  } finally {
+    await db.destroy();
+  }
+}
