@@ -146,8 +146,8 @@ async function fill(url: string, entries: number, kinds: number): Promise<void> 
     [tenant, now, days * day, entries, isDense],
   );
   await pool.query(
-    `insert into change_delta (tenant, ats, kinds, actors)
-       select $1, array_agg(at), array_agg(kind), array_agg(actor) from change_entry group by sequence / 5000`,
+    `insert into change_delta (tenant, ats, sequences, kinds, actors)
+       select $1, array_agg(at), array_agg(sequence), array_agg(kind), array_agg(actor) from change_entry group by sequence / 5000`,
     [tenant],
   );
   await foldHistory(db, tenant);

@@ -1,5 +1,6 @@
 -- Moves deltas into the tallies, the oldest first, and answers how many entries they had; null where another fold of
--- the tenant is at work. It takes some `most` entries and may leave others.
+-- the tenant is at work. It takes some `most` entries and may leave others. It leaves all that have no position yet
+-- (change_position_give).
 --
 -- To be called alone in a transaction that is repeatable read: the entries it sees, without those of the deltas that
 -- it leaves, are then just those that the tallies hold afterwards. So a cell that has become dense can be built from
@@ -18,7 +19,8 @@ set jit = off as $$
 declare
   folded bigint := 0;
   last_delta bigint;
-  any_left boolean;
+  -- of those that are left
+  first_left bigint;
   taking record;
   cell bigint;
   part bigint;
@@ -49,7 +51,8 @@ begin
     return null;
   end if;
   for taking in
-    select d.delta, cardinality(d.ats) as entries from change_delta d where d.tenant = of_tenant order by d.delta
+    select d.delta, cardinality(d.ats) as entries from change_delta d
+      where d.tenant = of_tenant and d.position is not null order by d.delta
   loop
     last_delta := taking.delta;
     folded := folded + taking.entries;
@@ -63,22 +66,25 @@ begin
     select of_tenant, d.day, part.measure, sum(part.amount)
       from change_delta d
       cross join lateral (values ('entries', cardinality(d.ats)::bigint), ('bytes', d.bytes)) as part (measure, amount)
-      where d.tenant = of_tenant and d.delta <= last_delta and d.day is not null
+      where d.tenant = of_tenant and d.delta <= last_delta and d.position is not null and d.day is not null
       group by d.day, part.measure
     on conflict (tenant, day, measure) do update set amount = so_far.amount + excluded.amount;
   insert into change_way as known (tenant, recorder, recorded)
     select of_tenant, d.recorder, max(d.recorded)
       from change_delta d
-      where d.tenant = of_tenant and d.delta <= last_delta and d.recorder is not null
+      where d.tenant = of_tenant and d.delta <= last_delta and d.position is not null and d.recorder is not null
       group by d.recorder
     on conflict (tenant, recorder) do update set recorded = greatest(known.recorded, excluded.recorded);
   with taken as (
-    delete from change_delta d where d.tenant = of_tenant and d.delta <= last_delta returning d.ats, d.kinds, d.actors
+    delete from change_delta d where d.tenant = of_tenant and d.delta <= last_delta and d.position is not null
+      returning d.ats, d.kinds, d.actors
   )
   select array_agg(pending.at), array_agg(pending.kind), array_agg(pending.actor)
     into ats, kinds, actors
     from taken cross join lateral unnest(taken.ats, taken.kinds, taken.actors) as pending (at, kind, actor);
-  any_left := exists (select from change_delta d where d.tenant = of_tenant and d.delta > last_delta);
+  first_left := (
+    select min(d.delta) from change_delta d
+      where d.tenant = of_tenant and (d.position is null or d.delta > last_delta));
 
   for depth in 0..4 loop
     cell := change_cell(depth);
@@ -133,8 +139,8 @@ begin
             cross join lateral unnest(d.ats, d.kinds, d.actors) as pending (at, kind, actor)
             cross join lateral (values (0::bigint, 0::bigint), (pending.kind, 0), (0, pending.actor))
               as key (kind, actor)
-            where any_left and (select not bool_and(one.known) from dense one)
-              and d.tenant = of_tenant and d.delta > last_delta
+            where (select not bool_and(one.known) from dense one)
+              and d.tenant = of_tenant and d.delta >= first_left
             offset 0
         ) as unfolded
         join dense on not dense.known and dense.kind = unfolded.key_kind and dense.actor = unfolded.key_actor

@@ -154,7 +154,8 @@ begin
   end if;
 
   if cardinality(places) > 0 then
-    select array_agg(entry_ats[e.i]) as ats, array_agg(kind_ids[entry_kinds[e.i]]) as kinds,
+    select array_agg(entry_ats[e.i]) as ats, array_agg(sequences[e.i]) as sequences,
+           array_agg(kind_ids[entry_kinds[e.i]]) as kinds,
            array_agg(actor_ids[entry_actors[e.i]]) as actors,
            sum(octet_length(entry_ids[e.i])::bigint + octet_length(entry_paths[e.i])
                + coalesce(octet_length(entry_names[e.i]), 0) + coalesce(octet_length(entry_schema_versions[e.i]), 0)
@@ -167,10 +168,13 @@ begin
       into delta
       from unnest(places) as e (i);
     number := coalesce(numbers[entries + kinds + actors + 2], nextval('change_delta_delta_seq'));
-    insert into change_delta (tenant, delta, ats, kinds, actors, recorder, recorded, day, bytes, documents, names)
+    insert into change_delta
+        (tenant, delta, ats, sequences, kinds, actors, recorder, recorded, day, bytes, documents, names, transaction)
       overriding system value
-      values (of_tenant, number, delta.ats, delta.kinds, delta.actors, coalesce(recorder, 2), now, now / 86400000,
-              delta.bytes, delta.documents, delta.names);
+      values (of_tenant, number, delta.ats, delta.sequences, delta.kinds, delta.actors, coalesce(recorder, 2), now,
+              now / 86400000, delta.bytes, delta.documents, delta.names,
+              -- 0: the tenant is on another server, where this id means nothing
+              case when placement is distinct from '0' then this_transaction end);
     if delta.has_related then
       insert into change_related (tenant, at, sequence, item, document, entity, entity_id)
         select of_tenant, item.at, item.sequence, item.item, item.document, item.entity, item.entity_id

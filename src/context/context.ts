@@ -4,6 +4,7 @@ import { reservationWork } from '../desk/completions/quota-store.ts';
 import { jobWork } from '../desk/jobs/queue-store.ts';
 import { dueMail } from '../desk/mail/mail-store.ts';
 import { unnumberedPaths } from '../history/paths/number-paths.ts';
+import { unfilledPositions } from '../history/positions/fill-positions.ts';
 import { unfolded } from '../history/tallies/fold.ts';
 import { warmUpStatements } from '../history/warm-up.ts';
 import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.ts';
@@ -17,6 +18,7 @@ import { createTenants, type TenantServices } from './tenants.ts';
 const allWork = [
   unfolded,
   unnumberedPaths,
+  unfilledPositions,
   ...Object.values(jobWork),
   dueMail,
   ...Object.values(reservationWork),

@@ -4,8 +4,10 @@ import { whileListening } from '../http/while-listening.ts';
 import type { Database } from '../postgres/database.ts';
 import type { FindTenants } from '../postgres/tenants/tenants-with.ts';
 import { numberPathsOfTenants } from './paths/number-paths.ts';
+import { fillPositionsOfTenants } from './positions/fill-positions.ts';
+import { givePositionsOfTenants } from './positions/give-positions.ts';
 import { dropExpired } from './retention/retention.ts';
-import { foldTenants } from './tallies/fold.ts';
+import { foldTenants, unfolded } from './tallies/fold.ts';
 import { analyseHistory, buildHistoryIndexes } from './tallies/statistics.ts';
 
 export interface UpkeepOptions {
@@ -25,6 +27,9 @@ export interface FoldObserver {
 
 // Milliseconds. A query adds up the entries that are not folded yet, so one second of them costs little.
 const foldEvery = 1_000;
+// Milliseconds. A fold of one tenant may take long, so positions do not wait for it.
+const giveEvery = 500;
+const fillEvery = 5_000;
 const dropEvery = 60_000;
 const analyseEvery = 10_000;
 const buildEvery = 600_000;
@@ -48,6 +53,17 @@ export async function changelogUpkeep(app: HttpServer, { db, now, findTenants, f
             },
             rest: restAfter(signal),
           }),
+      },
+      {
+        what: 'giving positions to changes',
+        every: giveEvery,
+        work: (signal, onError) => givePositionsOfTenants(db, { signal, findTenants, work: unfolded, onError }),
+      },
+      {
+        what: 'giving positions to older changes',
+        every: fillEvery,
+        work: (signal, onError) =>
+          fillPositionsOfTenants(db, { signal, findTenants, onError, rest: restAfter(signal) }),
       },
       {
         what: 'dropping expired history',

@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { maxRecorders } from '../../src/history/names/recorder-store.ts';
+import { foldHistory } from '../../src/history/tallies/fold.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import type { RecordedBy } from '../../src/recording/change.ts';
 import { createRecorder, recordChanges } from '../../src/recording/record-change.ts';
@@ -140,8 +140,7 @@ test('each recorder is listed with the moment at which it recorded last, folded 
   await server.createTenant('globex');
   const token = await server.token('globex', { scope: 'changelog.changelog_manage' });
   const recorders = async () => await (await server.call('/changelog/globex/recorders', { token })).json();
-  const fold = () =>
-    inTransaction(db, (one) => sql`select change_fold('globex')`.execute(one), { isolation: 'repeatable read' });
+  const fold = () => foldHistory(db, 'globex');
   const start = Date.UTC(2026, 8, 15);
   const at = (second: number) => new Date(start + second * 1_000).toISOString();
   const recordAt = async (second: number, recordedBy: RecordedBy, ...ids: string[]) => {

@@ -73,6 +73,14 @@ async function talliesOf({ pool }: TestDatabase): Promise<unknown[]> {
   return rows;
 }
 
+/** The data as this version records them: their deltas name the entries. */
+function withSequences(data: string): string {
+  return data.replaceAll(
+    /(insert into change_delta \(tenant, )(ats, kinds, actors\)\s+select 'acme', )/g,
+    '$1sequences, $2array_agg(sequence order by sequence), ',
+  );
+}
+
 /** As so many processes do that start at the same moment. Returns the migrations that any of them ran. */
 async function migrateAtOnce({ url }: TestDatabase, processes: number): Promise<string[]> {
   const pools = Array.from({ length: processes }, () => createPool(url, { maximum: 2 }));
@@ -94,9 +102,9 @@ describe.each([
     const ran = await migrateAtOnce(old, processes);
     expect(ran.filter((name) => name === '0014-change-folded.sql')).toHaveLength(1);
     expect(new Set(ran).size).toBe(ran.length);
-    await fresh.pool.query(data);
+    await fresh.pool.query(withSequences(data));
     await foldHistory(fresh.db, tenant);
-    await fresh.pool.query(later);
+    await fresh.pool.query(withSequences(later));
     // What an upgrade leaves to the service, which builds it beside writers.
     for (const { db } of [old, fresh]) await buildHistoryIndexes(db);
     expect(await schemaText(old.pool)).toBe(await schemaText(fresh.pool));

@@ -102,7 +102,8 @@ table change_actor
   CREATE INDEX change_actor_lookup ON change_actor USING btree (tenant, lookup)
   CREATE INDEX change_actor_registered ON change_actor USING btree (tenant, registered)
 
-table change_delta with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
+table change_delta with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000, fillfactor=50)
+  "position" bigint
   actors bigint[] not null
   ats bigint[] not null
   bytes bigint not null default 0
@@ -113,8 +114,11 @@ table change_delta with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_thr
   names text[] collate "C"
   recorded bigint
   recorder bigint
+  sequences bigint[] not null
   tenant text collate "C" not null
+  transaction xid8
   change_delta_pkey PRIMARY KEY (tenant, delta)
+  CREATE INDEX change_delta_transaction ON change_delta USING btree (tenant, transaction)
 
 table change_document
   document integer not null
@@ -186,6 +190,30 @@ table change_path_backlog
   tenant text collate "C" not null
   change_path_backlog_pkey PRIMARY KEY (tenant)
   change_path_backlog_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table change_position with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
+  ats bigint[] not null
+  fingerprints integer[] not null
+  first bigint not null
+  newest bigint not null
+  oldest bigint not null
+  placement xid8
+  recorded bigint[] not null
+  sequences bigint[] not null
+  snapshot pg_snapshot
+  tenant text collate "C" not null
+  change_position_pkey PRIMARY KEY (tenant, first)
+  change_position_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table change_position_backlog
+  at bigint
+  filled bigint not null default 0
+  fingerprint integer
+  sequence bigint not null default 0
+  tenant text collate "C" not null
+  until bigint
+  change_position_backlog_pkey PRIMARY KEY (tenant)
+  change_position_backlog_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
 table change_recorder
   lookup uuid not null
@@ -523,7 +551,7 @@ function change_document(entity_id text) returns uuid language sql stable parall
 function change_export_take(source refcursor, most bigint, OUT lines text, OUT entries integer, OUT last_at bigint, OUT last_sequence bigint) returns SETOF record language plpgsql cost 100 rows 1000 body 4ecb74550f879d9d
 function change_extent(of_tenant text, since bigint, kinds bigint[]) returns TABLE(entries bigint, pending bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 5bda1860f4148e65
 function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[], field text, counted_keys bigint[], counted_entries bigint[], size bigint) returns TABLE(total bigint, value text, count bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 1e78671224dc3950
-function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off set enable_sort=off set jit=off body e2b27af3bfe3b315
+function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off set enable_sort=off set jit=off body 598fbb59bb124ad3
 function change_fold_lock(of_tenant text) returns void language plpgsql cost 100 body 2a7c58b7f4296106
 function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body 369492afb91028ee
 function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771
@@ -536,6 +564,12 @@ function change_path_name(path text) returns text language sql immutable paralle
 function change_paths(paths text) returns jsonb language plpgsql immutable parallel restricted cost 100 body 4c79e66ffd801e93
 function change_placement(of_tenant text) returns xid8 language sql immutable cost 100 body d2c21faddb41776e
 function change_places(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint, most bigint, OUT ats bigint[], OUT sequences bigint[]) returns record language plpgsql stable cost 100 body 17db2c4175d26506
+function change_position_begin(of_tenant text) returns bigint language plpgsql cost 100 body 61a91f7cbcf61c4e
+function change_position_earlier(of_tenant text, since bigint) returns bigint language plpgsql stable cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 1359ce5130edc9f7
+function change_position_fill(of_tenant text, most integer DEFAULT 20480) returns boolean language plpgsql cost 100 set enable_seqscan=off set jit=off body 5f38d9ccc9cd2e80
+function change_position_fingerprint() returns integer language sql cost 100 body ff86cc47005b605f
+function change_position_give(of_tenant text, most bigint DEFAULT 200000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 44af5f8afc96cee4
+function change_position_write(of_tenant text, begin_at bigint, after bigint, ats bigint[], sequences bigint[], recorded bigint[], fingerprints integer[], snapshot pg_snapshot, placement xid8) returns bigint language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 8db7ab0fea366c90
 function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 644ec4aa3ecd3bef
 function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], documents uuid[], related_documents uuid[], related_entities text[], ids_from text, ids_before text, ids_like text, skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 70b06136842a9d1c
 function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted bigint, oldest bigint, before bigint, total bigint, OUT moment bigint, OUT newer bigint) returns record language plpgsql stable cost 100 body 3803a237610c2146
@@ -556,7 +590,7 @@ function inverted_bytes(bytes bytea) returns bytea language sql immutable strict
 function path_numbers_left(entries text[], without_room integer[], rest integer) returns text[] language plpgsql immutable cost 100 set plan_cache_mode=force_generic_plan set enable_nestloop=off set jit=off body 156ffd06cecf959c
 function path_register(of_tenant text, numbers integer[], entities text[], names text[], rest integer) returns integer[] language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a67ee3a63f7dc0fd
 function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 body ad155d01656a4fb4
-function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body f7c1fc40c5340dc9
+function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 308f6226a2e1303d
 function record_numbers(wanted integer) returns bigint[] language sql immutable cost 100 body 6b49cff8b41e2ca7
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
 function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f

@@ -38,7 +38,7 @@ export async function readNamedOfDeltas(
               from (
                 select d.kinds, d.documents, d.names,
                        sum(cardinality(d.ats)) over (order by d.delta) - cardinality(d.ats) as before
-                  from change_delta d where d.tenant = ${tenant}
+                  from change_delta d where d.tenant = ${tenant} and d.position is not null
               ) as taken
               cross join lateral unnest(taken.kinds, taken.documents, taken.names) as n (kind, document, name)
               where taken.before < ${entries} and n.name is not null

@@ -3,6 +3,7 @@ import type { Database } from '../../postgres/database.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { forgetNames } from '../directory/name-documents.ts';
+import { isFilling } from '../positions/fill-positions.ts';
 
 const day = 86_400_000;
 
@@ -50,7 +51,7 @@ export async function readHorizon(db: Database, tenant: string, now: number): Pr
  * that none are left. `from` is where an earlier portion stopped, so that this one does not search the same range again.
  * `reached` is where this portion stopped, in milliseconds since 1970. Each call is a short transaction, and no reader or
  * recorder waits for it. In the tallies it may conflict with a fold, or with another process that deletes the same rows.
- * The loser of such a race starts again.
+ * The loser of such a race starts again. Nothing is deleted while older entries are still to get their positions.
  */
 export async function dropPortion(
   db: Database,
@@ -90,6 +91,7 @@ export async function dropPortion(
   return await inTransaction(
     db,
     async (transaction) => {
+      if (await isFilling(transaction, tenant)) return { dropped: 0, reached: from };
       const { rows } = await transaction.executeQuery<{ dropped: number; reached: number; documents: string[] }>(
         statement,
       );

@@ -4,6 +4,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { nameDocuments, readNamedOfDeltas } from '../directory/name-documents.ts';
+import { givePositions } from '../positions/give-positions.ts';
 
 /** Approximate number of entries that one transaction folds. It limits what the database keeps of them in memory. */
 const entriesOfPortion = 500_000;
@@ -23,8 +24,12 @@ export async function foldHistory(db: Database, tenant: string, portion = entrie
   }
 }
 
-/** Folds one portion: `portion` entries or slightly more. A smaller result means that no more entries were left. */
+/**
+ * Folds one portion: `portion` entries or slightly more. A smaller result means that no more entries were left. Before that it gives
+ * positions to the entries that have none: those without a position are not folded.
+ */
 export async function foldPortion(db: Database, tenant: string, portion: number): Promise<number> {
+  await givePositions(db, tenant);
   return await inTransaction(
     db,
     async (transaction) => {

@@ -4,7 +4,15 @@ import type { Routine } from './routines.ts';
 const aboutPlaces = ['change_lineage', 'change_placement'];
 
 // What writes often enough that each shard has it. Whatever else writes is a statement or two.
-const writers = ['change_fold', 'path_register', 'record_entries_numbered'];
+const writers = [
+  'change_fold',
+  'change_position_begin',
+  'change_position_fill',
+  'change_position_give',
+  'change_position_write',
+  'path_register',
+  'record_entries_numbered',
+];
 
 const allowWrites = 'set citus.enable_manual_changes_to_shards = on';
 

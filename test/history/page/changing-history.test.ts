@@ -164,8 +164,8 @@ test('what was remembered is forgotten when the database was put back to an earl
   await database.pool.query('delete from change_tally where tenant = $1', [restored]);
   await database.pool.query(`update change_actor set name = 'after' where tenant = $1`, [restored]);
   await database.pool.query(
-    `insert into change_delta (tenant, ats, kinds, actors)
-       select tenant, array[at], array[kind], array[actor] from change_entry where tenant = $1`,
+    `insert into change_delta (tenant, ats, sequences, kinds, actors)
+       select tenant, array[at], array[sequence], array[kind], array[actor] from change_entry where tenant = $1`,
     [restored],
   );
   await database.pool.query(

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { repeat } from '../../../src/core/repeat.ts';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { createFindPage, type FindPage } from '../../../src/history/find-page.ts';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
 import { foldHistory, foldPortion } from '../../../src/history/tallies/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
@@ -79,6 +80,7 @@ test('two open transactions record changes of the same new entity type, actor an
 test('a fold at work and one that waits keep nobody from recording', async () => {
   const { db } = database;
   await createRecorder(db, tenant, () => now)([change(), change()]);
+  await givePositions(db, tenant);
   await inTransaction(
     db,
     async (folding) => {
@@ -115,6 +117,7 @@ test('what is rolled back is in no total, with its names known to nobody', async
 test('a fold that is rolled back, as by a crash, has changed nothing', async () => {
   const { db } = database;
   await createRecorder(db, tenant, () => now)(Array.from({ length: 200 }, () => change()));
+  await givePositions(db, tenant);
   const crash = inTransaction(
     db,
     async (transaction) => {

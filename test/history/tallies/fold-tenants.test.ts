@@ -86,7 +86,8 @@ test('it goes on while a tenant has more, a portion of each in turn, and rests o
 
 test('a tenant that cannot be folded is told, and keeps none of the others from it', async () => {
   await database.pool.query(
-    "insert into change_delta (tenant, ats, kinds, actors) values ('acme', '{1, 2}', '{null, null}', '{1, 1}')",
+    `insert into change_delta (tenant, ats, sequences, kinds, actors)
+       values ('acme', '{1, 2}', '{1, 2}', '{null, null}', '{1, 1}')`,
   );
   await record('globex', 3);
   await record('umbrella', 1);
@@ -110,8 +111,8 @@ test('to look for tenants with something to fold costs what those are, not all t
        union all values ('acme'), ('globex'), ('umbrella')`,
   );
   await pool.query(
-    `insert into change_delta (tenant, ats, kinds, actors)
-       select tenant, '{1}', '{1}', '{1}' from (values ('acme', 20000), ('globex', 1), ('umbrella', 5)) as t (tenant, deltas)
+    `insert into change_delta (tenant, ats, sequences, kinds, actors)
+       select tenant, '{1}', '{1}', '{1}', '{1}' from (values ('acme', 20000), ('globex', 1), ('umbrella', 5)) as t (tenant, deltas)
          cross join lateral generate_series(1, deltas)`,
   );
   await pool.query('analyze tenant, change_delta');

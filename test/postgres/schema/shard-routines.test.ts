@@ -114,7 +114,15 @@ test('a routine that writes takes the lock of a write first, and one that is no 
   const writing = changed.filter((routine) =>
     preferShardRoutine(routine).text.includes('shard_routines_to_write(of_tenant)'),
   );
-  expect(writing.map(({ name }) => name).sort()).toEqual(['change_fold', 'path_register', 'record_entries_numbered']);
+  expect(writing.map(({ name }) => name).sort()).toEqual([
+    'change_fold',
+    'change_position_begin',
+    'change_position_fill',
+    'change_position_give',
+    'change_position_write',
+    'path_register',
+    'record_entries_numbered',
+  ]);
   const same = cluster.filter((routine) => !changed.includes(routine)).map(({ name }) => name);
   // Those with out parameters, those about places, and those of one or two statements that write.
   expect(same).toEqual(expect.arrayContaining(['change_places', 'change_placement', 'change_lineage']));

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { packageSchema, readSchema } from '../../../src/postgres/schema/read-schema.ts';
@@ -59,6 +60,7 @@ test('a reset empties every column of transaction ids, leaves the schema as it i
         `select pg_relation_filenode('change_entry') as file, min(ctid)::text from change_entry`,
       )
     ).rows;
+  await givePositions(database.db, tenant);
   await makeForeign(database);
   await database.pool.query(
     `insert into job (tenant, id, type, status, document, fields, input, snapshot, since, last_at, last_sequence)
@@ -68,9 +70,12 @@ test('a reset empties every column of transaction ids, leaves the schema as it i
   const [schema, file, columns] = [await schemaText(database.pool), await fileOf(), await columnsOf()];
   expect(columns.map(({ table, column }) => `${table}.${column}`)).toEqual([
     'change_actor.registered',
+    'change_delta.transaction',
     'change_entry.recorded',
     'change_entry.recorded_on',
     'change_kind.registered',
+    'change_position.snapshot',
+    'change_position.placement',
     'job.snapshot',
     'job.snapshot_on',
   ]);

@@ -1,0 +1,95 @@
+-- Gives positions to the entries of a tenant that are committed and have none, and answers how many it found; null
+-- where another call for the tenant is at work. It takes some `most` entries and may leave others.
+--
+-- To be called alone in a transaction that is read committed.
+--
+-- What became visible since the last call is what its snapshot saw at work, or after it. Transaction ids only narrow
+-- the search, so that rows which nobody could remove yet are not read again: `position is null` decides. Where they
+-- mean nothing (restored, moved to another worker) all deltas are looked at. The order is that of the deltas' numbers:
+-- a transaction that began after another one's commit has the greater one.
+create function change_position_give(of_tenant text, most bigint default 200000) returns bigint
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+declare
+  this_placement constant xid8 := change_placement(of_tenant);
+  backlog record;
+  last_given record;
+  -- whether the ids of `last_given.snapshot` are of this place
+  is_known boolean;
+  seen_before xid8;
+  seen_running xid8[];
+  taken record;
+  numbered bigint;
+begin
+  if not pg_try_advisory_xact_lock(hashtextextended('change_position ' || of_tenant, 0)) then
+    return null;
+  end if;
+  select b.until, true as is_there into backlog from change_position_backlog b where b.tenant = of_tenant;
+  if backlog.is_there and backlog.until is null then
+    perform change_position_begin(of_tenant);
+    select b.until into backlog from change_position_backlog b where b.tenant = of_tenant;
+  end if;
+  select p.snapshot, p.placement into last_given
+    from change_position p where p.tenant = of_tenant order by p.first desc limit 1;
+  -- 0: the tenant is on another server
+  is_known := last_given.snapshot is not null and this_placement is distinct from '0'
+    and last_given.placement is not distinct from this_placement;
+  if is_known then
+    seen_before := pg_snapshot_xmax(last_given.snapshot);
+    seen_running := array(select pg_snapshot_xip(last_given.snapshot));
+  end if;
+
+  -- one statement, so that its snapshot is that of all that it says
+  with found as materialized (
+    select d.delta, d.ats, d.sequences, d.recorded from change_delta d
+      where not is_known and d.tenant = of_tenant and d.position is null
+    union all
+    select d.delta, d.ats, d.sequences, d.recorded from change_delta d
+      where is_known and d.tenant = of_tenant and d.transaction >= seen_before and d.position is null
+    union all
+    select d.delta, d.ats, d.sequences, d.recorded from change_delta d
+      where is_known and d.tenant = of_tenant and d.transaction = any (seen_running) and d.position is null
+    union all
+    select d.delta, d.ats, d.sequences, d.recorded from change_delta d
+      where is_known and d.tenant = of_tenant and d.transaction is null and d.position is null
+  ), measured as materialized (
+    select found.*, sum(cardinality(found.ats)) over (order by found.delta) - cardinality(found.ats) as before
+      from found
+  ), ordered as (
+    select m.delta, m.before, m.recorded, entry.place, entry.at, entry.sequence
+      from measured m
+      cross join lateral unnest(m.ats, m.sequences) with ordinality as entry (at, sequence, place)
+      where m.before < most
+      order by m.delta, entry.place
+  )
+  select array_agg(o.at) as ats, array_agg(o.sequence) as sequences, array_agg(o.recorded) as recorded,
+         array_agg(o.delta) filter (where o.place = 1) as deltas,
+         array_agg(o.before) filter (where o.place = 1) as befores,
+         (select count(*) from measured m where m.before >= most) as left_over, pg_current_snapshot() as snapshot,
+         (select p.first + cardinality(p.ats) from change_position p
+            where p.tenant = of_tenant order by p.first desc limit 1) as next
+    into taken
+    from ordered o;
+  if taken.ats is null then
+    return 0;
+  end if;
+  if taken.left_over > 0 then
+    taken.snapshot := last_given.snapshot;
+  elsif this_placement = '0' then
+    taken.snapshot := null;
+  end if;
+  taken.next := greatest(taken.next, backlog.until + 1, 1);
+  update change_delta d set position = taken.next + w.before
+    from unnest(taken.deltas, taken.befores) as w (delta, before)
+    where d.tenant = of_tenant and d.delta = w.delta and d.position is null;
+  get diagnostics numbered = row_count;
+  if numbered <> cardinality(taken.deltas) then
+    -- a call on the server that the tenant has left, or its deletion
+    raise exception 'the entries of % got positions meanwhile', of_tenant using errcode = 'serialization_failure';
+  end if;
+  perform change_position_write(
+    of_tenant, taken.next, coalesce(backlog.until, 0), taken.ats, taken.sequences, taken.recorded,
+    array_fill(change_position_fingerprint(), array[cardinality(taken.ats)]), taken.snapshot,
+    case when taken.left_over > 0 then last_given.placement else this_placement end);
+  return cardinality(taken.ats);
+end
+$$;

@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CompiledQuery } from 'kysely';
+import type { Database } from '../../postgres/database.ts';
+import { givePositions } from './give-positions.ts';
+
+/** A position of a tenant, 0 before all. */
+export interface Position {
+  readonly position: number;
+  /** A random number that was given with the position. Another one at the same position: the database was restored. */
+  readonly fingerprint: number;
+}
+
+/** Where the entry of a position is. */
+export interface PlaceOfPosition extends Position {
+  /** The time of the change, in milliseconds; -1 where the position has no entry. */
+  readonly at: number;
+  readonly sequence: number;
+  /** When it was recorded, in milliseconds; the time of the change for entries from before there were positions. */
+  readonly recorded: number;
+}
+
+/** The positions that one call reads at most. */
+export const maxPlaces = 10_000;
+
+const beforeAll: Position = { position: 0, fingerprint: 0 };
+
+// Milliseconds. Only of a tenant from before there were positions, until another process has counted its entries.
+const countPause = 20;
+
+/** The last position of a tenant. What was committed before may have no position yet: see `givePositions`. */
+export async function lastPosition(db: Database, tenant: string): Promise<Position> {
+  for (;;) {
+    const { rows } = await db.executeQuery<{ position: number | null; fingerprint: number | null }>(
+      CompiledQuery.raw(
+        `select p.first + cardinality(p.ats) - 1 as position, p.fingerprints[cardinality(p.fingerprints)] as fingerprint
+           from (
+             select first, ats, fingerprints from change_position where tenant = $1 order by first desc limit 1
+           ) p
+         union all
+         select b.until, b.fingerprint from change_position_backlog b where b.tenant = $1`,
+        [tenant],
+      ),
+    );
+    const known = rows.flatMap(({ position, fingerprint }) =>
+      position === null || fingerprint === null || position === 0 ? [] : [{ position, fingerprint }],
+    );
+    if (rows.every(({ position }) => position !== null)) {
+      return known.reduce((last, one) => (one.position > last.position ? one : last), beforeAll);
+    }
+    if ((await givePositions(db, tenant)) === 0) await sleep(countPause);
+  }
+}
+
+/** The fingerprint of a position; undefined where the tenant has no such position. */
+export async function fingerprintAt(db: Database, tenant: string, position: number): Promise<number | undefined> {
+  if (position === 0) return beforeAll.fingerprint;
+  const { rows } = await db.executeQuery<{ fingerprint: number | null }>(
+    CompiledQuery.raw(
+      `select b.fingerprint from change_position_backlog b where b.tenant = $1 and b.until >= $2::bigint
+       union all
+       select p.fingerprints[$2::bigint - p.first + 1]
+         from (
+           select first, fingerprints from change_position
+             where tenant = $1 and first <= $2::bigint order by first desc limit 1
+         ) p`,
+      [tenant, position],
+    ),
+  );
+  return rows.find(({ fingerprint }) => fingerprint !== null)?.fingerprint ?? undefined;
+}
+
+/**
+ * The first position whose entry is not older than the horizon (milliseconds): what retention drops is before it, though not
+ * all before it is dropped. Undefined where there is none, and where it may be one that is still to be filled.
+ */
+export async function firstKept(db: Database, tenant: string, horizon: number): Promise<number | undefined> {
+  const { rows } = await db.executeQuery<{ position: number }>(
+    CompiledQuery.raw(
+      `select p.first + entry.place - 1 as position
+         from (
+           select first, ats from change_position
+             where tenant = $1 and newest >= $2::bigint and first <= ${readable('0')} order by first limit 1
+         ) p
+         cross join lateral unnest(p.ats) with ordinality as entry (at, place)
+         where entry.at >= $2::bigint order by entry.place limit 1`,
+      [tenant, horizon],
+    ),
+  );
+  return rows[0]?.position;
+}
+
+/**
+ * The places behind a position, in order, without a gap; fewer than `limit` where no more are there now, or where those that
+ * follow are still to be filled.
+ */
+export async function readPlaces(
+  db: Database,
+  tenant: string,
+  after: number,
+  limit = maxPlaces,
+): Promise<PlaceOfPosition[]> {
+  // One row has many as JSON. With one row for each, parsing would block the event loop.
+  const { rows } = await db.executeQuery<{
+    first: number;
+    ats: number[];
+    sequences: number[];
+    recorded: number[];
+    fingerprints: number[];
+  }>(
+    CompiledQuery.raw(
+      `select p.first + p.low - 1 as first, array_to_json(p.ats[p.low:p.high]) as ats,
+              array_to_json(p.sequences[p.low:p.high]) as sequences, array_to_json(p.recorded[p.low:p.high]) as recorded,
+              array_to_json(p.fingerprints[p.low:p.high]) as fingerprints
+         from (
+           select first, ats, sequences, recorded, fingerprints, greatest($2::bigint - first + 2, 1)::integer as low,
+                  least($2::bigint + $3::bigint - first + 1, cardinality(ats))::integer as high
+             from change_position
+             where tenant = $1 and first <= least($2::bigint + $3::bigint, ${readable('$2::bigint')})
+               and first >= coalesce((
+                 select first from change_position
+                   where tenant = $1 and first <= $2::bigint + 1 order by first desc limit 1), 1)
+         ) p
+         where p.low <= p.high
+         order by 1`,
+      [tenant, after, Math.min(limit, maxPlaces)],
+    ),
+  );
+  return rows.flatMap(({ first, ats, sequences, recorded, fingerprints }) =>
+    ats.map((at, index) => ({
+      position: first + index,
+      at,
+      sequence: sequences[index] ?? 0,
+      recorded: recorded[index] ?? 0,
+      fingerprint: fingerprints[index] ?? 0,
+    })),
+  );
+}
+
+/** SQL: the last position that a reader from there on may read before those that are still to be filled. */
+function readable(after: string): string {
+  return `coalesce((
+    select b.filled from change_position_backlog b
+      where b.tenant = $1 and b.filled < b.until and b.until > ${after}), 9007199254740991)`;
+}
