@@ -18,7 +18,7 @@ declare
   seen_before xid8;
   seen_running xid8[];
   taken record;
-  numbered bigint;
+  marked bigint;
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('change_position ' || of_tenant, 0)) then
     return null;
@@ -40,30 +40,31 @@ begin
 
   -- one statement, so that its snapshot is that of all that it says
   with found as materialized (
-    select d.delta, d.ats, d.sequences, d.recorded from change_delta d
+    select d.delta, d.ctid as place, d.ats, d.sequences, d.recorded from change_delta d
       where not is_known and d.tenant = of_tenant and d.position is null
     union all
-    select d.delta, d.ats, d.sequences, d.recorded from change_delta d
+    select d.delta, d.ctid as place, d.ats, d.sequences, d.recorded from change_delta d
       where is_known and d.tenant = of_tenant and d.transaction >= seen_before and d.position is null
     union all
-    select d.delta, d.ats, d.sequences, d.recorded from change_delta d
+    select d.delta, d.ctid as place, d.ats, d.sequences, d.recorded from change_delta d
       where is_known and d.tenant = of_tenant and d.transaction = any (seen_running) and d.position is null
     union all
-    select d.delta, d.ats, d.sequences, d.recorded from change_delta d
+    select d.delta, d.ctid as place, d.ats, d.sequences, d.recorded from change_delta d
       where is_known and d.tenant = of_tenant and d.transaction is null and d.position is null
   ), measured as materialized (
     select found.*, sum(cardinality(found.ats)) over (order by found.delta) - cardinality(found.ats) as before
       from found
   ), ordered as (
-    select m.delta, m.before, m.recorded, entry.place, entry.at, entry.sequence
+    select m.delta, m.place, m.before, m.recorded, entry.number, entry.at, entry.sequence
       from measured m
-      cross join lateral unnest(m.ats, m.sequences) with ordinality as entry (at, sequence, place)
+      cross join lateral unnest(m.ats, m.sequences) with ordinality as entry (at, sequence, number)
       where m.before < most
-      order by m.delta, entry.place
+      order by m.delta, entry.number
   )
   select array_agg(o.at) as ats, array_agg(o.sequence) as sequences, array_agg(o.recorded) as recorded,
-         array_agg(o.delta) filter (where o.place = 1) as deltas,
-         array_agg(o.before) filter (where o.place = 1) as befores,
+         array_agg(o.delta) filter (where o.number = 1) as deltas,
+         array_agg(o.place) filter (where o.number = 1) as places,
+         array_agg(o.before) filter (where o.number = 1) as befores,
          (select count(*) from measured m where m.before >= most) as left_over, pg_current_snapshot() as snapshot,
          (select p.first + cardinality(p.ats) from change_position p
             where p.tenant = of_tenant order by p.first desc limit 1) as next
@@ -78,11 +79,8 @@ begin
     taken.snapshot := null;
   end if;
   taken.next := greatest(taken.next, backlog.until + 1, 1);
-  update change_delta d set position = taken.next + w.before
-    from unnest(taken.deltas, taken.befores) as w (delta, before)
-    where d.tenant = of_tenant and d.delta = w.delta and d.position is null;
-  get diagnostics numbered = row_count;
-  if numbered <> cardinality(taken.deltas) then
+  marked := change_position_mark(of_tenant, taken.next, taken.deltas, taken.befores, taken.places);
+  if marked <> cardinality(taken.deltas) then
     -- a call on the server that the tenant has left, or its deletion
     raise exception 'the entries of % got positions meanwhile', of_tenant using errcode = 'serialization_failure';
   end if;

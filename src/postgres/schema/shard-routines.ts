@@ -9,6 +9,7 @@ const writers = [
   'change_position_begin',
   'change_position_fill',
   'change_position_give',
+  'change_position_mark',
   'change_position_write',
   'path_register',
   'record_entries_numbered',

@@ -119,6 +119,7 @@ test('a routine that writes takes the lock of a write first, and one that is no 
     'change_position_begin',
     'change_position_fill',
     'change_position_give',
+    'change_position_mark',
     'change_position_write',
     'path_register',
     'record_entries_numbered',

@@ -1,0 +1,65 @@
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { createSingleTestDatabase, createTestDatabaseForThisTest } from '../../support/server/database.ts';
+import { changeOf } from '../../support/server/history.ts';
+import { expectDense } from '../../support/server/positions.ts';
+
+const tenant = 'acme';
+const now = Date.UTC(2026, 8, 15);
+const changes = 400;
+
+/** Rows and entries of indexes that a statement reads of the deltas and the positions, dead ones among them. */
+const readBy = `
+  select coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::integer as read
+    from pg_class c where c.relname ~ '^change_(delta|position)'`;
+
+test('a round reads nothing of what an old snapshot keeps: neither numbered deltas nor folded ones', async () => {
+  // The counters of one server.
+  const { db, pool, url } = await createTestDatabaseForThisTest(createSingleTestDatabase);
+  await createTenant(db, tenant);
+  const clients = [new pg.Client(url), new pg.Client(url)] as const;
+  for (const client of clients) await client.connect();
+  onTestFinished(async () => {
+    for (const client of clients) await client.end();
+  });
+  const [old, counted] = clients;
+  await old.query('begin isolation level repeatable read');
+  await old.query('select count(*) from change_delta');
+  // An open transaction of before does the same to transaction ids.
+  await old.query('select pg_current_xact_id()');
+  const record = createRecorder(db, tenant, () => now);
+  for (let change = 0; change < changes; change += 1) {
+    await record([changeOf({ at: now + change })]);
+    if (change % 10 === 9) await givePositions(db, tenant);
+  }
+  expect(await foldHistory(db, tenant)).toBe(changes);
+  const readDuring = async (statement: string) => {
+    await counted.query('begin');
+    const before = (await counted.query(readBy)).rows[0].read;
+    const { rows } = await counted.query(statement);
+    const read = (await counted.query(readBy)).rows[0].read - before;
+    await counted.query('commit');
+    return { read, rows };
+  };
+  const all = await readDuring(
+    `select count(*)::integer as live from change_delta where tenant = '${tenant}' and delta > 0`,
+  );
+  expect(all.rows).toEqual([{ live: 0 }]);
+  // They are there: whoever looks at all reads them.
+  expect(all.read).toBeGreaterThanOrEqual(changes);
+
+  const round = `select change_position_give('${tenant}')::integer as given`;
+  const nothing = await readDuring(round);
+  expect(nothing.rows).toEqual([{ given: 0 }]);
+  expect(nothing.read).toBeLessThan(20);
+  for (let change = 0; change < 3; change += 1) await record([changeOf({ at: now + changes + change })]);
+  const some = await readDuring(round);
+  expect(some.rows).toEqual([{ given: 3 }]);
+  expect(some.read).toBeLessThan(60);
+  await old.query('commit');
+  await expectDense({ db, pool }, tenant);
+});

@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { seed } from '../../support/oracle/random.ts';
+import { trials } from '../../support/oracle/trials.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { runPositionLaw } from '../../support/server/position-law.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+afterAll(() => database.drop());
+
+// bench/positions has the long form.
+test('positions are dense, each entry once, in the order of commits, and a reader that reads on sees exactly that', {
+  timeout: 60_000 * trials(1),
+}, async () => {
+  const tenant = 'acme';
+  await createTenant(database.db, tenant);
+  const { faults, positions, committed } = await runPositionLaw({
+    ...database,
+    tenant,
+    seed,
+    recorders: 8,
+    transactions: trials(8),
+    maxDelay: 60,
+    maxChanges: 5,
+    imports: [6_000],
+    kills: 6,
+  });
+  expect(faults).toEqual([]);
+  expect(positions).toBeGreaterThan(6_000);
+  expect(committed).toBeGreaterThan(8 * 7);
+});

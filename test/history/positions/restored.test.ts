@@ -1,0 +1,152 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { fingerprintAt, lastPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../../src/postgres/database.ts';
+import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
+import { migrate } from '../../../src/postgres/migrate/migrate.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { backupOf, restored } from '../../support/server/backups.ts';
+import { makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
+import {
+  createEmptyTestDatabase,
+  createSingleTestDatabase,
+  createTestDatabaseForThisTest,
+  type TestDatabase,
+} from '../../support/server/database.ts';
+import { makeForeign } from '../../support/server/foreign.ts';
+import { changeOf } from '../../support/server/history.ts';
+import { temporaryFolder } from '../../support/server/package-copy.ts';
+import { startPackagedPostgres } from '../../support/server/packaged-postgres.ts';
+import { expectDense, placesOf } from '../../support/server/positions.ts';
+
+const tenant = 'acme';
+const now = Date.UTC(2026, 8, 15);
+
+async function record({ db }: TestDatabase, at: number, count: number): Promise<void> {
+  await createRecorder(db, tenant, () => now)(Array.from({ length: count }, (_none, i) => changeOf({ at: at + i })));
+}
+
+/** 30 positions; 5 entries of which no call knows yet, and 20 that are folded. */
+async function fill(database: TestDatabase): Promise<void> {
+  await createTenant(database.db, tenant);
+  await record(database, now, 20);
+  await foldHistory(database.db, tenant);
+  await record(database, now + 20, 10);
+  await givePositions(database.db, tenant);
+  await record(database, now + 30, 5);
+}
+
+/** What a copy that goes on by itself must hold to. */
+async function goesOn(copy: TestDatabase, original: TestDatabase): Promise<void> {
+  const before = (await placesOf(original.db, tenant)).slice(0, 30);
+  await record(copy, now + 100, 3);
+  expect(await givePositions(copy.db, tenant)).toBe(8);
+  const places = await expectDense(copy, tenant);
+  expect(places.slice(0, 30)).toEqual(before);
+  expect(await foldHistory(copy.db, tenant)).toBe(18);
+  await record(copy, now + 200, 1);
+  expect(await givePositions(copy.db, tenant)).toBe(1);
+  await expectDense(copy, tenant);
+  // The original goes on in another way: the same position, and another fingerprint.
+  await givePositions(original.db, tenant);
+  for (const position of [30, 31, 35]) {
+    const [there, here] = [
+      await fingerprintAt(original.db, tenant, position),
+      await fingerprintAt(copy.db, tenant, position),
+    ];
+    expect({ position, same: there === here }).toEqual({ position, same: position === 30 });
+  }
+  expect(await fingerprintAt(original.db, tenant, 36)).toBeUndefined();
+}
+
+test('a dump on a server of lower transaction ids goes on after its positions, once its ids are reset', async () => {
+  const server = await startPackagedPostgres({ epoch: 7 });
+  const pool = createPool(server.url);
+  onTestFinished(() => pool.end());
+  const source: TestDatabase = { url: server.url, pool, db: createDatabase(pool), drop: async () => {} };
+  await migrate(source.pool);
+  await fill(source);
+  const dump = join(await temporaryFolder(), 'annals.dump');
+  await server.run('pg_dump', ['--format=custom', `--file=${dump}`, server.url]);
+  const target = await createTestDatabaseForThisTest(createEmptyTestDatabase);
+  await server.run('pg_restore', ['--no-owner', `--dbname=${target.url}`, dump]);
+  await migrate(target.pool);
+  await goesOn(target, source);
+});
+
+test('without a reset nothing new is found in a copy from another server: what the reset is for', async () => {
+  const database = await createTestDatabaseForThisTest(createSingleTestDatabase);
+  await fill(database);
+  await givePositions(database.db, tenant);
+  await makeForeign(database);
+  await record(database, now + 100, 3);
+  expect(await givePositions(database.db, tenant)).toBe(0);
+  await migrate(database.pool);
+  expect(await givePositions(database.db, tenant)).toBe(3);
+  await expectDense(database, tenant);
+});
+
+test('annals restore keeps positions and fingerprints, and goes on after them', async () => {
+  const source = await createTestDatabaseForThisTest(createSingleTestDatabase);
+  await fill(source);
+  const target = await createTestDatabaseForThisTest(createEmptyTestDatabase);
+  await restored(target, await backupOf(source));
+  const { rows } = await target.pool.query(
+    `select from change_position where snapshot is not null
+       union all select from change_delta where transaction is not null`,
+  );
+  expect(rows).toEqual([]);
+  await goesOn(target, source);
+});
+
+test('a backup of a tenant whose older entries are still to be filled in goes on where it was', async () => {
+  const source = await createTestDatabaseForThisTest(createSingleTestDatabase);
+  await fill(source);
+  await source.pool.query(`delete from change_position; update change_delta set position = 0, sequences = '{}'`);
+  await source.pool.query('insert into change_position_backlog (tenant) values ($1)', [tenant]);
+  await givePositions(source.db, tenant);
+  await source.pool.query('select change_position_fill($1, 10)', [tenant]);
+  await record(source, now + 50, 2);
+  await givePositions(source.db, tenant);
+  const target = await createTestDatabaseForThisTest(createEmptyTestDatabase);
+  await restored(target, await backupOf(source));
+  expect(await readPlaces(target.db, tenant, 0)).toHaveLength(10);
+  expect(await lastPosition(target.db, tenant)).toEqual(await lastPosition(source.db, tenant));
+  while ((await target.pool.query('select change_position_fill($1, 10) as more', [tenant])).rows[0].more);
+  expect(await expectDense(target, tenant)).toHaveLength(37);
+});
+
+test('a copy of the files that goes on beside the original gives the same positions with other fingerprints', async () => {
+  const dataDir = await makeDataFolder();
+  const other = await makeDataFolder();
+  onTestFinished(async () => {
+    await removeDataFolder(dataDir);
+    await removeDataFolder(other);
+  });
+  const open = async (folder: string): Promise<TestDatabase> => {
+    const embedded = await openEmbeddedDatabase({ dataDir: folder, log: () => {}, durability: 'none' });
+    const pool = createPool(embedded.url);
+    const drop = async () => {
+      await pool.end();
+      await embedded.release();
+    };
+    return { url: embedded.url, pool, db: createDatabase(pool), drop };
+  };
+  const first = await open(dataDir);
+  await migrate(first.pool);
+  await fill(first);
+  await first.drop();
+  await promisify(execFile)('cp', ['-a', dataDir, other]);
+  const [original, copy] = [await open(dataDir), await open(other)];
+  onTestFinished(async () => {
+    await original.drop();
+    await copy.drop();
+  });
+  await goesOn(copy, original);
+});
