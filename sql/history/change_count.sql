@@ -1,4 +1,4 @@
--- The one way to count: how many entries of one selection are in each of some ranges of time.
+-- Counts the entries of one selection in some ranges of time. Whatever Annals counts, it counts here.
 --
 -- In: the selection, `of_actors` and `of_kinds`:
 --   {0} and {0}      all entries
@@ -12,12 +12,24 @@
 -- Out: a key, a range (from 1) and a number. A range of a key may come in several rows, some of them negative; their
 -- sum is the number.
 --
--- How: cells of time nest (change_cell), and the tally of a key in a cell has running totals over the children of the
--- cell. So it says how many entries of the cell come after the child that a moment is in. What comes after moment i is
--- in range i or in a later one: it is added to range i, and taken from range i - 1. The cells that hold moments are
--- read on all levels. What a moment leaves open is the child that it is in. If that child is dense (change_dense), it
--- has a tally on the next level; otherwise its entries are read. So each key costs at most five tallies a moment, and
--- 63 entries or those of one second.
+-- What is read: time is cut into cells of five levels, of 1,024 days, 32 days, a day, an hour and a minute
+-- (change_cell). The children of a cell are the cells of the next level in it, and the seconds of a minute. A row of
+-- change_tally is one cell and one key. It lists the children with entries, and beside each how many entries the cell
+-- has up to the end of that child:
+--   children {2,5,9}, upto {40,100,130}: 40 entries in child 2, 60 in child 5, 30 in child 9
+--
+-- How: what comes after a moment is counted on the way down the cells that hold it.
+--   1. A cell tells what comes after the child that the moment is in. In the example, for a moment in child 5, that is
+--      130 - 100 = 30. What it leaves open is how the 60 entries of child 5 lie before and after the moment.
+--   2. If that child is dense (change_dense: it has 64 entries or more), it has a tally of its own on the next level,
+--      which tells it in the same way. Otherwise its entries are read. So are those of a second.
+--   3. What comes after moment i is in range i or in a later one. It is added to range i and taken from range i - 1.
+--      So an entry that comes after moments 1, 2 and 3 counts 1 in the end, in range 3. Of an entry that is read, that
+--      is 1 in its own range, and -1 in the range in which its child begins: there the way down counts it.
+--   4. Entries that no fold has taken into the tallies yet are in change_delta, and are added.
+-- Which cells and children these are depends on the moments alone: it is written down first (the marks), and then all
+-- keys go down together, level by level. A key costs at most five tallies a moment, and 63 entries or those of one
+-- second.
 --
 -- Which plan: every key is one range of an index. The routines that Annals calls set how statements are planned, and
 -- this one inherits it. Why they do so is explained here, once:
@@ -67,7 +79,8 @@ declare
   cell_buckets bigint[] := '{}';
   cell_firsts integer[] := '{}';
   cell_lasts integer[] := '{}';
-  -- A mark: what comes after a child of its cell counts so many times (1, -1 or 0) in a range.
+  -- A mark: what comes after a child of its cell counts so many times (1, -1 or 0) in a range. A moment has at
+  -- most two on each level: 1 for its range, -1 for the range before.
   marks integer := 0;
   mark_children smallint[] := '{}';
   mark_ranges integer[] := '{}';
@@ -89,6 +102,7 @@ declare
   found_ranges integer[];
   found_entries bigint[];
 begin
+  -- Which cells and which children of them: the marks.
   loop
     number := (
       select t.bucket from change_tally t
@@ -184,6 +198,8 @@ begin
     sparse_marks := array_fill(marks, array[cardinality(sparse_keys)]);
   end if;
 
+  -- The way down. Keys with a dense child go on to the next level. Other children that moments cut are kept in
+  -- sparse_keys and sparse_marks.
   while first_depth <= 4 and (keys is not null or only_plans) loop
     -- most of many keys are sparse already on level 0
     last_depth := case when first_depth = 0 and cardinality(keys) > 16 then 0 else 4 end;
@@ -196,7 +212,7 @@ begin
            array_agg(one.key) filter (where one.is_cut and one.is_dense)
       into found_keys, found_ranges, found_entries, few_keys, few_marks, keys
       from (
-        select tally.key, tally.kind, tally.mark, 
+        select tally.key, tally.kind, tally.mark,
                mark_factors[tally.mark] <> 0 and (of_any_kind or tally.kind <> 0) as counts,
                tally.upto[cardinality(tally.upto)] - coalesce(tally.upto[tally.place], 0) as entries,
                mark_sinces[tally.mark] is not null and (tally.kind = 0 or not by_actors)
@@ -231,8 +247,8 @@ begin
     first_depth := last_depth + 1;
   end loop;
 
-  -- An entry counts in its range, and no more in the range in which the child begins. Of kinds, whose histogram reads
-  -- many, they are added up before they are handed on.
+  -- The entries of sparse children: by actor, by kind, or all. Each counts 1 in its range and -1 in the range in which
+  -- the child begins. Of kinds, whose histogram reads many, they are added up before they are handed on.
   if only_plans or by_actors and cardinality(sparse_keys) > 0 then
     return query
       select case split when 'kind' then e.kind when 'actor' then sparse.key else 0 end, place.range, place.entries
@@ -281,7 +297,7 @@ begin
   end if;
 
   if only_plans or exists (select from change_delta d where d.tenant = of_tenant) then
-    -- What no fold has taken yet. Entries that were read above are with them already.
+    -- What no fold has taken yet. What was read as an entry above is counted already: it is taken off again.
     return query
       with waiting as materialized (
         select case when by_actors then p.actor when of_any_kind then 0 else p.kind end as key,

@@ -542,7 +542,7 @@ function canonical_json(value jsonb, wanted integer) returns text language plpgs
 function canonical_number(number numeric) returns text language plpgsql immutable parallel safe cost 100 body 9c2393ea77f21c7e
 function canonical_string(value text) returns text language plpgsql immutable parallel safe cost 100 body 72440f4be9a78d39
 function change_cell(level integer) returns bigint language sql immutable parallel safe cost 100 body 5915b3a7a0a95cba
-function change_count(of_tenant text, of_actors bigint[], of_kinds bigint[], moments bigint[], before bigint, split text) returns TABLE(key bigint, range integer, entries bigint) language plpgsql stable cost 100 rows 1000 body b9a1618f0f483bfa
+function change_count(of_tenant text, of_actors bigint[], of_kinds bigint[], moments bigint[], before bigint, split text) returns TABLE(key bigint, range integer, entries bigint) language plpgsql stable cost 100 rows 1000 body 9304cc1b190e13b5
 function change_count_parts(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[]) returns TABLE(place integer, key bigint, entries bigint) language plpgsql stable cost 100 rows 1000 body d169d4fbce1d0538
 function change_count_types(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[]) returns TABLE(type text, place integer, entries bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 9835378cf4319eb1
 function change_dense() returns bigint language sql immutable parallel safe cost 100 body 03bbf398f4e82b8f
