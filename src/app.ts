@@ -42,10 +42,7 @@ export interface AppOptions {
 }
 
 /** The table of contents: Annals registers every module here, by name, in order. */
-export async function buildApp(
-  context: Context,
-  { notReady, requestLimit, upkeepTurn }: AppOptions = {},
-): Promise<HttpServer> {
+export async function buildApp(context: Context, options: AppOptions = {}): Promise<HttpServer> {
   const {
     agents,
     clock,
@@ -58,43 +55,17 @@ export async function buildApp(
     findTenants,
     historyReads,
     jobs,
-    logger,
     mail,
     metrics,
     models,
-    oauth,
     paginator,
     savedViews,
     sealer,
-    tenantRate,
-    tracer,
     usage,
-    vital,
     webConsole,
   } = context;
-  const basePath = basePathOf(config.baseUrl);
-  const app = await createHttpServer({
-    logger,
-    verifyAccessToken: oauth.verifyAccessToken,
-    consoleAccess: webConsole.access,
-    corsOrigins: config.corsOrigins,
-    trustedProxies: config.trustedProxies,
-    basePath,
-    tenantRate,
-    requestLimit,
-    upkeepTurn,
-    tracer,
-    measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
-  });
-  countRequests(app, usage);
-  describeInterface(app, { version: productVersion(), baseUrl: config.baseUrl });
+  const app = await createApp(context, options, { consoleAccess: webConsole.access, baseUrl: config.baseUrl });
 
-  await app.register(healthRoutes, { ...databaseHealth(vital.pool), notReady });
-  await app.register(oauthRoutes, {
-    grantToken: oauth.grantToken,
-    publishedKeys: oauth.publishedKeys,
-    guesses: oauth.guesses,
-  });
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(savedViewRoutes, { savedViews, paginator });
   await app.register(changelogUpkeep, {
@@ -118,8 +89,42 @@ export async function buildApp(
   await app.register(usageRoutes, { usage, now: () => clock.now() });
   await app.register(consoleRoutes, webConsole);
   await app.register(consoleUpkeep, webConsole);
-  await app.register(docsRoutes, { basePath });
+  await app.register(docsRoutes, { basePath: basePathOf(config.baseUrl) });
 
+  return app;
+}
+
+/** What both ports have. */
+async function createApp(
+  { config, logger, metrics, oauth, tenantRate, tracer, usage, vital }: Context,
+  { notReady, requestLimit, upkeepTurn }: AppOptions,
+  {
+    baseUrl,
+    ...callers
+  }: Pick<Parameters<typeof createHttpServer>[0], 'verifyBasic' | 'consoleAccess'> & { baseUrl?: string | undefined },
+): Promise<HttpServer> {
+  const app = await createHttpServer({
+    ...callers,
+    basePath: basePathOf(baseUrl),
+    logger,
+    verifyAccessToken: oauth.verifyAccessToken,
+    corsOrigins: config.corsOrigins,
+    trustedProxies: config.trustedProxies,
+    tenantRate,
+    requestLimit,
+    upkeepTurn,
+    tracer,
+    measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
+  });
+  countRequests(app, usage);
+  describeInterface(app, { version: productVersion(), baseUrl });
+
+  await app.register(healthRoutes, { ...databaseHealth(vital.pool), notReady });
+  await app.register(oauthRoutes, {
+    grantToken: oauth.grantToken,
+    publishedKeys: oauth.publishedKeys,
+    guesses: oauth.guesses,
+  });
   return app;
 }
 
@@ -132,31 +137,13 @@ export interface RecorderAppOptions extends AppOptions {
 
 /** What listens on the recorder's own port. */
 export async function buildRecorderApp(
-  { clock, config, db, findTenants, logger, metrics, oauth, sealer, tenantRate, tracer, usage, vital }: Context,
-  { notReady, requestLimit, upkeepTurn, mapping, isAlone = false }: RecorderAppOptions,
+  context: Context,
+  { mapping, isAlone = false, ...options }: RecorderAppOptions,
 ): Promise<HttpServer> {
+  const { clock, db, findTenants, logger, metrics, oauth, sealer } = context;
   const now = () => clock.now();
-  const app = await createHttpServer({
-    logger,
-    verifyAccessToken: oauth.verifyAccessToken,
-    verifyBasic: oauth.verifyBasic,
-    corsOrigins: config.corsOrigins,
-    trustedProxies: config.trustedProxies,
-    tenantRate,
-    requestLimit,
-    upkeepTurn,
-    tracer,
-    measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
-  });
-  countRequests(app, usage);
-  describeInterface(app, { version: productVersion() });
+  const app = await createApp(context, options, { verifyBasic: oauth.verifyBasic });
 
-  await app.register(healthRoutes, { ...databaseHealth(vital.pool), notReady });
-  await app.register(oauthRoutes, {
-    grantToken: oauth.grantToken,
-    publishedKeys: oauth.publishedKeys,
-    guesses: oauth.guesses,
-  });
   await app.register(recorderRoutes, {
     db,
     bodies: new BodyReader(mapping),
