@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { currentTrace } from '../core/concurrency/trace.ts';
+import { mask } from '../core/mask.ts';
 import { logStream } from './log-stream.ts';
 import { RepeatedLines } from './repeated-lines.ts';
 
@@ -81,7 +82,7 @@ function redact(fields: Record<string, unknown>, levels: number): Record<string,
   if (!hasSecret(fields, levels)) return fields;
   const redacted: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {
-    if (secretFields.has(name.toLowerCase())) redacted[name] = '********';
+    if (secretFields.has(name.toLowerCase())) redacted[name] = mask;
     else if (levels > 1 && isPlainObject(value)) redacted[name] = redact(value, levels - 1);
     else redacted[name] = value;
   }

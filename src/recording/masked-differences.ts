@@ -1,7 +1,7 @@
 import { elementsOf, entriesOf, kindOf } from '../core/json/members.ts';
 import { cellAt, type JsonNode, startCell } from '../core/json/tape.ts';
 import { sourceText } from '../core/json/text.ts';
-import { mask } from './mask.ts';
+import { mask } from '../core/mask.ts';
 
 const maskText = JSON.stringify(mask);
 

@@ -1,5 +1,5 @@
+import { mask } from '../core/mask.ts';
 import type { DatabaseTransaction } from '../postgres/database.ts';
-import { mask } from './mask.ts';
 import { preparedChange, type TextChange } from './prepared-change.ts';
 import { recordChange } from './record-change.ts';
 

@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '../../core/errors.ts';
-import { mask } from '../../recording/mask.ts';
+import { mask } from '../../core/mask.ts';
 import type { AgentDocument } from './answer-schemas.ts';
 import { addressOf, type LlmConfig } from './llm-config.ts';
 import type { AgentBody } from './schemas.ts';

@@ -1,8 +1,8 @@
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
+import { mask } from '../../core/mask.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { mask } from '../../recording/mask.ts';
 import type { Author } from '../../recording/record-document-change.ts';
 import { faultOfAgentId } from './agent-document.ts';
 import { type AgentRow, deleteAgent, findAgent, insertAgent, updateAgent } from './agent-store.ts';

@@ -1,5 +1,5 @@
 import { type Static, type TUnsafe, Type } from 'typebox';
-import { mask } from '../../recording/mask.ts';
+import { mask } from '../../core/mask.ts';
 import { unsupportedOfLlmConfig, unsupportedOfSelfHosted } from './unsupported-members.ts';
 
 const address = {

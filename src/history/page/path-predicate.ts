@@ -1,11 +1,11 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isJsonNumber } from '../../core/json/number.ts';
+import { mask } from '../../core/mask.ts';
 import type { DocumentQuery, List, Match, Matcher } from '../../query/ast.ts';
 import { documentField } from '../../query/document-field.ts';
 import { documentQueryToSql } from '../../query/document-sql.ts';
 import { projectedText } from '../../query/json-projection.ts';
 import { likePattern } from '../../query/like-pattern.ts';
-import { mask } from '../../recording/mask.ts';
 import type { ChangeTerm, PathCandidates, PathMatcher, PathTerm, ResolvedMatcher } from '../ask/expression.ts';
 import { listsOfNumbers } from '../ask/path-candidates.ts';
 import { type PathNames, readNumbers } from '../names/path-name-store.ts';

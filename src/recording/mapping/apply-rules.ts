@@ -10,7 +10,7 @@ import {
   nextChild,
 } from '../../core/json/tape.ts';
 import { compactText, decodedString, sourceText } from '../../core/json/text.ts';
-import { mask } from '../mask.ts';
+import { mask } from '../../core/mask.ts';
 import { isUnchanged } from '../paths.ts';
 import type { ValueRules } from './mapping.ts';
 import type { PathPattern } from './path-pattern.ts';

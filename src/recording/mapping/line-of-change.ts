@@ -2,8 +2,8 @@ import { entriesOf, memberOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
+import { mask } from '../../core/mask.ts';
 import type { Change, ChangeType } from '../change.ts';
-import { mask } from '../mask.ts';
 import { maxMaskedPath, maxMaskedPaths } from '../masked-differences.ts';
 
 export const operations: Record<ChangeType, string> = { create: 'insert', update: 'update', delete: 'delete' };

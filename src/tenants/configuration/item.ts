@@ -1,4 +1,4 @@
-import { mask } from '../../recording/mask.ts';
+import { mask } from '../../core/mask.ts';
 
 /**
  * The keys of the tenant's own token for the first provider, which are always secured. The first one that is set is used.

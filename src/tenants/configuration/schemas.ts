@@ -1,7 +1,7 @@
 import { type TSchema, type TUnsafe, Type } from 'typebox';
+import { mask } from '../../core/mask.ts';
 import { unsupportedMember } from '../../http/body-members.ts';
 import { TenantName } from '../../http/tenant-name.ts';
-import { mask } from '../../recording/mask.ts';
 
 // No control characters, which PostgreSQL's text cannot all hold, no commas, which separate keys in `?keys=`, and no
 // lone surrogates, which are no text.

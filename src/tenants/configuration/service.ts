@@ -1,12 +1,12 @@
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import { refuseLargeDocument } from '../../core/json/size.ts';
+import { mask } from '../../core/mask.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { type PageTexts, textsOfPage } from '../../pagination/page-texts.ts';
 import { maxPieceBytes } from '../../pagination/pieces.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { mask } from '../../recording/mask.ts';
 import { type Author, recordDocumentChange } from '../../recording/record-document-change.ts';
 import {
   type ConfigurationItem,
