@@ -73,4 +73,12 @@ async function makeTemplate(url: string): Promise<void> {
   } finally {
     await pool.end();
   }
+  await keepCatalog(template.href);
+}
+
+/** The first connection to a database reads its catalog and writes what it read to a file, which the clones have then. */
+async function keepCatalog(url: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.end();
 }
