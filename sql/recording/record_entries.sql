@@ -7,7 +7,9 @@ create function record_entries(
   actor_lookups uuid[], actor_names text[],
   entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[],
   entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[],
-  entry_marks text[], entry_contexts text[], entry_path_numbers text[],
+  entry_marks text[], entry_contexts text[],
+  related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[],
+  entry_path_numbers text[],
   path_numbers integer[], path_entities text[], path_names text[], path_rest integer,
   way text, recorder_lookup uuid, recorder_name text
 ) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
@@ -22,7 +24,8 @@ begin
       from record_entries_numbered(
         for_tenant, now, kind_lookups, kind_entities, kind_types, kind_related_entities, actor_lookups, actor_names,
         entry_ats, entry_kinds, entry_actors, entry_documents, entry_identities, entry_ids, entry_names,
-        entry_schema_versions, entry_related, entry_paths, entry_marks, entry_contexts, entry_path_numbers,
-        path_numbers, path_entities, path_names, path_rest, way, recorder_lookup, recorder_name, numbers) as recorded;
+        entry_schema_versions, entry_related, entry_paths, entry_marks, entry_contexts, related_of, related_items,
+        related_documents, related_entities, related_ids, entry_path_numbers, path_numbers, path_entities, path_names,
+        path_rest, way, recorder_lookup, recorder_name, numbers) as recorded;
 end
 $$;

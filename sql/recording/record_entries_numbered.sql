@@ -3,6 +3,7 @@
 -- change as for thousands: to plan its statements takes six times as long as to run them for one change.
 --
 -- In: each kind, actor and name of a path once. `entry_kinds` and `entry_actors` are their places (from 1).
+-- `related_of` are the places of the entries of related items, `related_items` those of the items in their entries.
 -- `entry_path_numbers` are texts of arrays. `numbers` are those of the rows, in this order: of each entry, each kind,
 -- each actor, the recorder and the delta. Null: identity columns give them.
 --
@@ -16,7 +17,9 @@ create function record_entries_numbered(
   actor_lookups uuid[], actor_names text[],
   entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[],
   entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[],
-  entry_marks text[], entry_contexts text[], entry_path_numbers text[],
+  entry_marks text[], entry_contexts text[],
+  related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[],
+  entry_path_numbers text[],
   path_numbers integer[], path_entities text[], path_names text[], path_rest integer,
   way text, recorder_lookup uuid, recorder_name text,
   numbers bigint[]
@@ -161,7 +164,6 @@ begin
                + coalesce(octet_length(entry_names[e.i]), 0) + coalesce(octet_length(entry_schema_versions[e.i]), 0)
                + coalesce(octet_length(entry_related[e.i]), 0) + coalesce(octet_length(entry_marks[e.i]), 0)
                + coalesce(octet_length(entry_contexts[e.i]), 0)) as bytes,
-           bool_or(entry_related[e.i] is not null) as has_related,
            case when bool_or(entry_names[e.i] is not null)
              then array_agg(case when entry_names[e.i] is not null then entry_documents[e.i] end) end as documents,
            case when bool_or(entry_names[e.i] is not null) then array_agg(entry_names[e.i]) end as names
@@ -175,19 +177,12 @@ begin
               now / 86400000, delta.bytes, delta.documents, delta.names,
               -- 0: the tenant is on another server, where this id means nothing
               case when placement is distinct from '0' then this_transaction end);
-    if delta.has_related then
+    if related_of <> '{}' then
       insert into change_related (tenant, at, sequence, item, document, entity, entity_id)
-        select of_tenant, item.at, item.sequence, item.item, item.document, item.entity, item.entity_id
-          from (
-            select entry_ats[e.i] as at, sequences[e.i] as sequence, min(r.place)::integer as item,
-                   change_document(r.entity_id) as document, r.entity, r.entity_id
-              from unnest(places) as e (i)
-              cross join lateral rows from (
-                json_to_recordset(entry_related[e.i]::json) as (entity text, "entityId" text)
-              ) with ordinality as r (entity, entity_id, place)
-              where entry_related[e.i] is not null
-              group by e.i, r.entity, r.entity_id
-          ) as item;
+        select of_tenant, entry_ats[related_of[r.i]], sequences[related_of[r.i]], related_items[r.i],
+               related_documents[r.i], related_entities[r.i], related_ids[r.i]
+          from generate_series(1, cardinality(related_of)) as r (i)
+          where cardinality(places) = entries or related_of[r.i] in (select unnest(places));
     end if;
   end if;
   horizon := since;

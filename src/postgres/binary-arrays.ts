@@ -5,9 +5,10 @@ const headerBytes = 20;
 
 export function int4Array(values: readonly number[]): Buffer {
   const { buffer, at } = begun('int4', values.length, values.length * 8);
+  const view = viewOf(buffer);
   values.forEach((value, index) => {
-    buffer.writeInt32BE(4, at + index * 8);
-    buffer.writeInt32BE(value, at + index * 8 + 4);
+    view.setInt32(at + index * 8, 4);
+    view.setInt32(at + index * 8 + 4, value);
   });
   return buffer;
 }
@@ -15,10 +16,11 @@ export function int4Array(values: readonly number[]): Buffer {
 /** Safe integers. */
 export function int8Array(values: readonly number[]): Buffer {
   const { buffer, at } = begun('int8', values.length, values.length * 12);
+  const view = viewOf(buffer);
   values.forEach((value, index) => {
-    buffer.writeInt32BE(8, at + index * 12);
-    buffer.writeInt32BE(Math.floor(value / 2 ** 32), at + index * 12 + 4);
-    buffer.writeUInt32BE(value - Math.floor(value / 2 ** 32) * 2 ** 32, at + index * 12 + 8);
+    view.setInt32(at + index * 12, 8);
+    view.setInt32(at + index * 12 + 4, Math.floor(value / 2 ** 32));
+    view.setUint32(at + index * 12 + 8, value - Math.floor(value / 2 ** 32) * 2 ** 32);
   });
   return buffer;
 }
@@ -26,8 +28,9 @@ export function int8Array(values: readonly number[]): Buffer {
 /** Each has 16 bytes. */
 export function uuidArray(values: readonly Uint8Array[]): Buffer {
   const { buffer, at } = begun('uuid', values.length, values.length * 20);
+  const view = viewOf(buffer);
   values.forEach((value, index) => {
-    buffer.writeInt32BE(16, at + index * 20);
+    view.setInt32(at + index * 20, 16);
     buffer.set(value, at + index * 20 + 4);
   });
   return buffer;
@@ -45,6 +48,11 @@ export function textArray(values: readonly (string | null)[]): Buffer {
     at += 4 + Math.max(0, bytes);
   }
   return buffer.subarray(0, at);
+}
+
+/** It writes numbers in a part of the time that a buffer takes. */
+function viewOf(buffer: Buffer): DataView {
+  return new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
 }
 
 /** One dimension with 1 as its first index. An empty array has no dimension. */

@@ -16,6 +16,17 @@ export interface ActorColumns {
   names: string[];
 }
 
+/** The distinct related items of all entries, one after the other. */
+export interface RelatedColumns {
+  /** The 1-based place of the entry. */
+  entries: number[];
+  /** The 1-based place of the item among those of its entry. */
+  items: number[];
+  documents: Buffer[];
+  entities: string[];
+  entityIds: string[];
+}
+
 /** A batch of changes in columns. `kinds` and `actors` of an entry are 1-based places in the lists beside. */
 export interface EntryColumns {
   kind: KindColumns;
@@ -29,6 +40,7 @@ export interface EntryColumns {
   names: (string | null)[];
   schemaVersions: (string | null)[];
   related: (string | null)[];
+  relatedItem: RelatedColumns;
   paths: string[];
   /** Empty where none of the entries has any: PostgreSQL then takes null for all. */
   marks: (string | null)[];
@@ -43,9 +55,10 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
   const actorPlaces = new Map<string, number>();
 
   function placeOfKind({ entity, type, related }: Change): number {
-    const relatedEntities = related.length === 0 ? [] : [...new Set(related.map((item) => item.entity))].sort();
-    // Most changes have no related items. To look up their kind costs no JSON.
-    const key = related.length === 0 ? `${type} ${entity}` : JSON.stringify([entity, type, relatedEntities]);
+    const names = related.map((item) => item.entity);
+    const relatedEntities = names.length < 2 ? names : [...new Set(names)].sort();
+    // To look up a kind costs no JSON: names have no NUL.
+    const key = `${type}\0${entity}\0${relatedEntities.join('\0')}`;
     const known = kindPlaces.get(key);
     if (known !== undefined) return known;
     kind.lookups.push(hashOf(JSON.stringify([entity, type, relatedEntities])));
@@ -71,12 +84,13 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
     ats: changes.map((change) => change.at),
     kinds: changes.map(placeOfKind),
     actors: changes.map((change) => placeOfActor(change.actor)),
-    documents: changes.map((change) => hashOf(change.entityId)),
+    documents: changes.map((change) => documentHash(change.entityId)),
     identities: changes.map((change) => change.identity),
     entityIds: changes.map((change) => change.entityId),
     names: changes.map((change) => change.name ?? null),
     schemaVersions: changes.map((change) => change.schemaVersion ?? null),
     related: changes.map((change) => (change.related.length === 0 ? null : relatedText(change))),
+    relatedItem: relatedColumns(changes),
     paths: changes.map((change) => change.paths),
     marks: rareColumn(changes, (change) => change.marks),
     contexts: rareColumn(changes, (change) => change.context),
@@ -84,10 +98,42 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
   };
 }
 
+function relatedColumns(changes: readonly Change[]): RelatedColumns {
+  const columns: RelatedColumns = { entries: [], items: [], documents: [], entities: [], entityIds: [] };
+  for (const [index, { related }] of changes.entries()) {
+    const seen = new Set<string>();
+    for (const [place, { entity, entityId }] of related.entries()) {
+      // names have no NUL
+      const key = `${entity}\0${entityId}`;
+      if (seen.has(key)) continue;
+      seen.add(key);
+      columns.entries.push(index + 1);
+      columns.items.push(place + 1);
+      columns.documents.push(documentHash(entityId));
+      columns.entities.push(entity);
+      columns.entityIds.push(entityId);
+    }
+  }
+  return columns;
+}
+
 function rareColumn(changes: readonly Change[], memberOf: (change: Change) => string | undefined): (string | null)[] {
   return changes.some((change) => memberOf(change) !== undefined)
     ? changes.map((change) => memberOf(change) ?? null)
     : [];
+}
+
+const documentHashes = new Map<string, Buffer>();
+const maxDocumentHashes = 20_000;
+
+/** The hash of the id of a document. Those of the last documents are kept: many changes are of few documents. */
+function documentHash(entityId: string): Buffer {
+  const known = documentHashes.get(entityId);
+  if (known !== undefined) return known;
+  if (documentHashes.size >= maxDocumentHashes) documentHashes.clear();
+  const made = hashOf(entityId);
+  documentHashes.set(entityId, made);
+  return made;
 }
 
 /** The first 16 bytes of the SHA-256 of a text's UTF-8. They stand for the text in an index. */

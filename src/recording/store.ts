@@ -13,7 +13,7 @@ export interface InsertedEntry {
 /** The parameters of a batch, made before its transaction begins. */
 export type EntryParameters = readonly (Buffer | number)[];
 
-export function entryParameters({ kind, actor, path, ...entries }: EntryColumns): EntryParameters {
+export function entryParameters({ kind, actor, relatedItem, path, ...entries }: EntryColumns): EntryParameters {
   return [
     uuidArray(kind.lookups),
     textArray(kind.entities),
@@ -33,6 +33,11 @@ export function entryParameters({ kind, actor, path, ...entries }: EntryColumns)
     textArray(entries.paths),
     textArray(entries.marks),
     textArray(entries.contexts),
+    int4Array(relatedItem.entries),
+    int4Array(relatedItem.items),
+    uuidArray(relatedItem.documents),
+    textArray(relatedItem.entities),
+    textArray(relatedItem.entityIds),
     textArray(path.ofEntries.map((numbers) => `{${numbers.join(',')}}`)),
     int4Array(path.numbers),
     textArray(path.entities),
@@ -69,7 +74,7 @@ export async function insertEntries(
 const insertStatement = `
 select horizon, complete, at, identity from record_entries(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-  $21, $22, $23, $24, $25, $26, $27, $28)`;
+  $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)`;
 
 /**
  * Whether the stored entries with the same identities and times have the same content; undefined where there is none. Entries from

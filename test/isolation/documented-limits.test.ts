@@ -29,6 +29,9 @@ import { defaultUnsentLease } from '../../src/desk/completions/quota.ts';
 import { defaultTimes } from '../../src/desk/completions/service.ts';
 import { jobPlaces, minExportTurn } from '../../src/desk/jobs/dispatcher.ts';
 import { maxWaiting } from '../../src/desk/jobs/service.ts';
+import { maxCandidates } from '../../src/history/directory/candidates.ts';
+import { entriesOfPortions } from '../../src/history/directory/search-documents.ts';
+import { maxWordCharacters } from '../../src/history/directory/words.ts';
 import { maxSmallBytes } from '../../src/history/document/document-at.ts';
 import { maxLargeDocuments, maxWaitingDocuments } from '../../src/history/history-reads.ts';
 import { maxPageBytes } from '../../src/history/page/long-page.ts';
@@ -234,6 +237,9 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ],
   ['Entries whose paths upkeep numbers', `${grouped(entriesOfPortion)}, with at most ${mebibytes(bytesOfPortion)}`],
   ['Pending list of the index of paths', mebibytes(maxPendingKibibytes * 1_024)],
+  ['Documents with a name or an id that may match', grouped(maxCandidates)],
+  ['Newest entries that such a search reads', grouped(entriesOfPortions.reduce((sum, entries) => sum + entries, 0))],
+  ['Characters of a word in the directory', grouped(maxWordCharacters)],
   ['Saved views of a tenant', `${maxViews}, with names of ${maxNameCharacters} characters`],
   ['Instances in a range that Annals reads with an index of the field', grouped(maxInRange)],
   ['JSON values of an instance in the index for filters', grouped(maxIndexedValues)],

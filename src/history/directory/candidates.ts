@@ -5,7 +5,7 @@ import { entityNumber } from './name-documents.ts';
 import { type DocumentMatch, foldedWords } from './words.ts';
 
 /** Documents that are looked at one by one. More of them are found sooner in the order of time. */
-const maxCandidates = 5_000;
+export const maxCandidates = 5_000;
 /** Entries with ids that begin so which are read at most. */
 const maxEntriesOfIds = 20_000;
 

@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { int4Array, textArray } from '../../postgres/binary-arrays.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { compareCodePoints } from '../names/code-points.ts';
 import { type DirectoryKey, documentsOf, readLastNames } from './latest-store.ts';
 import { foldedWords } from './words.ts';
 
-/** An entry that has a name. */
-export interface NamedEntry {
+/** A name that entries of an entity type have. */
+export interface NamedDocuments {
   readonly entity: string;
-  /** The hash of the id. */
-  readonly document: string;
   readonly name: string;
+  /** The numbers of the documents that had it. One may come more than once. */
+  readonly documents: readonly number[];
 }
 
 /** The number of an entity type in the directory. */
@@ -18,35 +20,41 @@ export function entityNumber(entity: string): number {
   return createHash('sha256').update(entity).digest().readInt32BE(0);
 }
 
-function documentNumber(document: string): number {
+/** The number of a document in the directory, from the hash of its id. */
+export function documentNumber(document: string): number {
   return Number.parseInt(document.slice(0, 8), 16) | 0;
 }
 
-/** The names of the entries that a fold of so many entries takes, each once for a document. */
-export async function readNamedOfDeltas(
+/** The first and the last of some deltas that follow each other. */
+export interface DeltaRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Puts the names in some deltas that have a position into the directory. */
+export async function nameDocumentsOfDeltas(
   transaction: DatabaseTransaction,
   tenant: string,
-  entries: number,
-): Promise<NamedEntry[]> {
-  // One row has many as JSON. With one row for each name, parsing would block the event loop.
-  const { rows } = await sql<{ named: [string, string, string][] }>`
-    select json_agg(json_build_array(n.entity, n.document, n.name)) as named
+  { first, last }: DeltaRange,
+): Promise<void> {
+  // Many documents of a name in one value: a row for each would take several times as long to read.
+  const { rows } = await sql<{ entity: string; name: string; documents: Buffer }>`
+    select k.entity, n.name, n.documents
       from (
-        select k.entity, n.document, n.name, (row_number() over () - 1) / 4096 as batch
-          from (
-            select distinct n.kind, n.document, n.name
-              from (
-                select d.kinds, d.documents, d.names,
-                       sum(cardinality(d.ats)) over (order by d.delta) - cardinality(d.ats) as before
-                  from change_delta d where d.tenant = ${tenant} and d.position is not null
-              ) as taken
-              cross join lateral unnest(taken.kinds, taken.documents, taken.names) as n (kind, document, name)
-              where taken.before < ${entries} and n.name is not null
-          ) as n
-          join change_kind k on k.tenant = ${tenant} and k.kind = n.kind
+        select n.kind, n.name, string_agg(substring(uuid_send(n.document) for 4), ''::bytea) as documents
+          from change_delta d
+          cross join lateral unnest(d.kinds, d.documents, d.names) as n (kind, document, name)
+          where d.tenant = ${tenant} and d.delta between ${first} and ${last}
+            and d.position is not null and n.name is not null
+          group by n.kind, n.name
       ) as n
-      group by n.batch`.execute(transaction);
-  return rows.flatMap(({ named }) => named.map(([entity, document, name]) => ({ entity, document, name })));
+      join change_kind k on k.tenant = ${tenant} and k.kind = n.kind`.execute(transaction);
+  const named = rows.map(({ entity, name, documents: bytes }) => ({
+    entity,
+    name,
+    documents: Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readInt32BE(index * 4)),
+  }));
+  await nameDocuments(transaction, tenant, named);
 }
 
 /** Waits for the folds of a tenant in a transaction that is read committed: its later statements see what these did. */
@@ -58,15 +66,15 @@ export async function waitForFolds(transaction: DatabaseTransaction, tenant: str
 const rowsAtOnce = 2_000;
 
 /**
- * Puts the last names of documents into the directory. `entries` are some of their entries; where these do not decide, it
- * reads the others. One transaction at a time may do so for a tenant.
+ * Puts the last names of documents into the directory. `named` are names of some of their entries; where these do not decide,
+ * it reads the others. One transaction at a time may do so for a tenant.
  */
 export async function nameDocuments(
   transaction: DatabaseTransaction,
   tenant: string,
-  entries: readonly NamedEntry[],
+  named: readonly NamedDocuments[],
 ): Promise<void> {
-  const rows = rowsOf(entries);
+  const rows = await rowsOf(named);
   for (let start = 0; start < rows.length; start += rowsAtOnce) {
     const portion = rows.slice(start, start + rowsAtOnce);
     const known = await readWords(transaction, tenant, portion);
@@ -89,19 +97,24 @@ interface Row extends DirectoryKey {
   readonly words: string[];
 }
 
-function rowsOf(entries: readonly NamedEntry[]): Row[] {
-  const rows = new Map<string, Row>();
+async function rowsOf(named: readonly NamedDocuments[]): Promise<Row[]> {
+  const slice = new TimeSlice();
+  const rowsOfEntity = new Map<number, Map<number, Row>>();
   const numbers = new Map<string, number>();
-  for (const { entity, document, name } of entries) {
+  for (const { entity, name, documents } of named) {
+    if (slice.isDue) await slice.rest();
     const number = numbers.get(entity) ?? entityNumber(entity);
     numbers.set(entity, number);
-    const key = `${document.slice(0, 8)}${number}`;
-    const row = rows.get(key) ?? { document: documentNumber(document), entity: number, words: [] };
-    rows.set(key, row);
+    const rows = rowsOfEntity.get(number) ?? new Map<number, Row>();
+    rowsOfEntity.set(number, rows);
     const words = foldedWords(name).join(' ');
-    if (!row.words.includes(words)) row.words.push(words);
+    for (const document of documents) {
+      const row = rows.get(document);
+      if (row === undefined) rows.set(document, { document, entity: number, words: [words] });
+      else if (!row.words.includes(words)) row.words.push(words);
+    }
   }
-  return [...rows.values()];
+  return [...rowsOfEntity.values()].flatMap((rows) => [...rows.values()]);
 }
 
 /** Reads anew what is left of the names of documents, some of whose entries were deleted. */
@@ -149,8 +162,9 @@ async function writeWords(
     await sql`
       insert into change_document as known (tenant, document, entity, words)
         select ${tenant}, w.document, w.entity, w.words
-          from unnest(${named.map(({ document }) => document)}::integer[], ${named.map(({ entity }) => entity)}::integer[],
-                      ${named.map(({ words }) => words)}::text[]) as w (document, entity, words)
+          from unnest(${int4Array(named.map(({ document }) => document))}::integer[],
+                      ${int4Array(named.map(({ entity }) => entity))}::integer[],
+                      ${textArray(named.map(({ words }) => words))}::text[]) as w (document, entity, words)
         on conflict (tenant, document, entity) do update set words = excluded.words
           where known.words <> excluded.words`.execute(transaction);
   }
@@ -163,7 +177,7 @@ async function writeWords(
 }
 
 function keysTable(keys: readonly DirectoryKey[]) {
-  return sql`unnest(${keys.map(({ document }) => document)}::integer[], ${keys.map(({ entity }) => entity)}::integer[])
+  return sql`unnest(${int4Array(keys.map(({ document }) => document))}::integer[], ${int4Array(keys.map(({ entity }) => entity))}::integer[])
     with ordinality as w (document, entity, place)`;
 }
 

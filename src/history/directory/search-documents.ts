@@ -31,7 +31,7 @@ export interface FoundDocument {
 }
 
 /** Entries of the portions that are read first. They nearly always have as many documents as the caller wants. */
-const entriesOfPortions = [100, 1_000, 4_000, 16_000];
+export const entriesOfPortions = [100, 1_000, 4_000, 16_000];
 /** After each entry. */
 const end: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 

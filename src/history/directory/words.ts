@@ -6,7 +6,7 @@ export function wordsOf(text: string): string[] {
 }
 
 /** Characters of a word that the directory has: the index takes some 2,000 bytes. */
-const maxWordCharacters = 100;
+export const maxWordCharacters = 100;
 
 /**
  * The words of a text as the directory has them, in order, each once. Words that are equal by Unicode's simple folding are

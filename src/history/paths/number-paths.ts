@@ -5,7 +5,7 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { pathColumns } from '../../recording/path-columns.ts';
-import { nameDocuments, waitForFolds } from '../directory/name-documents.ts';
+import { documentNumber, type NamedDocuments, nameDocuments, waitForFolds } from '../directory/name-documents.ts';
 
 /** Entries of a portion, and bytes of the texts of their paths; it has at least one entry. */
 export const entriesOfPortion = 2_000;
@@ -58,7 +58,7 @@ export async function numberPortion(db: Database, tenant: string): Promise<boole
       return true;
     }
     await waitForFolds(transaction, tenant);
-    await nameDocuments(transaction, tenant, rows.filter(isNamed));
+    await nameDocuments(transaction, tenant, rows.flatMap(namedOf));
     const { numbers, entities, names, rest, ofEntries } = pathColumns(tenant, rows);
     const { rows: registered } = await transaction.executeQuery<{ left: number[] }>(
       CompiledQuery.raw('select path_register($1, $2, $3, $4, $5) as left', [
@@ -113,8 +113,8 @@ interface OlderEntry {
   paths: string;
 }
 
-function isNamed(entry: OlderEntry): entry is OlderEntry & { name: string } {
-  return entry.name !== null;
+function namedOf({ entity, document, name }: OlderEntry): NamedDocuments[] {
+  return name === null ? [] : [{ entity, name, documents: [documentNumber(document)] }];
 }
 
 async function readOlder(transaction: DatabaseTransaction, tenant: string): Promise<OlderEntry[]> {

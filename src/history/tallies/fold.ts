@@ -3,11 +3,14 @@ import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { nameDocuments, readNamedOfDeltas } from '../directory/name-documents.ts';
+import { type DeltaRange, nameDocumentsOfDeltas } from '../directory/name-documents.ts';
 import { givePositions } from '../positions/give-positions.ts';
 
 /** Approximate number of entries that one transaction folds. It limits what the database keeps of them in memory. */
-const entriesOfPortion = 500_000;
+const entriesOfFold = 500_000;
+
+/** Approximate number of entries whose names a fold reads at once. It limits what Annals keeps of them in memory. */
+const namesAtOnce = 20_000;
 
 /**
  * Moves the entries that recorders have appended into the tallies, portion by portion. Returns the number of these
@@ -15,7 +18,7 @@ const entriesOfPortion = 500_000;
  * entries in the directory. Does nothing if another process is
  * folding the tenant.
  */
-export async function foldHistory(db: Database, tenant: string, portion = entriesOfPortion): Promise<number> {
+export async function foldHistory(db: Database, tenant: string, portion = entriesOfFold): Promise<number> {
   let folded = 0;
   for (;;) {
     const entries = await foldPortion(db, tenant, portion);
@@ -25,21 +28,23 @@ export async function foldHistory(db: Database, tenant: string, portion = entrie
 }
 
 /**
- * Folds one portion: `portion` entries or slightly more. A smaller result means that no more entries were left. Before that it gives
- * positions to the entries that have none: those without a position are not folded.
+ * Folds one portion: `portion` entries or slightly more, and reads their names `names` at a time. A smaller result means that
+ * no more entries were left. Before that it gives positions to the entries that have none: those without a position are not folded.
  */
-export async function foldPortion(db: Database, tenant: string, portion: number): Promise<number> {
+export async function foldPortion(db: Database, tenant: string, portion: number, names = namesAtOnce): Promise<number> {
   await givePositions(db, tenant);
   return await inTransaction(
     db,
     async (transaction) => {
-      const named = await readNamedOfDeltas(transaction, tenant, portion);
+      const { rows: portions } = await transaction.executeQuery<DeltaRange>(
+        CompiledQuery.raw('select first, last from change_fold_portions($1, $2, $3)', [tenant, portion, names]),
+      );
+      if (portions.length === 0) return 0;
+      for (const deltas of portions) await nameDocumentsOfDeltas(transaction, tenant, deltas);
       const { rows } = await transaction.executeQuery<{ folded: number | null }>(
         CompiledQuery.raw('select change_fold($1, $2) as folded', [tenant, portion]),
       );
-      const folded = rows[0]?.folded ?? 0;
-      if (folded > 0) await nameDocuments(transaction, tenant, named);
-      return folded;
+      return rows[0]?.folded ?? 0;
     },
     { isolation: 'repeatable read', retries: 3 },
   );
@@ -63,7 +68,7 @@ export interface FoldTenantsOptions {
  * others for long. If the turn of a tenant fails, the next round tries it again.
  */
 export async function foldTenants(db: Database, options: FoldTenantsOptions): Promise<void> {
-  const { signal, rest, onError, onFolded, portion = entriesOfPortion, findTenants } = options;
+  const { signal, rest, onError, onFolded, portion = entriesOfFold, findTenants } = options;
   let more: boolean;
   let begun: number;
   do {

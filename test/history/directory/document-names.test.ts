@@ -1,15 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DocumentSearch, searchDocuments } from '../../../src/history/directory/search-documents.ts';
-import { foldedWords } from '../../../src/history/directory/words.ts';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { findCandidates, maxCandidates } from '../../../src/history/directory/candidates.ts';
+import { documentNumber, entityNumber } from '../../../src/history/directory/name-documents.ts';
+import {
+  type DocumentSearch,
+  entriesOfPortions,
+  searchDocuments,
+} from '../../../src/history/directory/search-documents.ts';
+import { documentMatch, foldedWords, maxWordCharacters } from '../../../src/history/directory/words.ts';
 import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
-import { inHistorySnapshot } from '../../../src/history/page/query-snapshot.ts';
+import { type HistorySnapshot, inHistorySnapshot } from '../../../src/history/page/query-snapshot.ts';
 import { numberPortion } from '../../../src/history/paths/number-paths.ts';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { dropPortion } from '../../../src/history/retention/retention.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory, foldPortion } from '../../../src/history/tallies/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import type { Change } from '../../../src/recording/change.ts';
+import { uuidOf } from '../../../src/recording/entry-columns.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { foundDocuments } from '../../support/oracle/found-documents.ts';
 import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
@@ -17,6 +26,7 @@ import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { hardNames } from '../../support/oracle/query-arbitrary.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -163,6 +173,135 @@ test('a document is found by its last name, also after its deletion, and not by 
   expect(await ask('acme', { prefix: '', changedBefore: now + 1, size: 20 })).toEqual([order]);
 });
 
+test('while a fold names the documents of a tenant, another tenant is folded and searched', async () => {
+  const [named, bystander] = ['named', 'bystander'];
+  for (const tenant of [named, bystander]) {
+    tokens.set(tenant, await server.token(tenant, { scope: 'changelog.changelog_read' }));
+    await createRecorder(
+      server.context.db,
+      tenant,
+      () => now,
+    )([changeOf({ at: now, entity: 'product', entityId: 'p', name: 'Alba' })]);
+  }
+  const blocker = await server.database.pool.connect();
+  onTestFinished(() => blocker.release(true));
+  await blocker.query('begin');
+  await blocker.query('insert into change_document (tenant, document, entity, words) values ($1, $2, $3, $4)', [
+    named,
+    documentNumber(uuidOf('p')),
+    entityNumber('product'),
+    'blocks',
+  ]);
+  const fold = foldHistory(server.context.db, named);
+  await eventually(async () => {
+    const { rows } = await server.database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rows.length;
+  }).toBe(1);
+  expect(await foldHistory(server.context.db, bystander)).toBe(1);
+  expect(await wordsOfDirectory(bystander)).toEqual(['alba']);
+  for (const tenant of [named, bystander]) {
+    expect(await ask(tenant, { prefix: 'alb', size: 20 })).toMatchObject([{ entityId: 'p' }]);
+  }
+  // Another process leaves the tenant to the fold that is at work.
+  expect(await foldHistory(server.context.db, named)).toBe(0);
+  await blocker.query('rollback');
+  expect(await fold).toBe(1);
+  expect(await wordsOfDirectory(named)).toEqual(['alba']);
+});
+
+test('case counts in ids, which are exact everywhere, and not in names', async () => {
+  const of = 'cases';
+  tokens.set(of, await server.token(of, { scope: 'changelog.changelog_read' }));
+  await createRecorder(
+    server.context.db,
+    of,
+    () => now,
+  )([
+    changeOf({ at: now, entityId: 'Lamp-1' }),
+    changeOf({ at: now - 1, entityId: 'lamp-1' }),
+    changeOf({ at: now - 2, entityId: 'x', name: 'A LAMP' }),
+  ]);
+  for (const fold of [false, true]) {
+    if (fold) await foldHistory(server.context.db, of);
+    expect(await ask(of, { prefix: 'lamp', size: 20 })).toMatchObject([{ entityId: 'lamp-1' }, { entityId: 'x' }]);
+    expect(await ask(of, { prefix: 'Lamp', size: 20 })).toMatchObject([{ entityId: 'Lamp-1' }, { entityId: 'x' }]);
+    expect(await ask(of, { prefix: 'LAMP-', size: 20 })).toMatchObject([{ entityId: 'x' }]);
+  }
+});
+
+async function recordAll(tenant: string, changes: readonly Change[]): Promise<void> {
+  const record = createRecorder(server.context.db, tenant, () => now);
+  for (let start = 0; start < changes.length; start += 2_000) await record(changes.slice(start, start + 2_000));
+}
+
+async function inSnapshotOf<Result>(
+  tenant: string,
+  read: (snapshot: HistorySnapshot) => Promise<Result>,
+): Promise<Result> {
+  const names = await new DictionaryCache(server.context.pool).get(tenant);
+  return await inHistorySnapshot(server.context, { tenant, now }, names, read);
+}
+
+test('up to 5,000 candidates are looked at one by one, and more are found in the order of time', async () => {
+  const of = 'candidates';
+  await server.token(of);
+  const candidates = () =>
+    inSnapshotOf(of, ({ transaction, dictionary }) => {
+      const kinds = dictionary.kinds.map(({ id }) => id);
+      const source = { transaction, tenant: of, since: 0, kinds, entityOfKind: kinds.map(() => 0), isEveryKind: true };
+      const entities = dictionary.kinds.slice(0, 1).map(({ entity }) => entity);
+      return findCandidates(source, entities, { prefix: 'many', match: documentMatch('many') });
+    });
+  const documents = Array.from({ length: maxCandidates }, (_, index) => `${index}`);
+  await recordAll(
+    of,
+    documents.map((entityId) => changeOf({ at: now, entityId, name: 'Many' })),
+  );
+  await foldHistory(server.context.db, of);
+  expect(await candidates()).toHaveLength(maxCandidates);
+  await recordAll(of, [changeOf({ at: now, entityId: 'more', name: 'many more' })]);
+  await foldHistory(server.context.db, of);
+  expect(await candidates()).toBeUndefined();
+});
+
+test('a search reads 21,100 entries, and the index of documents only where these have too few', async () => {
+  const of = 'newest';
+  await server.token(of);
+  const entries = entriesOfPortions.reduce((sum, some) => sum + some, 0);
+  const newest = Array.from({ length: entries - 1 }, (_, index) => changeOf({ at: now + index, entityId: 'busy' }));
+  await recordAll(of, [changeOf({ at: now - 1, entityId: 'rare' }), ...newest]);
+  const search = () =>
+    inSnapshotOf(of, async (snapshot) => {
+      const found = await searchDocuments(snapshot, of, { prefix: '', size: 2 });
+      const { rows } = await sql`select from pg_cursors where name = 'documents'`.execute(snapshot.transaction);
+      return { found: found.map(({ entityId }) => entityId), cursors: rows.length };
+    });
+  expect(await search()).toEqual({ found: ['busy', 'rare'], cursors: 0 });
+  await recordAll(of, [changeOf({ at: now + entries, entityId: 'busy' })]);
+  expect(await search()).toEqual({ found: ['busy', 'rare'], cursors: 1 });
+});
+
+test('the directory has the first 100 characters of a word, and a search still heeds the others', async () => {
+  const of = 'words';
+  tokens.set(of, await server.token(of, { scope: 'changelog.changelog_read' }));
+  const start = 'x'.repeat(maxWordCharacters);
+  await createRecorder(
+    server.context.db,
+    of,
+    () => now,
+  )([
+    changeOf({ at: now, entityId: '1', name: start }),
+    changeOf({ at: now - 1, entityId: '2', name: `${start}y` }),
+    changeOf({ at: now - 2, entityId: '3', name: `${start}z` }),
+  ]);
+  await foldHistory(server.context.db, of);
+  expect(await wordsOfDirectory(of)).toEqual([start, start, start]);
+  expect(await ask(of, { prefix: start, size: 20 })).toHaveLength(3);
+  expect(await ask(of, { prefix: `${start}y`, size: 20 })).toMatchObject([{ entityId: '2' }]);
+});
+
 test('changedBefore counts every digit, and a wrong value is 400 with a detail', async () => {
   const documents = { values: [expect.objectContaining({ entityId: 'p-10' })] };
   const at = new Date(now).toISOString().replace('Z', '');
@@ -220,6 +359,35 @@ test('the directory has the words of the last names, and follows folds, older en
   expect(await wordsOfDirectory(of)).toEqual(['second']);
   await deleteTenant(db, of);
   expect(await wordsOfDirectory(of)).toEqual([]);
+});
+
+test('a fold reads the names of some entries at a time, and the last name counts whatever the portion', async () => {
+  const of = 'portions';
+  await server.token(of);
+  const { db } = server.context;
+  const record = createRecorder(db, of, () => now);
+  for (const [at, name] of [
+    [now, 'Newest'],
+    [now - 2, 'Oldest'],
+    [now - 1, 'Between'],
+  ] as const) {
+    await record([changeOf({ at, entityId: 'renamed', name }), changeOf({ at, entityId: `d-${at}`, name })]);
+  }
+  const portions = (atOnce: number) =>
+    server.database.pool
+      .query('select first, last from change_fold_portions($1, 1000, $2)', [of, atOnce])
+      .then(({ rows }) => rows);
+  await givePositions(db, of);
+  const [all] = await portions(6);
+  // A portion ends with the delta that fills it.
+  expect(await portions(5)).toEqual([all]);
+  expect(await portions(4)).toEqual([
+    { first: all.first, last: expect.any(Number) },
+    { first: all.last, last: all.last },
+  ]);
+  expect(await portions(2)).toHaveLength(3);
+  expect(await foldPortion(db, of, 1_000, 2)).toBe(6);
+  expect(await wordsOfDirectory(of)).toEqual(['between', 'newest', 'newest', 'oldest']);
 });
 
 test('documents that share a row of the directory are found all, each by its own name', async () => {
