@@ -30,7 +30,11 @@ export function findingClasses(now: number): QuestionClass[] {
       'histogram',
       'facets',
     ]),
-    each('path with an actor', `actor:Jane Doe 07 path:${price}`, `actor = 'Jane Doe 07' and ${has(price)}`),
+    each('path with an actor', `actor:Jane Doe 07 path:${price}`, `actor = 'Jane Doe 07' and ${has(price)}`, [
+      ...pages,
+      'histogram',
+      'facets',
+    ]),
     each('path with an actor of 40 %', `actor:Mia Lang path:${price}`, `actor = 'Mia Lang' and ${has(price)}`),
     each('path glob, 10 paths', 'path:address.*', has(...address.map((name) => `address.${name}`)), [
       ...pages,
@@ -42,7 +46,7 @@ export function findingClasses(now: number): QuestionClass[] {
       'change with a value',
       'change:elemMatch(path:status after:PAID)',
       `${has('status')} and ${side('status', 'after')} = 'PAID'`,
-      [...pages, 'histogram'],
+      [...pages, 'histogram', 'facets'],
     ),
     each(
       'change with a value and an entity',
@@ -52,6 +56,7 @@ export function findingClasses(now: number): QuestionClass[] {
     each('change, is:lower', `change:elemMatch(path:${price} is:lower)`, `${has(price)} and ${isLower}`, [
       ...pages,
       'histogram',
+      'facets',
     ]),
     each(
       'change, is:lower, with an entity',
