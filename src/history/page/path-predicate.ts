@@ -63,7 +63,7 @@ const isPlain = /^[\p{L}\p{N}_][^"\\\p{Cc}]*$/u;
 
 /**
  * Whether `cut.sides` is what stands between the braces after the key of an entry that has such a path. To parse that alone
- * takes a third of the time. Without a backslash, the key is written so, and if it is there once, it is the path. A brace
+ * takes half of the time, with this look. Without a backslash, the key is written so, and if it is there once, it is the path. A brace
  * ends the values if it is in no string and none begins before it. jsonb has the numbers without large exponents.
  */
 function isCutRight(text: string): SqlCondition {
