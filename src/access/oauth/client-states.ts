@@ -1,7 +1,7 @@
+import { LRUCache } from 'lru-cache';
 import { within } from '../../core/concurrency/deadline.ts';
 import { readAgainIfLost } from '../../postgres/connections/unreachable.ts';
 import type { Database } from '../../postgres/database.ts';
-import { createBoundedCache } from './bounded-cache.ts';
 import { findClient } from './clients.ts';
 
 /** What a call needs to know about its client that its token does not say. */
@@ -35,7 +35,7 @@ const maxClients = 10_000;
 
 /** Caches the states of clients: a busy client costs one indexed look-up a second instead of one for each call. */
 export function createClientStates(db: Database, elapsed: () => number): FindClientState {
-  const entries = createBoundedCache<Entry>(maxClients);
+  const entries = new LRUCache<string, Entry>({ max: maxClients });
   const asking = new Map<string, Promise<Entry>>();
 
   async function ask(key: string, tenant: string, clientId: string): Promise<Entry> {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { AccessTokenFault, type Credentials, type VerifyAccessToken } from '../../http/credentials.ts';
 import { type AccessTokenClaims, readAccessToken } from './access-token.ts';
-import { createBoundedCache } from './bounded-cache.ts';
 import type { ClientState, FindClientState } from './client-states.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
@@ -24,7 +24,7 @@ export function createAccessTokenVerifier(options: {
   now: () => number;
 }): VerifyAccessToken {
   const { issuer, keys, findClientState, now } = options;
-  const verified = createBoundedCache<VerifiedToken>(maxTokens);
+  const verified = new LRUCache<string, VerifiedToken>({ max: maxTokens });
 
   function admit(token: VerifiedToken): Credentials | Promise<Credentials> {
     const { claims } = token;

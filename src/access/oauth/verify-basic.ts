@@ -1,6 +1,6 @@
+import { LRUCache } from 'lru-cache';
 import { AccessTokenFault, type Credentials, type VerifyBasic } from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
-import { createBoundedCache } from './bounded-cache.ts';
 import { createSecretChecker } from './check-secret.ts';
 import { hashClientSecret, secretMatches } from './client-identity.ts';
 import type { FindClientState } from './client-states.ts';
@@ -27,7 +27,7 @@ export function createBasicVerifier(options: {
 }): VerifyBasic {
   const { db, findClientState, elapsed } = options;
   const { checkSecret } = createSecretChecker(db, createGuessLimiter(elapsed));
-  const known = createBoundedCache<KnownClient>(maxClients);
+  const known = new LRUCache<string, KnownClient>({ max: maxClients });
 
   async function check(clientId: string, clientSecret: string, address: string): Promise<KnownClient> {
     const seen = known.get(clientId);

@@ -1,6 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createBoundedCache } from '../../../src/access/oauth/bounded-cache.ts';
 import { type Attempt, createGuessLimiter, type GuessLimiter } from '../../../src/access/oauth/guess-limiter.ts';
 import { TokenError } from '../../../src/access/oauth/token-error.ts';
 import { AnnalsError } from '../../../src/core/errors.ts';
@@ -126,20 +125,6 @@ describe('guessing is slowed down', () => {
     expect(await guess(limiter, { ...wrong, address: '2001:db8:0:1::' })).toBe('tried');
     expect(await guess(limiter, { ...wrong, address: '::ffff:192.0.2.1' })).toBe('tried');
   });
-});
-
-test('a bounded cache keeps what was used last and never more than its limit', () => {
-  const cache = createBoundedCache<number>(100);
-  const kept = () =>
-    Array.from({ length: 10_000 }, (_, key) => cache.get(`${key}`)).filter((value) => value !== undefined);
-  for (let key = 0; key < 10_000; key += 1) {
-    cache.set(`${key}`, key);
-    expect(cache.get('0')).toBe(0);
-  }
-  const values = kept();
-  expect(values.length).toBeLessThanOrEqual(100);
-  expect(values).toContain(9_999);
-  expect(values).toContain(0);
 });
 
 describe('over HTTP', () => {
