@@ -1,5 +1,6 @@
 import type { ExportHistory } from '../core/export-history.ts';
 import { createExportHistory } from '../history/export/export-history.ts';
+import { createFeedReads, type FeedReads } from '../history/feed/read-matches.ts';
 import { createFindPage, type FindPage } from '../history/find-page.ts';
 import { createHistoryReads, type HistoryReads } from '../history/history-reads.ts';
 import { DictionaryCache, maxNameBytes } from '../history/names/dictionary-cache.ts';
@@ -11,13 +12,15 @@ import type { Foundation } from './foundation.ts';
 export interface HistoryServices {
   findPage: FindPage;
   historyReads: HistoryReads;
+  /** What goes out of the history, by position. */
+  feedReads: FeedReads;
   exportHistory: ExportHistory;
   savedViews: SavedViews;
 }
 
 /** @param processes how many processes share the memory for names */
 export function createHistory(
-  { pool, db, exports, regexes, clock }: Foundation,
+  { pool, db, exports, regexes, sealer, clock }: Foundation,
   { documents }: { documents: DocumentLists },
   processes: number,
 ): HistoryServices {
@@ -27,6 +30,7 @@ export function createHistory(
   return {
     findPage: createFindPage(history),
     historyReads: createHistoryReads(history),
+    feedReads: createFeedReads({ ...history, sealer }),
     exportHistory: createExportHistory({ ...history, db: exports.db }),
     savedViews: createSavedViews({ db, documents, now }),
   };

@@ -5,6 +5,7 @@ export const statusOfErrorType = {
   quota_exceeded: 403,
   resource_not_found: 404,
   conflict_resource: 409,
+  cursor_invalid: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
   misdirected_request: 421,

@@ -91,13 +91,24 @@ export function found({ tenant, since, places, byIds = false, condition }: Searc
   return sql`from ${from} where e.tenant = ${tenant} and e.at >= ${since} and ${condition}`;
 }
 
+/** The rows of the entries at these places, whose `ordinal` is from 1 on: rows `e` of change_entry, or `r` of change_related. */
+export function rowsAt(places: readonly Place[], tenant: string, row: 'e' | 'r'): RawBuilder<unknown> {
+  const table = sql.table(row === 'e' ? 'change_entry' : 'change_related');
+  const column = (name: string) => sql.ref(`${row}.${name}`);
+  return sql`unnest(${places.map(({ at }) => at)}::bigint[], ${places.map(({ sequence }) => sequence)}::bigint[])
+      with ordinality as place (at, sequence, ordinal)
+    join ${table} ${sql.raw(row)} on ${column('tenant')} = ${tenant} and ${column('at')} = place.at
+      and ${column('sequence')} = place.sequence`;
+}
+
 /** Number of ids in one fetch. */
 const idsAtOnce = 5_000;
 
 /**
  * Reads the distinct ids of the documents, or of the related documents, of entries since `since`, or their paths in the
  * form of the projection; paths that names tell may be those of other entries too. It reads ids that contain one of some
- * texts, and documents of some kinds; null means any. A transaction can run it once at a time.
+ * texts, and documents of some kinds; null means any. `places`: of the entries there alone. A transaction can run it once at
+ * a time.
  */
 export async function* readDocumentIds(
   transaction: DatabaseTransaction,
@@ -105,11 +116,13 @@ export async function* readDocumentIds(
   of: IdsOf,
   {
     since,
+    places,
     kinds,
     containing,
     paths,
   }: {
     since: number;
+    places?: readonly Place[] | undefined;
     kinds: readonly number[] | null;
     containing: readonly string[] | null;
     paths: PathNames;
@@ -123,13 +136,15 @@ export async function* readDocumentIds(
           containing.map((text) => sql`strpos(${id}, ${of === 'path' ? projectedText(text) : text}) > 0`),
           sql` or `,
         )})`;
+  const rowsOf = (all: RawBuilder<unknown>, row: 'e' | 'r') =>
+    places === undefined ? all : rowsAt(places, tenant, row);
   const idsOf = {
-    document: () => sql`select distinct e.entity_id as id from ${entriesByIds(tenant)}
+    document: () => sql`select distinct e.entity_id as id from ${rowsOf(entriesByIds(tenant), 'e')}
               where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${contains(sql`e.entity_id`)}`,
-    related: () => sql`select distinct r.entity_id as id from change_related r
+    related: () => sql`select distinct r.entity_id as id from ${rowsOf(sql`change_related r`, 'r')}
               where r.tenant = ${tenant} and r.at >= ${since} and ${contains(sql`r.entity_id`)}`,
     path: () => sql`select distinct p.path as id
-      from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
+      from ${rowsOf(sql`change_entry e`, 'e')} cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
       where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${mustBeRead(paths)} and ${contains(sql`p.path`)}`,
   };
   if (of === 'path') yield namedPaths(paths);

@@ -13,6 +13,7 @@ import { type Dictionary, extendDictionary } from '../names/dictionary.ts';
 import { readNames } from '../names/name-store.ts';
 import { noPathNames, readPathNames } from '../names/path-name-store.ts';
 import { readDocumentIds } from './search-store.ts';
+import type { Place } from './store.ts';
 
 /**
  * Reads the tenant's horizon from the transaction's snapshot, and whether the snapshot has other names. It also sets two
@@ -44,15 +45,26 @@ export async function openSnapshot(
   return { horizon, dictionary: extendDictionary(known, news) };
 }
 
-/** The query after the lookup of all its names and ids. */
+/**
+ * The query after the lookup of all its names and ids. With `places`, the ids and paths are those of the entries there: the
+ * result then holds for these entries alone.
+ */
 export async function resolveInTransaction(
   transaction: DatabaseTransaction,
   query: Query,
   {
     tenant,
     since,
+    places,
     ...means
-  }: { tenant: string; since: number; dictionary: Dictionary; regexes: RegexMatcherPool; slice: TimeSlice },
+  }: {
+    tenant: string;
+    since: number;
+    places?: readonly Place[];
+    dictionary: Dictionary;
+    regexes: RegexMatcherPool;
+    slice: TimeSlice;
+  },
 ): Promise<Expression> {
   const budget = new RegexBudget();
   const patterns = patternsOnIds(query);
@@ -69,7 +81,7 @@ export async function resolveInTransaction(
         })
       : noPathNames;
   const read = (of: IdsOf, containing: readonly string[] | null) =>
-    readDocumentIds(transaction, tenant, of, { since, kinds, containing, paths });
+    readDocumentIds(transaction, tenant, of, { since, places, kinds, containing, paths });
   const ids = await tryOnIds(patterns, read, { ...means, budget });
   return await resolve(query, { ...means, budget, ids, paths });
 }

@@ -19,6 +19,9 @@ export interface EntryRow {
   ref?: string;
   /** The paths whose values were cut. */
   cut?: readonly string[];
+  /** Where the entry stands in the feed, and the cursor of its position; both or none. */
+  position?: number;
+  cursor?: string;
 }
 
 /** What an entry keeps beside what everybody sees who reads the history. */

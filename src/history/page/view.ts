@@ -13,7 +13,7 @@ export function historyText(
 
 /** One change entry (spec: change entry). It leaves out `name` and `schemaVersion` if they are unknown (contract 4). */
 export function entryText(entry: EntryRow): string {
-  const { at, type, entity, entityId, name, schemaVersion, actor, ref, cut } = entry;
+  const { at, type, entity, entityId, name, schemaVersion, actor, ref, cut, position, cursor } = entry;
   // Parts one by one: a template of all of them takes longer.
   let text = `{"at":"${timeText(at)}","type":"${type}","entity":${nameText(entity)}`;
   text += `,"entityId":${JSON.stringify(entityId)}`;
@@ -23,6 +23,7 @@ export function entryText(entry: EntryRow): string {
   text += `,"actor":${nameText(actor)},"related":${entry.related ?? '[]'}${circumstancesText(entry.circumstances)}`;
   if (ref !== undefined) text += `,"ref":"${ref}"`;
   if (cut !== undefined) text += `,"cut":${JSON.stringify(cut)}`;
+  if (position !== undefined) text += `,"position":${position},"cursor":"${cursor}"`;
   return `${text}}`;
 }
 

@@ -34,6 +34,11 @@ const errors: Readonly<Record<ErrorType, { when: string; message: string; field?
     when: 'The resource is not in the state that the request expects.',
     message: 'The resource has been changed meanwhile.',
   },
+  cursor_invalid: {
+    when: 'The database was restored: the position of the cursor is another one, or not there yet. `details` has the oldest cursor.',
+    message: 'The database was restored to an earlier state. The cursor does not fit it any more.',
+    field: 'reason',
+  },
   payload_too_large: {
     when: 'The body is too large.',
     message: 'The request body must have at most 1048576 bytes.',

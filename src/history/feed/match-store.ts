@@ -1,0 +1,59 @@
+import { sql } from 'kysely';
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { statementsOf } from '../../postgres/statements.ts';
+import type { Query } from '../../query/ast.ts';
+import type { RegexMatcherPool } from '../../query/regex-pool.ts';
+import { timeBounds } from '../ask/window.ts';
+import { entryConditions } from '../page/predicate.ts';
+import type { HistorySnapshot } from '../page/query-snapshot.ts';
+import { rowsAt } from '../page/search-store.ts';
+import { resolveInTransaction } from '../page/snapshot.ts';
+import { type EntryRow, type Place, readEntries, readLengths } from '../page/store.ts';
+
+/** The first places whose entries satisfy a query, `maxItems` at most. */
+export async function findMatches<Of extends Place>(
+  { transaction, horizon, dictionary }: HistorySnapshot,
+  { tenant, query, regexes }: { tenant: string; query: Query; regexes: RegexMatcherPool },
+  places: readonly Of[],
+  maxItems: number,
+): Promise<Of[]> {
+  const slice = new TimeSlice();
+  const means = { tenant, since: horizon, places, dictionary, regexes, slice };
+  const expression = await resolveInTransaction(transaction, query, means);
+  const conditions = await entryConditions(tenant, expression, dictionary, slice);
+  const since = Math.max(horizon, timeBounds(expression).from);
+  const { rows } = await sql<{ ordinal: number }>`
+    select place.ordinal from ${rowsAt(places, tenant, 'e')}
+      where e.tenant = ${tenant} and e.at >= ${since} and ${conditions.satisfies(expression)}
+      order by place.ordinal limit ${maxItems}`.execute(transaction);
+  return rows.flatMap(({ ordinal }) => places[ordinal - 1] ?? []);
+}
+
+export interface EntriesWanted {
+  readonly maxBytes: number;
+  /** So many, however long they are. */
+  readonly atLeast: number;
+  readonly withContext: boolean;
+}
+
+/** The entries of the first places whose texts have `maxBytes` bytes together at most. All places have an entry. */
+export async function readFitting(
+  { transaction }: HistorySnapshot,
+  tenant: string,
+  places: readonly Place[],
+  { maxBytes, atLeast, withContext }: EntriesWanted,
+): Promise<EntryRow[]> {
+  if (places.length === 0) return [];
+  const statements = statementsOf(transaction);
+  const shown = { withContext, withIdentity: true };
+  const all = await readEntries(statements, tenant, places, { ...shown, maxBytes });
+  if (all !== undefined) return all;
+  let room = maxBytes;
+  const lengths = await readLengths(statements, tenant, places);
+  const tooLong = lengths.findIndex((bytes) => {
+    room -= bytes;
+    return room < 0;
+  });
+  const fitting = places.slice(0, Math.max(atLeast, tooLong));
+  return (await readEntries(statements, tenant, fitting, shown)) ?? [];
+}

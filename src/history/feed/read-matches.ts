@@ -1,0 +1,197 @@
+import { doWork, requestLimit } from '../../core/concurrency/work.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import type { StopSignal } from '../../core/stop-signal.ts';
+import type { Query } from '../../query/ast.ts';
+import { parseQuery } from '../../query/parse.ts';
+import { withPlainRegexes } from '../../query/plain-regex.ts';
+import { uuidOf } from '../../recording/entry-columns.ts';
+import { changelogDialect } from '../ask/dialect.ts';
+import { sealRef } from '../entry/entry-ref.ts';
+import type { DictionaryCache } from '../names/dictionary-cache.ts';
+import { type HistorySnapshot, inHistorySnapshot, type Reading } from '../page/query-snapshot.ts';
+import type { EntryRow } from '../page/store.ts';
+import { entryText } from '../page/view.ts';
+import { isFilling } from '../positions/fill-positions.ts';
+import { givePositions } from '../positions/give-positions.ts';
+import {
+  fingerprintAt,
+  firstKept,
+  lastPosition,
+  maxPlaces,
+  type PlaceOfPosition,
+  type Position,
+  readPlaces,
+} from '../positions/position-store.ts';
+import { openFeedCursor, RestoredCursor, sealFeedCursor } from './feed-cursor.ts';
+import { findMatches, readFitting } from './match-store.ts';
+
+/** A change that goes out. */
+export interface FeedItem extends Position {
+  readonly cursor: string;
+  readonly ref: string;
+  /** The time of the change, in milliseconds. */
+  readonly at: number;
+  /** When it was recorded, in milliseconds. */
+  readonly recordedAt: number;
+  readonly type: string;
+  readonly entity: string;
+  readonly entityId: string;
+  /** A UUID as 32 hexadecimal digits, the same for all changes of a document. */
+  readonly document: string;
+  /** The item as JSON text, with every digit. */
+  readonly text: string;
+}
+
+export interface Matches {
+  /** In the order of their positions. */
+  readonly items: readonly FeedItem[];
+  /** Where the reading stands: all positions up to this one have been looked at. */
+  readonly reached: Position;
+  /** The same, sealed. */
+  readonly cursor: string;
+  /** Whether it stands where the last position was when the call began, or behind it. */
+  readonly caughtUp: boolean;
+  /** The entries among these positions that retention dropped before this call, whether they would match or not. */
+  readonly expired: number;
+}
+
+export interface MatchesAsked {
+  readonly q: string;
+  readonly after: Position;
+  readonly maxItems: number;
+  /** Default and maximum: 10,000. */
+  readonly maxPositions?: number;
+  /** Items whose texts have more bytes than this together wait for the next call, the first one apart; default 4 MiB. */
+  readonly maxBytes?: number;
+  readonly withContext?: boolean;
+  /** Cancels the call. Left out: the call belongs to the current work. */
+  readonly signal?: StopSignal | undefined;
+}
+
+/** What goes out of the history, by position. */
+export interface FeedReads {
+  /**
+   * Reads on behind a position, in one snapshot of the database. Rejects with RestoredCursor if the tenant has another
+   * position there, or none yet, and with an AnnalsError, validation_violation, for a wrong query.
+   */
+  readMatches(tenant: string, asked: MatchesAsked): Promise<Matches>;
+  /** The position of a cursor, of `start` (before the oldest entry that is kept), or of `now`. Rejects other texts. */
+  positionOf(tenant: string, after: string): Promise<Position>;
+  cursorOf(tenant: string, position: Position): string;
+}
+
+export interface FeedReadsOptions extends Reading {
+  sealer: Sealer;
+  now: () => number;
+  dictionaries: DictionaryCache;
+}
+
+const defaultMaxBytes = 4 * 1024 * 1024;
+/** Positions of one statement. Where matches are rare, the next portions are larger. */
+const firstPortion = 512;
+const growth = 4;
+
+export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedReadsOptions): FeedReads {
+  const { db, regexes } = reading;
+  const cursorOf = (tenant: string, position: Position) => sealFeedCursor(sealer, tenant, position);
+
+  async function inSnapshot<Result>(tenant: string, work: (snapshot: HistorySnapshot) => Promise<Result>) {
+    const names = dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
+    return await inHistorySnapshot(reading, { tenant, now: now() }, names, work);
+  }
+
+  async function read(tenant: string, query: Query, asked: MatchesAsked): Promise<Matches> {
+    const { after, maxItems, maxPositions = maxPlaces, maxBytes = defaultMaxBytes, withContext = false } = asked;
+    const last = await lastPosition(db, tenant);
+    const cursor = () => cursorOf(tenant, after);
+    if (isSame(last, after)) return { items: [], reached: after, cursor: cursor(), caughtUp: true, expired: 0 };
+    return await inSnapshot(tenant, async (snapshot) => {
+      const { transaction, horizon } = snapshot;
+      const isThere = after.position <= last.position;
+      if (!isThere || (await fingerprintAt(transaction, tenant, after.position)) !== after.fingerprint) {
+        throw new RestoredCursor(cursorOf(tenant, await oldest(tenant, snapshot, last)));
+      }
+      const found: FeedItem[] = [];
+      let reached = after;
+      let expired = 0;
+      let room = maxBytes;
+      let left = Math.min(maxPositions, maxPlaces);
+      for (let portion = firstPortion; left > 0 && found.length < maxItems && room > 0; portion *= growth) {
+        const places = await readPlaces(transaction, tenant, reached.position, Math.min(left, portion));
+        const kept = places.filter(({ at }) => at >= horizon);
+        const wanted = maxItems - found.length;
+        const matching = await findMatches(snapshot, { tenant, query, regexes }, kept, wanted);
+        const rows = await readFitting(snapshot, tenant, matching, {
+          maxBytes: room,
+          atLeast: found.length === 0 ? 1 : 0,
+          withContext,
+        });
+        // It goes on behind the last item where it leaves matches, or may leave some.
+        const isWhole = rows.length === matching.length && matching.length < wanted;
+        const end = isWhole ? places.at(-1) : matching[rows.length - 1];
+        for (const [index, row] of rows.entries()) {
+          const place = matching[index];
+          if (place === undefined) break;
+          const item = itemOf(tenant, place, row);
+          found.push(item);
+          room -= Buffer.byteLength(item.text);
+        }
+        if (end === undefined) break;
+        const passed = end.position - reached.position;
+        expired += places.slice(0, passed).filter(({ at }) => at >= 0 && at < horizon).length;
+        left -= passed;
+        reached = { position: end.position, fingerprint: end.fingerprint };
+        if (!isWhole || places.length < portion) break;
+      }
+      return {
+        items: found,
+        reached,
+        cursor: cursorOf(tenant, reached),
+        caughtUp: reached.position >= last.position,
+        expired,
+      };
+    });
+  }
+
+  function itemOf(tenant: string, { position, fingerprint, recorded }: PlaceOfPosition, row: EntryRow): FeedItem {
+    const { at, type, entity, entityId, identity, ...others } = row;
+    if (identity === undefined) throw new Error('an entry was read without its identity');
+    const cursor = cursorOf(tenant, { position, fingerprint });
+    const ref = sealRef(sealer, tenant, { at, identity });
+    const text = entryText({ ...others, at, type, entity, entityId, ref, position, cursor });
+    const document = uuidOf(JSON.stringify([entity, entityId]));
+    return { position, fingerprint, cursor, ref, at, recordedAt: recorded, type, entity, entityId, document, text };
+  }
+
+  return {
+    cursorOf,
+
+    async readMatches(tenant, asked) {
+      const query = withPlainRegexes(parseQuery(asked.q, changelogDialect));
+      const { signal } = asked;
+      if (signal === undefined) return await read(tenant, query, asked);
+      return await doWork({ tenant, signal, timeLimit: requestLimit }, () => read(tenant, query, asked));
+    },
+
+    async positionOf(tenant, after) {
+      if (after !== 'now' && after !== 'start') return openFeedCursor(sealer, tenant, after);
+      if (after === 'now') await givePositions(db, tenant);
+      const last = await lastPosition(db, tenant);
+      return after === 'now' ? last : await inSnapshot(tenant, (snapshot) => oldest(tenant, snapshot, last));
+    },
+  };
+}
+
+/** The position before the oldest entry that is kept. */
+async function oldest(tenant: string, snapshot: HistorySnapshot, last: Position): Promise<Position> {
+  const { transaction, horizon } = snapshot;
+  const first = await firstKept(transaction, tenant, horizon);
+  // While older entries get their positions, nobody may know the first: all come after position 0.
+  if (first === undefined && !(await isFilling(transaction, tenant))) return last;
+  const position = (first ?? 1) - 1;
+  return { position, fingerprint: (await fingerprintAt(transaction, tenant, position)) ?? 0 };
+}
+
+function isSame(one: Position, other: Position): boolean {
+  return one.position === other.position && one.fingerprint === other.fingerprint;
+}
