@@ -1,0 +1,22 @@
+// Types and lint beside the tests: tests wait for servers and browsers, and leave the cores idle for a sixth of their time.
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs');
+
+async function run(command: string, args: readonly string[], options: { shell?: boolean } = {}): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const child = spawn(command, args, { cwd: root, stdio: 'inherit', ...options });
+  child.once('error', () => resolve(false)).once('exit', (code) => resolve(code === 0));
+  return await promise;
+}
+
+async function runTests(): Promise<boolean> {
+  const isBuilt = await run('npm run build --workspaces', [], { shell: true });
+  return isBuilt && (await run(process.execPath, [vitest, 'run', ...process.argv.slice(2)]));
+}
+
+const results = await Promise.all([run(process.execPath, [join(import.meta.dirname, 'check.ts')]), runTests()]);
+if (results.includes(false)) process.exitCode = 1;
