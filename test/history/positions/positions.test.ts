@@ -1,16 +1,17 @@
 import { CompiledQuery } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { givePositions, givePositionsOfTenants } from '../../../src/history/positions/give-positions.ts';
 import { fingerprintAt, firstKept, lastPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
 import { dropPortion } from '../../../src/history/retention/retention.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory, unfolded } from '../../../src/history/tallies/fold.ts';
 import type { Database, DatabaseTransaction } from '../../../src/postgres/database.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { expectDense, placesOf } from '../../support/server/positions.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -293,6 +294,23 @@ test('a tenant that is deleted and made again begins anew, with other fingerprin
   expect(await givePositions(db, tenant)).toBe(20);
   expect(await fingerprintAt(db, tenant, 20)).not.toBe(before);
   await expectDense(database, tenant);
+});
+
+test('a tenant whose turn fails is told, and keeps no other one from its positions', async () => {
+  // A delta that its tenant's deletion was too early for.
+  await database.pool.query(
+    `insert into change_delta (tenant, ats, sequences, kinds, actors) values ('aghost', '{1}', '{1}', '{1}', '{1}')`,
+  );
+  const tenant = await newTenant();
+  await record(tenant, 3);
+  const errors: unknown[] = [];
+  const options = { findTenants: lookAtOnce(db), work: unfolded, onError: (error: unknown) => errors.push(error) };
+  await givePositionsOfTenants(db, { ...options, signal: AbortSignal.abort() });
+  expect(await lastPosition(db, tenant)).toMatchObject({ position: 0 });
+  await givePositionsOfTenants(db, { ...options, signal: new AbortController().signal });
+  expect(errors).toMatchObject([{ code: '23503' }]);
+  expect(await lastPosition(db, tenant)).toMatchObject({ position: 3 });
+  await database.pool.query(`delete from change_delta where tenant = 'aghost'`);
 });
 
 test('an entry whose transaction is unknown gets its position too', async () => {
