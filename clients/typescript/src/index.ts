@@ -28,3 +28,10 @@ export type { ExportFile, ExportParameters, WaitOptions } from './resources/jobs
 export type * from './schemas.ts';
 export { ApiError, type ErrorDetail } from './transport/api-error.ts';
 export type { CallOptions } from './transport/request.ts';
+export {
+  type VerifyOptions,
+  verifyWebhook,
+  type Webhook,
+  WebhookError,
+  type WebhookFault,
+} from './webhooks/verify-webhook.ts';
