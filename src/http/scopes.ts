@@ -9,6 +9,10 @@ export const permittedBy = {
   'changelog.changelog_manage':
     'Writes saved views, and reads the context of changes and how they were recorded. Includes ' +
     'changelog.changelog_read.',
+  'changelog.subscription_read':
+    'Reads subscriptions: what goes out of the change history, where to, and its attempts.',
+  'changelog.subscription_manage':
+    'Writes and reads subscriptions. To write one, a client needs a scope that reads the change history besides.',
   'ai.agent_read': 'Reads language models, agents, jobs, and the logs of requests and sessions.',
   'ai.agent_manage': 'Writes agents and deletes jobs. Includes ai.agent_read.',
   'ai.agentexecution_manage': 'Chats with agents.',

@@ -374,6 +374,37 @@ table database_origin
   database_origin_pkey PRIMARY KEY (singleton)
   database_origin_singleton_check CHECK (singleton)
 
+table delivery_attempt
+  answer text collate "C"
+  at timestamp with time zone not null
+  duration integer
+  error text collate "C"
+  first_position bigint
+  kind text collate "C" not null
+  last_position bigint
+  number bigint not null
+  outcome text collate "C" not null
+  status integer
+  subscription text collate "C" not null
+  tenant text collate "C" not null
+  delivery_attempt_pkey PRIMARY KEY (tenant, subscription, number)
+  delivery_attempt_tenant_subscription_fkey FOREIGN KEY (tenant, subscription) REFERENCES subscription(tenant, id) ON DELETE CASCADE
+  CREATE INDEX delivery_attempt_at ON delivery_attempt USING btree (tenant, at)
+
+table delivery_waiting
+  "position" bigint not null
+  attempts integer not null
+  document uuid not null
+  due_at timestamp with time zone not null
+  fingerprint integer not null
+  parked_at timestamp with time zone
+  subscription text collate "C" not null
+  tenant text collate "C" not null
+  delivery_waiting_pkey PRIMARY KEY (tenant, subscription, "position")
+  delivery_waiting_tenant_subscription_fkey FOREIGN KEY (tenant, subscription) REFERENCES subscription(tenant, id) ON DELETE CASCADE
+  CREATE INDEX delivery_waiting_document ON delivery_waiting USING btree (tenant, subscription, document, "position") WHERE parked_at IS NULL
+  CREATE INDEX delivery_waiting_parked ON delivery_waiting USING btree (tenant, subscription, parked_at) WHERE parked_at IS NOT NULL
+
 table followed_file
   device text collate "C" not null
   head text collate "C" not null
@@ -515,6 +546,54 @@ table schema_process
   routines_hash text not null
   seen_at timestamp with time zone not null
   schema_process_pkey PRIMARY KEY (process)
+
+table subscription
+  document text collate "C" not null
+  fields jsonb not null
+  id text collate "C" not null
+  maker text collate "C" not null
+  sealed bytea
+  tenant text collate "C" not null
+  version bigint not null
+  subscription_pkey PRIMARY KEY (tenant, id)
+  subscription_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table subscription_replay with (fillfactor=50)
+  "position" bigint not null
+  fingerprint integer not null
+  subscription text collate "C" not null
+  tenant text collate "C" not null
+  until bigint not null
+  subscription_replay_pkey PRIMARY KEY (tenant, subscription)
+  subscription_replay_tenant_subscription_fkey FOREIGN KEY (tenant, subscription) REFERENCES subscription(tenant, id) ON DELETE CASCADE
+
+table subscription_state with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500)
+  "position" bigint not null
+  attempts bigint not null default 0
+  cursor text collate "C" not null
+  delivered bigint not null default 0
+  dropped bigint not null default 0
+  due_at timestamp with time zone
+  expired bigint not null default 0
+  failing_since timestamp with time zone
+  fingerprint integer not null
+  held_until timestamp with time zone
+  holder uuid
+  last_delivery text collate "C"
+  last_error text collate "C"
+  matched bigint not null default 0
+  parked bigint not null default 0
+  reason text collate "C"
+  rest_until timestamp with time zone
+  skipped bigint not null default 0
+  slowed integer not null default 0
+  state text collate "C" not null
+  subscription text collate "C" not null
+  tenant text collate "C" not null
+  unreachable integer not null default 0
+  waiting bigint not null default 0
+  subscription_state_pkey PRIMARY KEY (tenant, subscription)
+  subscription_state_tenant_subscription_fkey FOREIGN KEY (tenant, subscription) REFERENCES subscription(tenant, id) ON DELETE CASCADE
 
 table tenant
   created_at timestamp with time zone not null default now()

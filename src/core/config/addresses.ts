@@ -46,6 +46,23 @@ export function parseAllowedAddresses(value: string): AllowedAddress[] | Fault {
   return allowed;
 }
 
+/** Private addresses by tenant: `acme=10.0.0.0/8,acme=erp:8443,other=10.1.2.3`. */
+export function parseAllowedOfTenants(value: string): ReadonlyMap<string, readonly AllowedAddress[]> | Fault {
+  const tenants = new Map<string, AllowedAddress[]>();
+  for (const [index, part] of value.split(',').entries()) {
+    const [, tenant = '', address = ''] = /^([a-z][a-z0-9]{1,62})=(.+)$/.exec(part.trim()) ?? [];
+    const allowed = parseRange(address) ?? parseHost(address);
+    if (allowed === undefined) {
+      return new Fault(
+        'must be a list, with commas, of a tenant with a range (acme=10.0.0.0/8), an address (acme=10.1.2.3) or a host with ' +
+          `a port (acme=erp:8443); number ${index + 1} is none of them`,
+      );
+    }
+    tenants.set(tenant, [...(tenants.get(tenant) ?? []), allowed]);
+  }
+  return tenants;
+}
+
 function parseRange(part: string): (AllowedAddress & { kind: 'range' }) | undefined {
   const [, address = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(part) ?? [];
   const family = isIP(address);

@@ -1,4 +1,11 @@
-import { type AllowedAddress, type Listener, parseAllowedAddresses, parseListener, parseProxies } from './addresses.ts';
+import {
+  type AllowedAddress,
+  type Listener,
+  parseAllowedAddresses,
+  parseAllowedOfTenants,
+  parseListener,
+  parseProxies,
+} from './addresses.ts';
 import { databaseUrlFault } from './database-url.ts';
 import { readTraceSettings, type TraceSettings } from './trace-settings.ts';
 import {
@@ -7,6 +14,7 @@ import {
   type LogLevel,
   parseLogLevel,
   parseMailAddress,
+  parseOnOff,
   parseSecretKeys,
   parseSwitch,
   parseToken,
@@ -52,6 +60,10 @@ export interface Config {
   /** Undefined: the vendor's own. */
   providerBaseUrls: Record<Provider, string | undefined>;
   selfHostedAllow: AllowedAddress[];
+  /** Whether this process sends what subscriptions want. */
+  deliveries: boolean;
+  /** Private addresses that subscriptions may name, by tenant. */
+  deliveryAllow: ReadonlyMap<string, readonly AllowedAddress[]>;
   /** Undefined: the built-in catalogue. */
   modelsFile: string | undefined;
   mail: { smtpUrl: string; from: string } | undefined;
@@ -125,6 +137,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
       anthropic: parsed('ANTHROPIC_BASE_URL', parseBaseUrl, undefined),
       google: parsed('GOOGLE_BASE_URL', parseBaseUrl, undefined),
     },
+    deliveries: parsed('ANNALS_DELIVERIES', parseOnOff, true),
+    deliveryAllow: parsed('ANNALS_DELIVERY_ALLOW', parseAllowedOfTenants, new Map<string, readonly AllowedAddress[]>()),
     selfHostedAllow: parsed('ANNALS_SELF_HOSTED_ALLOW', parseAllowedAddresses, []),
     modelsFile: text('ANNALS_MODELS_FILE'),
     mail: smtpUrl === undefined || mailFrom === undefined ? undefined : { smtpUrl, from: mailFrom },

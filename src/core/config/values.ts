@@ -36,6 +36,11 @@ export function parseSwitch(value: string): boolean | Fault {
   return new Fault('must be true or false');
 }
 
+export function parseOnOff(value: string): boolean | Fault {
+  if (value === 'on' || value === 'off') return value === 'on';
+  return new Fault('must be on or off');
+}
+
 export function parseLogLevel(value: string): LogLevel | Fault {
   return logLevels.find((level) => level === value) ?? new Fault(`must be one of ${logLevels.join(', ')}`);
 }

@@ -16,6 +16,8 @@ test('an empty environment gives the defaults, and empty variables count as abse
     logLevel: 'info',
     completionMaxTokens: 4096,
     selfHostedAllow: [],
+    deliveries: true,
+    deliveryAllow: new Map(),
     mail: undefined,
   });
   expect(readConfig({ PORT: '', DATABASE_URL: ' ', ANNALS_SECRET_KEY: '' })).toEqual(defaults);
@@ -34,6 +36,8 @@ test('all faults are reported at once, and no value of a variable is ever repeat
     ANTHROPIC_BASE_URL: `ftp://${secret}`,
     GOOGLE_BASE_URL: `https://google.example/?key=${secret}`,
     ANNALS_SELF_HOSTED_ALLOW: `10.0.0.0/8,${secret}`,
+    ANNALS_DELIVERY_ALLOW: `acme=10.0.0.0/8,${secret}`,
+    ANNALS_DELIVERIES: secret,
     SMTP_URL: `https://me:${secret}@mail.example`,
     MAIL_FROM: secret,
     LOG_LEVEL: 'verbose',
@@ -103,6 +107,29 @@ test('addresses lose the slash at their end, since paths are put after them', ()
   });
   expect(config.baseUrl).toBe('https://annals.example/api');
   expect(config.providerBaseUrls.openai).toBe('http://localhost:1/v1');
+});
+
+test('ANNALS_DELIVERY_ALLOW takes ranges, addresses and hosts with a port, each for a tenant', () => {
+  const config = readConfig({ ANNALS_DELIVERY_ALLOW: 'acme=10.0.0.0/8, acme=Erp:8443,other=[::1]:8000' });
+  expect([...config.deliveryAllow]).toEqual([
+    [
+      'acme',
+      [
+        { kind: 'range', address: '10.0.0.0', prefix: 8 },
+        { kind: 'host', host: 'erp', port: 8443 },
+      ],
+    ],
+    ['other', [{ kind: 'host', host: '::1', port: 8000 }]],
+  ]);
+  for (const ANNALS_DELIVERY_ALLOW of ['10.0.0.0/8', 'acme=', 'Acme=10.0.0.0/8', 'acme=erp', 'acme=10.0.0.0/33', ',']) {
+    expect(faultsOf({ ANNALS_DELIVERY_ALLOW }).faults).toHaveLength(1);
+  }
+});
+
+test('ANNALS_DELIVERIES is on or off', () => {
+  expect(readConfig({ ANNALS_DELIVERIES: 'off' }).deliveries).toBe(false);
+  expect(readConfig({ ANNALS_DELIVERIES: 'on' }).deliveries).toBe(true);
+  expect(faultsOf({ ANNALS_DELIVERIES: 'false' }).message).toBe('ANNALS_DELIVERIES must be on or off');
 });
 
 test('ANNALS_SELF_HOSTED_ALLOW takes ranges, addresses and hosts with a port', () => {
