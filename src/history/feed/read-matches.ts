@@ -36,6 +36,8 @@ export interface FeedItem extends Position {
   readonly type: string;
   readonly entity: string;
   readonly entityId: string;
+  /** What tells the change from all others of its time: 32 hexadecimal digits. */
+  readonly identity: string;
   /** A UUID as 32 hexadecimal digits, the same for all changes of a document. */
   readonly document: string;
   /** The item as JSON text, with every digit. */
@@ -160,7 +162,20 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
     const ref = sealRef(sealer, tenant, { at, identity });
     const text = entryText({ ...others, at, type, entity, entityId, ref, position, cursor });
     const document = uuidOf(JSON.stringify([entity, entityId]));
-    return { position, fingerprint, cursor, ref, at, recordedAt: recorded, type, entity, entityId, document, text };
+    return {
+      position,
+      fingerprint,
+      cursor,
+      ref,
+      at,
+      recordedAt: recorded,
+      type,
+      entity,
+      entityId,
+      identity,
+      document,
+      text,
+    };
   }
 
   return {
