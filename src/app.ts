@@ -10,6 +10,7 @@ import { jobRoutes, jobUpkeep } from './desk/jobs/routes.ts';
 import { mailUpkeep } from './desk/mail/service.ts';
 import { modelRoutes } from './desk/models/routes.ts';
 import { docsRoutes } from './docs/routes.ts';
+import { feedRoutes } from './history/feed/routes.ts';
 import { changelogRoutes } from './history/routes/routes.ts';
 import { changelogUpkeep } from './history/upkeep.ts';
 import { savedViewRoutes } from './history/views/routes.ts';
@@ -51,6 +52,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     configuration,
     customEntities,
     db,
+    feed,
     findPage,
     findTenants,
     historyReads,
@@ -67,6 +69,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   const app = await createApp(context, options, { consoleAccess: webConsole.access, baseUrl: config.baseUrl });
 
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
+  await app.register(feedRoutes, { feed });
   await app.register(savedViewRoutes, { savedViews, paginator });
   await app.register(changelogUpkeep, {
     db,

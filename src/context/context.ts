@@ -46,7 +46,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const languageModels = createProviders(foundation, made);
   const access = await createAccess(foundation, options.overrides?.consoleFolder);
   const tenants = createTenants(foundation, made);
-  const history = createHistory(foundation, tenants, options.worker?.of ?? 1);
+  const history = createHistory(foundation, tenants, options.worker?.of ?? 1, made);
   const desk = await createDesk(
     foundation,
     { ...history, languageModels },

@@ -1,11 +1,14 @@
 import type { ExportHistory } from '../core/export-history.ts';
 import { createExportHistory } from '../history/export/export-history.ts';
-import { createFeedReads, type FeedReads } from '../history/feed/read-matches.ts';
+import { createFeed, type Feed } from '../history/feed/feed.ts';
+import { type Follow, Follower } from '../history/feed/follower.ts';
+import { createFeedReads } from '../history/feed/read-matches.ts';
 import { createFindPage, type FindPage } from '../history/find-page.ts';
 import { createHistoryReads, type HistoryReads } from '../history/history-reads.ts';
 import { DictionaryCache, maxNameBytes } from '../history/names/dictionary-cache.ts';
 import { createSavedViews, type SavedViews } from '../history/views/service.ts';
 import type { DocumentLists } from '../pagination/document-lists.ts';
+import { isDistributed } from '../postgres/is-distributed.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The reads of the change history, and its saved views. */
@@ -13,24 +16,34 @@ export interface HistoryServices {
   findPage: FindPage;
   historyReads: HistoryReads;
   /** What goes out of the history, by position. */
-  feedReads: FeedReads;
+  feed: Feed;
   exportHistory: ExportHistory;
   savedViews: SavedViews;
 }
 
-/** @param processes how many processes share the memory for names */
+/**
+ * `closing` gets what closes them.
+ *
+ * @param processes how many processes share the memory for names
+ */
 export function createHistory(
-  { pool, db, exports, regexes, sealer, clock }: Foundation,
+  { pool, db, vital, exports, regexes, sealer, clock, logger }: Foundation,
   { documents }: { documents: DocumentLists },
   processes: number,
+  closing: AsyncDisposableStack,
 ): HistoryServices {
   const dictionaries = new DictionaryCache(pool, { maxBytes: Math.floor(maxNameBytes / processes) });
   const now = () => clock.now();
   const history = { pool, db, regexes, now, dictionaries };
+  const onError = (error: unknown) =>
+    logger.warn({ err: error }, 'following the change history failed; it is tried again');
+  const follower = new Follower({ db, isDistributed: () => isDistributed(vital.pool), onError });
+  closing.defer(() => follower.close());
+  const follow: Follow = (tenant, onNews) => follower.follow(tenant, onNews);
   return {
     findPage: createFindPage(history),
     historyReads: createHistoryReads(history),
-    feedReads: createFeedReads({ ...history, sealer }),
+    feed: createFeed(createFeedReads({ ...history, sealer }), { follow, onError }),
     exportHistory: createExportHistory({ ...history, db: exports.db }),
     savedViews: createSavedViews({ db, documents, now }),
   };

@@ -47,6 +47,8 @@ declare module 'fastify' {
     /** Throws on a route without scopes: to read it there is a bug. */
     readonly credentials: Credentials;
     verifiedCredentials: Credentials | null;
+    /** For an answer that goes on: rejects with an AccessTokenFault once the token or the session has ended. */
+    verifyAgain(): Promise<void>;
   }
 }
 

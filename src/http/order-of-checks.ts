@@ -40,6 +40,10 @@ export function checkInOrder(
     return verifyAccessToken(bearerToken(authorization));
   }
 
+  async function verifyAgain(this: FastifyRequest): Promise<void> {
+    await verify(this);
+  }
+
   app.decorateRequest('verifiedCredentials', null);
   app.decorateRequest('credentials', {
     getter(this: FastifyRequest): Credentials {
@@ -47,6 +51,8 @@ export function checkInOrder(
       return this.verifiedCredentials;
     },
   });
+
+  app.decorateRequest('verifyAgain', verifyAgain);
 
   app.addHook('onRoute', refuseUnguardedRoute);
 

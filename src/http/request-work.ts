@@ -8,10 +8,10 @@ import type { HttpServer } from './http-server-type.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * What a request of this operation is: it reads, it writes, or it calls a provider, which may take minutes. Left out:
-     * it reads where its method is GET or its path ends with /search, else it writes.
+     * What a request of this operation is: it reads, it writes, it calls a provider, which may take minutes, or it follows the
+     * feed. Left out: it reads where its method is GET or its path ends with /search, else it writes.
      */
-    work?: 'reads' | 'writes' | 'calls';
+    work?: 'reads' | 'writes' | 'calls' | 'follows';
   }
 
   interface FastifyRequest {
@@ -23,7 +23,13 @@ declare module 'fastify' {
 /** Of one tenant in a process (contract 11). */
 export const requestShares = {
   requests: { maxOfTenant: 64, maxWaitingOfTenant: 256, name: 'requests under way' },
-  calls: { places: 128, maxOfTenant: 32, maxWaitingOfTenant: 256, name: 'event streams and calls to providers' },
+  calls: {
+    places: 128,
+    maxOfTenant: 32,
+    maxWaitingOfTenant: 256,
+    name: 'event streams of chats and calls to providers',
+  },
+  follows: { places: 2_000, maxOfTenant: 1_000, maxWaitingOfTenant: 0, name: 'readers of the feed' },
 };
 
 /** Milliseconds that work has to end by itself once its time is over. */
@@ -35,12 +41,18 @@ const grace = 500;
  * they are refused with 429. To be called after the hook that checks the token.
  */
 export function limitRequests(app: HttpServer, limit = requestLimit): void {
-  const shares = { requests: new Semaphore(requestShares.requests), calls: new Semaphore(requestShares.calls) };
+  const requests = new Semaphore(requestShares.requests);
+  const shares = {
+    reads: requests,
+    writes: requests,
+    calls: new Semaphore(requestShares.calls),
+    follows: new Semaphore(requestShares.follows),
+  };
 
   app.decorateRequest('work', null);
   app.addHook('onRoute', (route) => {
     route.config = { work: workOf(route), ...route.config };
-    if (route.config.work === 'reads') route.handler = repeatedIfLost(route.handler);
+    if (route.config.work === 'reads' || route.config.work === 'follows') route.handler = repeatedIfLost(route.handler);
   });
 
   app.addHook('onRequest', (request, reply, done) => {
@@ -53,11 +65,11 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
       done(new ClientGone());
       return;
     }
-    const kind = request.routeOptions.config.work;
-    const work = new Work({ tenant, writes: kind !== 'reads' });
+    const { work: kind = 'writes' } = request.routeOptions.config;
+    const work = new Work({ tenant, writes: kind === 'writes' || kind === 'calls' });
     limitTime(work, request, reply, limit);
     request.work = work;
-    const share = kind === 'calls' ? shares.calls : shares.requests;
+    const share = shares[kind];
     let release = share.tryAcquire(tenant);
     // Each part of the service that ends with the response listens once: more of them than Node takes for a leak.
     reply.raw.setMaxListeners(20);

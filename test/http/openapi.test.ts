@@ -266,6 +266,7 @@ deleteInstance delete /schema/{tenant}/custom-entities/{type}/instances/{id}
 deleteJob delete /ai-service/{tenant}/jobs/{id}
 deleteView delete /changelog/{tenant}/views/{id}
 downloadJobContent get /ai-service/{tenant}/jobs/{id}/content
+followChanges get /changelog/{tenant}/feed
 getAgent get /ai-service/{tenant}/agentic/agents/{id}
 getCompletionUsage get /ai-service/{tenant}/completions/usage
 getConfiguration get /configuration/{tenant}/configurations/{key}

@@ -33,9 +33,14 @@ import { maxCandidates } from '../../src/history/directory/candidates.ts';
 import { entriesOfPortions } from '../../src/history/directory/search-documents.ts';
 import { maxWordCharacters } from '../../src/history/directory/words.ts';
 import { maxSmallBytes } from '../../src/history/document/document-at.ts';
+import { maxUnsent, streamTime } from '../../src/history/feed/event-stream.ts';
+import { maxAnswerBytes } from '../../src/history/feed/feed-answer.ts';
+import { feedAnswers } from '../../src/history/feed/routes.ts';
+import { feedLimits } from '../../src/history/feed/schemas.ts';
 import { maxLargeDocuments, maxWaitingDocuments } from '../../src/history/history-reads.ts';
 import { maxPageBytes } from '../../src/history/page/long-page.ts';
 import { bytesOfPortion, entriesOfPortion } from '../../src/history/paths/number-paths.ts';
+import { maxPlaces } from '../../src/history/positions/position-store.ts';
 import { maxPendingKibibytes } from '../../src/history/tallies/statistics.ts';
 import { maxNameCharacters, maxViews } from '../../src/history/views/schemas.ts';
 import { defaultBodyLimits } from '../../src/http/body-shares.ts';
@@ -116,7 +121,7 @@ const kibibytes = (bytes: number) => `${bytes / 1_024} KiB`;
 const mebibytes = (bytes: number) => `${bytes / 1_048_576} MiB`;
 const halfOfTenant = (places: number) => `${places}; of one tenant ${places / 2}`;
 const connections = sharesOf(1);
-const { requests, calls } = requestShares;
+const { requests, calls, follows } = requestShares;
 const { AGENT_CHAT, EXPORT } = jobPlaces;
 const document = `${mebibytes(maxDocument.bytes)}, ${grouped(maxDocument.values)} JSON values`;
 const { perClientAndAddress, perAddress } = guessLimits;
@@ -144,9 +149,20 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Time in which a connection gives no answer after Annals cancels its statement', seconds(maxSilence)],
   ['Concurrent requests of one tenant', `${requests.maxOfTenant} They wait, ${requests.maxWaitingOfTenant} at most`],
   [
-    'Concurrent event streams and requests that call a provider',
+    'Concurrent event streams of chats and requests that call a provider',
     `${calls.places}; of one tenant ${calls.maxOfTenant} They wait, ${calls.maxWaitingOfTenant} of`,
   ],
+  [
+    'Readers of the feed, waiting or streaming',
+    `${grouped(follows.places)}; of one tenant ${grouped(follows.maxOfTenant)}`,
+  ],
+  ['Answers of the feed that are read or sent as JSON', halfOfTenant(feedAnswers.places)],
+  ['Answers of the feed that are read or sent as JSON', `${grouped(feedAnswers.maxWaitingOfTenant)} of a tenant`],
+  ['Positions that one request of the feed looks at', grouped(maxPlaces)],
+  ['`limit` and `wait` of the feed', `${grouped(feedLimits.items)} changes; ${feedLimits.wait} s`],
+  ['Changes in one answer of the feed', mebibytes(maxAnswerBytes)],
+  ['What a client of a stream of the feed has not taken', mebibytes(maxUnsent)],
+  ['A stream of the feed', `${streamTime.mean / 60_000} minutes, plus or minus ${streamTime.spread / 60_000}`],
   ['Connections for reading, in a process', halfOfTenant(connections.reads)],
   [
     'Reading statements that begin at once while another statement writes',

@@ -77,7 +77,10 @@ export interface FeedReads {
    * position there, or none yet, and with an AnnalsError, validation_violation, for a wrong query.
    */
   readMatches(tenant: string, asked: MatchesAsked): Promise<Matches>;
-  /** The position of a cursor, of `start` (before the oldest entry that is kept), or of `now`. Rejects other texts. */
+  /**
+   * The position of a cursor, of `start` (before the oldest entry that is kept), or of `now`. Rejects other texts. What was
+   * committed before the call has its position then.
+   */
   positionOf(tenant: string, after: string): Promise<Position>;
   cursorOf(tenant: string, position: Position): string;
 }
@@ -189,8 +192,10 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
     },
 
     async positionOf(tenant, after) {
-      if (after !== 'now' && after !== 'start') return openFeedCursor(sealer, tenant, after);
-      if (after === 'now') await givePositions(db, tenant);
+      const opened = after === 'now' || after === 'start' ? undefined : openFeedCursor(sealer, tenant, after);
+      // All that is committed is there for whoever begins to read.
+      await givePositions(db, tenant);
+      if (opened !== undefined) return opened;
       const last = await lastPosition(db, tenant);
       return after === 'now' ? last : await inSnapshot(tenant, (snapshot) => oldest(tenant, snapshot, last));
     },

@@ -101,7 +101,7 @@ export const ChangelogHistoryResponse = Type.Object(
 
 export const HistoryPath = Type.Object({ tenant: TenantName });
 
-const context = Type.Optional(
+export const withContext = Type.Optional(
   Type.Union([Type.Literal('true'), Type.Literal('false')], {
     type: 'string',
     description:
@@ -121,12 +121,12 @@ const valueLimit = Type.Optional(
 
 export const EntryQuery = Type.Object({
   ref: Type.String({ description: 'The `ref` of the change.' }),
-  context,
+  context: withContext,
   valueLimit,
 });
 
 export const HistoryQuery = Type.Object({
-  context,
+  context: withContext,
   ref: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], {
       type: 'string',

@@ -1,0 +1,141 @@
+import { AnnalsError } from '../../core/errors.ts';
+import { rest } from '../../core/repeat.ts';
+import { Stop } from '../../core/stop-signal.ts';
+import type { Position } from '../positions/position-store.ts';
+import type { Follow } from './follower.ts';
+import type { FeedItem, FeedReads, Matches } from './read-matches.ts';
+
+/** What a reader gets of a channel. */
+export interface ChannelReader {
+  take(matches: Matches): void;
+  /** The channel cannot go on. */
+  fail(error: unknown): void;
+}
+
+export interface ChannelOptions {
+  readonly tenant: string;
+  readonly q: string;
+  readonly withContext: boolean;
+  readonly reads: FeedReads;
+  readonly follow: Follow;
+  onError(error: unknown): void;
+}
+
+/** Of one read. */
+const maxItems = 1_000;
+const maxBytes = 256 * 1024;
+/** Bytes of the last items that a channel keeps, for readers who are a little behind. */
+const maxKeptBytes = 64 * 1024;
+/** Milliseconds until it looks without news: whether the database was restored meanwhile. */
+const lookEvery = 15_000;
+/** Milliseconds after a read that failed. */
+const pauseAfterFailure = 1_000;
+
+/**
+ * Reads on at the end of a tenant's positions for all readers of one query: what is new is read once, and its text made once.
+ * A reader who is behind joins when it has come as far by itself.
+ */
+export class Channel {
+  readonly #options: ChannelOptions;
+  readonly #readers = new Map<ChannelReader, number>();
+  /** What was read last, oldest first: all that matches behind `#keptFrom`. */
+  #kept: FeedItem[] = [];
+  #keptBytes = 0;
+  #keptFrom: number;
+  #reached: Matches;
+  readonly #stop = new Stop();
+  readonly #unfollow: () => void;
+  readonly #looking: NodeJS.Timeout;
+  #reading: Promise<void> | undefined;
+  #hasNews = false;
+
+  /** `begin`: where a reader stands that has caught up. */
+  constructor(options: ChannelOptions, begin: Matches) {
+    this.#options = options;
+    this.#reached = { ...begin, items: [], expired: 0 };
+    this.#keptFrom = begin.reached.position;
+    this.#unfollow = options.follow(options.tenant, () => this.#onNews());
+    this.#looking = setInterval(() => this.#onNews(), lookEvery).unref();
+  }
+
+  /** Whether it has no readers any more, or could not go on. */
+  get hasEnded(): boolean {
+    return this.#stop.aborted;
+  }
+
+  /** Adds a reader that stands there; false if the channel is too far ahead of it. */
+  join(reader: ChannelReader, { position }: Position): boolean {
+    if (position < this.#keptFrom || this.#stop.aborted) return false;
+    this.#readers.set(reader, position);
+    if (position < this.#reached.reached.position) this.#send(reader, { ...this.#reached, items: this.#kept });
+    return true;
+  }
+
+  /** Removes a reader. Returns whether it was the last one: the channel has then ended. */
+  leave(reader: ChannelReader): boolean {
+    this.#readers.delete(reader);
+    if (this.#readers.size > 0) return false;
+    this.#end();
+    return true;
+  }
+
+  #onNews(): void {
+    this.#hasNews = true;
+    this.#reading ??= this.#readOn().finally(() => {
+      this.#reading = undefined;
+    });
+  }
+
+  async #readOn(): Promise<void> {
+    const { tenant, q, withContext, reads, onError } = this.#options;
+    while (this.#hasNews && !this.#stop.aborted) {
+      this.#hasNews = false;
+      const after = this.#reached.reached;
+      try {
+        const asked = { q, withContext, after, maxItems, maxBytes, signal: this.#stop };
+        const matches = await reads.readMatches(tenant, asked);
+        if (!matches.caughtUp) this.#hasNews = true;
+        this.#take(matches);
+      } catch (error) {
+        if (this.#stop.aborted) return;
+        if (error instanceof AnnalsError && error.status < 500) {
+          for (const reader of this.#readers.keys()) reader.fail(error);
+          this.#end();
+          return;
+        }
+        onError(error);
+        this.#hasNews = true;
+        await rest(pauseAfterFailure, new AbortController().signal);
+      }
+    }
+  }
+
+  #take(matches: Matches): void {
+    if (matches.reached.position === this.#reached.reached.position) return;
+    this.#reached = matches;
+    this.#kept.push(...matches.items);
+    for (const { text } of matches.items) this.#keptBytes += text.length;
+    while (this.#keptBytes > maxKeptBytes) {
+      const dropped = this.#kept.shift();
+      if (dropped === undefined) break;
+      this.#keptBytes -= dropped.text.length;
+      this.#keptFrom = dropped.position;
+    }
+    for (const reader of this.#readers.keys()) this.#send(reader, matches);
+  }
+
+  /** Sends what the reader does not have. */
+  #send(reader: ChannelReader, matches: Matches): void {
+    const position = this.#readers.get(reader) ?? 0;
+    if (matches.reached.position <= position) return;
+    this.#readers.set(reader, matches.reached.position);
+    const first = matches.items.findIndex((item) => item.position > position);
+    reader.take(first === 0 ? matches : { ...matches, items: first === -1 ? [] : matches.items.slice(first) });
+  }
+
+  #end(): void {
+    this.#stop.abort(new Error('nobody reads the channel any more'));
+    this.#unfollow();
+    clearInterval(this.#looking);
+  }
+}

@@ -1,0 +1,192 @@
+import { Readable, type Writable } from 'node:stream';
+import { AccessTokenFault } from '../../http/credentials.ts';
+import { RestoredCursor } from './feed-cursor.ts';
+import type { FeedItem, Matches } from './read-matches.ts';
+
+/** The texts of events. Readers of one channel have the same items, and share their texts. */
+const texts = new WeakMap<FeedItem, Buffer>();
+
+export function changeEvent(item: FeedItem): Buffer {
+  const known = texts.get(item);
+  if (known !== undefined) return known;
+  const text = Buffer.from(`id: ${item.cursor}\nevent: change\ndata: ${item.text}\n\n`);
+  texts.set(item, text);
+  return text;
+}
+
+function event(name: string, id: string, data: object): string {
+  return `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** Milliseconds after which a client connects again whose stream has ended. */
+const retry = 5_000;
+/** Bytes that a client has not taken: with more at the end of the positions it is cut off (delivery 2). */
+export const maxUnsent = 1024 * 1024;
+/** Before that end, no more is read while a client has not taken so many bytes. */
+const fullAt = 256 * 1024;
+/** Positions without an event, and milliseconds, after which a client is told where the stream is. */
+const positionsOfSilence = 10_000;
+export const silence = 15_000;
+/** Milliseconds. A random time on each side keeps clients from coming back all at once. */
+export const streamTime = { mean: 15 * 60_000, spread: 60_000 };
+/** Milliseconds between two looks at all streams of the process: at their time, their silence and their credentials. */
+const lookEvery = 1_000;
+
+export interface StreamOptions {
+  /** What the body is piped into. */
+  readonly response: Writable;
+  /** Rejects with an AccessTokenFault once the credentials have ended. */
+  readonly verifyAgain: () => Promise<void>;
+  /** Where the reading begins. */
+  readonly begin: { readonly position: number; readonly cursor: string };
+  readonly portions: AsyncIterable<Matches>;
+  /** Ends the portions. */
+  readonly reading: AbortController;
+  /** The first of them, or why there is none. */
+  readonly first: Matches | RestoredCursor;
+}
+
+/** A feed as server-sent events. */
+export class EventStream {
+  readonly body: Readable;
+  readonly #options: StreamOptions;
+  readonly #endsAt: number;
+  #cursor: string;
+  #position: number;
+  #passed = 0;
+  #spokenAt = performance.now();
+  #drained: (() => void) | undefined;
+  #hasEnded = false;
+
+  constructor(options: StreamOptions) {
+    this.#options = options;
+    this.#endsAt = this.#spokenAt + streamTime.mean + streamTime.spread * (2 * Math.random() - 1);
+    this.#cursor = options.begin.cursor;
+    this.#position = options.begin.position;
+    const drained = () => this.#drained?.();
+    options.response.on('drain', drained);
+    const ended = () => this.end();
+    this.body = new Readable({
+      read: drained,
+      destroy(error, callback) {
+        ended();
+        callback(error);
+      },
+    });
+    this.body.push(`retry: ${retry}\n\n`);
+    this.#sendPosition();
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Sends until the client goes or the stream ends. */
+  async run(): Promise<void> {
+    const { first, portions } = this.#options;
+    try {
+      if (first instanceof RestoredCursor) throw first;
+      await this.#sendPortion(first, true);
+      let isFirst = !first.caughtUp;
+      for await (const portion of portions) {
+        if (this.#hasEnded) return;
+        await this.#sendPortion(portion, isFirst);
+        if (portion.caughtUp) isFirst = false;
+      }
+    } catch (error) {
+      if (!(error instanceof RestoredCursor)) throw error;
+      this.#send(event('reset', error.oldest, { reason: 'restored', oldest: error.oldest }));
+    } finally {
+      this.end();
+    }
+  }
+
+  /** Ends it: the client goes on by its last id. */
+  end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#drained?.();
+    this.body.push(null);
+    this.#options.reading.abort();
+  }
+
+  /** To be called now and then. */
+  look(now: number): void {
+    if (now >= this.#endsAt) {
+      this.end();
+      return;
+    }
+    if (now - this.#spokenAt >= silence) this.#sendPosition();
+    this.#options.verifyAgain().catch((error: unknown) => {
+      // While the database is away nobody can say.
+      if (error instanceof AccessTokenFault) this.end();
+    });
+  }
+
+  async #sendPortion(portion: Matches, isBeforeEnd: boolean): Promise<void> {
+    const { items, reached, cursor, caughtUp, expired } = portion;
+    for (const item of items) {
+      if (!isBeforeEnd && this.#unsent() > maxUnsent) {
+        this.#options.response.destroy();
+        return;
+      }
+      this.#send(changeEvent(item));
+    }
+    this.#passed = items.length > 0 ? 0 : this.#passed + reached.position - this.#position;
+    this.#cursor = cursor;
+    this.#position = reached.position;
+    if (expired > 0 || this.#passed >= positionsOfSilence) this.#sendPosition(expired);
+    if (isBeforeEnd && caughtUp) this.#send(event('caught-up', cursor, { position: reached.position }));
+    while (isBeforeEnd && !caughtUp && !this.#hasEnded && this.#unsent() > fullAt) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#drained = resolve;
+      await promise;
+    }
+  }
+
+  /** Bytes that are still here. What the operating system has taken is the client's. */
+  #unsent(): number {
+    return this.body.readableLength + this.#options.response.writableLength;
+  }
+
+  #sendPosition(expired = 0): void {
+    this.#passed = 0;
+    const told = expired === 0 ? {} : { expired };
+    this.#send(event('position', this.#cursor, { position: this.#position, ...told }));
+  }
+
+  #send(text: string | Buffer): void {
+    if (this.#hasEnded) return;
+    this.#spokenAt = performance.now();
+    this.body.push(text);
+  }
+}
+
+/** The streams of a process, with one timer. They end when the service stops. */
+export class OpenStreams {
+  readonly #streams = new Set<EventStream>();
+  #looking: NodeJS.Timeout | undefined;
+
+  /** Runs a stream until it ends. */
+  async run(stream: EventStream): Promise<void> {
+    this.#streams.add(stream);
+    this.#looking ??= setInterval(() => this.#look(), lookEvery).unref();
+    try {
+      await stream.run();
+    } finally {
+      this.#streams.delete(stream);
+      if (this.#streams.size === 0) this.close();
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#looking);
+    this.#looking = undefined;
+    for (const stream of this.#streams) stream.end();
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const stream of this.#streams) stream.look(now);
+  }
+}

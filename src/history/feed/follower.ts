@@ -1,0 +1,116 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { doWork } from '../../core/concurrency/work.ts';
+import { rest } from '../../core/repeat.ts';
+import type { Database } from '../../postgres/database.ts';
+import { givePositions } from '../positions/give-positions.ts';
+import { type News, readNews } from './news-store.ts';
+
+export interface FollowerOptions {
+  db: Database;
+  isDistributed: () => Promise<boolean>;
+  onError: (error: unknown) => void;
+}
+
+/** Calls the listener whenever the tenant may have new positions, and once soon. Returns what ends that. */
+export type Follow = (tenant: string, onNews: () => void) => () => void;
+
+/** Milliseconds between two looks, at least. */
+const lookEvery = 100;
+/** A look takes a tenth of the time at most. */
+const restOfLook = 9;
+/** Tenants whose changes get positions at a time: one may have a long import. */
+const maxGiving = 4;
+
+/**
+ * Follows tenants: one statement looks for news of all of them, and what has no position yet gets one. It works while somebody
+ * follows.
+ */
+export class Follower {
+  readonly #options: FollowerOptions;
+  /** Whoever follows first has work of a tenant, which this is not part of. */
+  readonly #outsideOfWork = AsyncLocalStorage.snapshot();
+  readonly #listeners = new Map<string, Set<() => void>>();
+  /** The newest row of positions at the last look. */
+  readonly #newest = new Map<string, number | null>();
+  readonly #giving = new Map<string, Promise<void>>();
+  readonly #closed = new AbortController();
+  #running: Promise<void> | undefined;
+  #isDistributed: boolean | undefined;
+  #isFailing = false;
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+  }
+
+  follow(tenant: string, onNews: () => void): () => void {
+    const listeners = this.#listeners.get(tenant) ?? new Set();
+    const listener = () => onNews();
+    this.#listeners.set(tenant, listeners.add(listener));
+    // Positions may have come since the last look at the tenant, and before the caller's own.
+    this.#newest.delete(tenant);
+    this.#running ??= this.#outsideOfWork(() => this.#run());
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size > 0 || this.#listeners.get(tenant) !== listeners) return;
+      this.#listeners.delete(tenant);
+      this.#newest.delete(tenant);
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#running;
+    await Promise.all(this.#giving.values());
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closed;
+    while (this.#listeners.size > 0 && !signal.aborted) {
+      const begun = performance.now();
+      try {
+        await this.#look();
+        this.#isFailing = false;
+      } catch (error) {
+        this.#isDistributed = undefined;
+        if (!this.#isFailing) this.#options.onError(error);
+        this.#isFailing = true;
+      }
+      await rest(Math.max(lookEvery, restOfLook * (performance.now() - begun)), signal);
+    }
+    this.#running = undefined;
+  }
+
+  async #look(): Promise<void> {
+    this.#isDistributed ??= await this.#options.isDistributed();
+    const tenants = [...this.#listeners.keys()];
+    const seen = new Map(
+      (await readNews(this.#options.db, tenants, this.#isDistributed)).map((one) => [one.tenant, one]),
+    );
+    for (const tenant of tenants) this.#take(seen.get(tenant) ?? { tenant, newest: null, isDue: false });
+  }
+
+  #take({ tenant, newest, isDue }: News): void {
+    if (!this.#listeners.has(tenant)) return;
+    const isNew = this.#newest.get(tenant) !== newest;
+    this.#newest.set(tenant, newest);
+    if (isNew) this.#tell(tenant);
+    if (!isDue || this.#giving.has(tenant) || this.#giving.size >= maxGiving) return;
+    this.#giving.set(
+      tenant,
+      this.#give(tenant).finally(() => this.#giving.delete(tenant)),
+    );
+  }
+
+  async #give(tenant: string): Promise<void> {
+    try {
+      const given = await doWork({ tenant, writes: true }, () => givePositions(this.#options.db, tenant));
+      if (given > 0) this.#tell(tenant);
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+
+  #tell(tenant: string): void {
+    for (const listener of this.#listeners.get(tenant) ?? []) listener();
+  }
+}

@@ -1,0 +1,117 @@
+import { PassThrough, Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { EventStream, maxUnsent, silence, streamTime } from '../../../src/history/feed/event-stream.ts';
+import type { FeedItem, Matches } from '../../../src/history/feed/read-matches.ts';
+import { AccessTokenFault } from '../../../src/http/credentials.ts';
+
+const minute = 60_000;
+
+function item(position: number, bytes = 10): FeedItem {
+  const text = JSON.stringify('x'.repeat(bytes));
+  const names = { type: 'update', entity: 'order', entityId: '1', document: '', ref: '', identity: '' };
+  return { ...names, position, fingerprint: 1, cursor: `c${position}`, at: 0, recordedAt: 0, text };
+}
+
+function portion(items: FeedItem[], caughtUp: boolean): Matches {
+  const position = items.at(-1)?.position ?? 0;
+  return { items, reached: { position, fingerprint: 1 }, cursor: `c${position}`, caughtUp, expired: 0 };
+}
+
+/** A stream whose portions come as they are given, and whose client takes nothing until it is told to. */
+function open(first: Matches, verifyAgain: () => Promise<void> = async () => {}) {
+  const portions = new PassThrough({ objectMode: true });
+  const wanted: (() => void)[] = [];
+  let isTaking = false;
+  let taken = '';
+  const response = new Writable({
+    highWaterMark: 16_384,
+    write(chunk: Buffer, _encoding, done) {
+      taken += chunk.toString();
+      if (isTaking) done();
+      else wanted.push(done);
+    },
+  });
+  const reading = new AbortController();
+  reading.signal.addEventListener('abort', () => portions.end());
+  const stream = new EventStream({
+    response,
+    verifyAgain,
+    begin: { position: 0, cursor: 'c0' },
+    portions,
+    reading,
+    first,
+  });
+  stream.body.pipe(response);
+  const running = stream.run();
+  return {
+    stream,
+    response,
+    running,
+    push: (one: Matches) => portions.write(one),
+    take() {
+      isTaking = true;
+      for (const done of wanted.splice(0)) done();
+    },
+    taken: () => taken,
+  };
+}
+
+test('a stream ends after 15 minutes, plus or minus one, not before and not after', async () => {
+  for (let stream = 0; stream < 20; stream += 1) {
+    const { stream: one, running } = open(portion([], true));
+    const begun = performance.now();
+    one.look(begun + 14 * minute - 100);
+    expect(one.hasEnded).toBe(false);
+    one.look(begun + 16 * minute + 100);
+    expect(one.hasEnded).toBe(true);
+    await running;
+  }
+  expect(streamTime).toEqual({ mean: 15 * minute, spread: minute });
+});
+
+test('a silent stream says every 15 seconds where it is', async () => {
+  const { stream, take, taken } = open(portion([item(7)], true));
+  take();
+  await expect.poll(taken).toContain('event: caught-up');
+  const now = performance.now();
+  stream.look(now + silence / 2);
+  expect(taken()).not.toContain('id: c7\nevent: position');
+  stream.look(now + silence + 100);
+  await expect.poll(taken).toMatch(/event: caught-up[\s\S]*id: c7\nevent: position\ndata: \{"position":7\}\n\n$/);
+  stream.end();
+});
+
+test('a stream ends when its credentials have ended, and not while nobody can say', async () => {
+  let fault: Error = new Error('the database is away');
+  const { stream, running } = open(portion([], true), () => Promise.reject(fault));
+  stream.look(performance.now());
+  await Promise.resolve();
+  expect(stream.hasEnded).toBe(false);
+  fault = new AccessTokenFault('expired');
+  stream.look(performance.now());
+  await running;
+  expect(stream.hasEnded).toBe(true);
+});
+
+test('at the end of the positions a client that has not taken 1 MiB is cut off', async () => {
+  const { push, response, running } = open(portion([], true));
+  push(portion([item(1, maxUnsent - 20_000)], true));
+  push(portion([item(2, 15_000), item(3, 100_000)], true));
+  await expect.poll(() => response.writableLength).toBeGreaterThan(0);
+  expect(response.destroyed).toBe(false);
+  push(portion([item(4)], true));
+  await expect.poll(() => response.destroyed).toBe(true);
+  expect(running).toBeDefined();
+});
+
+test('before that end the stream waits for its client, however long an item is', async () => {
+  const { push, response, take, taken } = open(portion([item(1, 2 * maxUnsent)], false));
+  push(portion([item(2)], false));
+  push(portion([item(3)], true));
+  await expect.poll(() => response.writableLength).toBeGreaterThan(0);
+  expect(response.destroyed).toBe(false);
+  expect(taken()).not.toContain('id: c2\n');
+  take();
+  await expect.poll(taken).toContain('event: caught-up');
+  expect(taken().match(/event: change/g)).toHaveLength(3);
+});
