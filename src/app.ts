@@ -4,6 +4,8 @@ import { oauthRoutes } from './access/oauth/routes.ts';
 import { consoleRoutes, consoleUpkeep } from './console/routes.ts';
 import type { Context } from './context/context.ts';
 import { productVersion } from './core/package-folder.ts';
+import { deliveryUpkeep } from './delivery/dispatch/upkeep.ts';
+import { subscriptionRoutes } from './delivery/subscriptions/routes.ts';
 import { agenticRoutes, agentUpkeep } from './desk/agents/routes.ts';
 import { completionRoutes, completionUpkeep } from './desk/completions/routes.ts';
 import { jobRoutes, jobUpkeep } from './desk/jobs/routes.ts';
@@ -52,6 +54,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     configuration,
     customEntities,
     db,
+    dispatcher,
     feed,
     findPage,
     findTenants,
@@ -63,6 +66,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     paginator,
     savedViews,
     sealer,
+    subscriptions,
     usage,
     webConsole,
   } = context;
@@ -71,6 +75,8 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(feedRoutes, { feed });
   await app.register(savedViewRoutes, { savedViews, paginator });
+  await app.register(subscriptionRoutes, { subscriptions, paginator });
+  await app.register(deliveryUpkeep, { db, dispatcher, findTenants });
   await app.register(changelogUpkeep, {
     db,
     now: () => clock.now(),

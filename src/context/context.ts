@@ -1,3 +1,5 @@
+import { dueSubscriptions } from '../delivery/dispatch/held-store.ts';
+import { activeSubscriptions } from '../delivery/subscriptions/store.ts';
 import { expiredTurns } from '../desk/agents/turn-store.ts';
 import { expiredRequests } from '../desk/completions/idempotent-request-store.ts';
 import { reservationWork } from '../desk/completions/quota-store.ts';
@@ -9,6 +11,7 @@ import { unfolded } from '../history/tallies/fold.ts';
 import { warmUpStatements } from '../history/warm-up.ts';
 import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.ts';
 import { type AccessServices, createAccess } from './access.ts';
+import { createDelivery, type DeliveryServices } from './delivery.ts';
 import { createDesk, createProviders, type DeskServices } from './desk.ts';
 import { type ContextOptions, createFoundation, type Foundation } from './foundation.ts';
 import { createHistory, type HistoryServices } from './history.ts';
@@ -21,13 +24,21 @@ const allWork = [
   unfilledPositions,
   ...Object.values(jobWork),
   dueMail,
+  activeSubscriptions,
+  dueSubscriptions,
   ...Object.values(reservationWork),
   expiredRequests,
   expiredTurns,
 ];
 
 /** What the modules use. Annals builds it once for a process. */
-export interface Context extends Foundation, AccessServices, HistoryServices, TenantServices, DeskServices {
+export interface Context
+  extends Foundation,
+    AccessServices,
+    HistoryServices,
+    TenantServices,
+    DeskServices,
+    DeliveryServices {
   /** Finds work that waits, for the upkeep of all modules. */
   findTenants: FindTenants;
   /**
@@ -53,6 +64,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     tenants,
     options.overrides?.completionTimes,
   );
+  const delivery = createDelivery(foundation, { history, tenants, mail: desk.mail }, made);
   // What follows cannot fail: from here on the caller closes it.
   const closing = made.move();
   return {
@@ -61,6 +73,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     ...history,
     ...tenants,
     ...desk,
+    ...delivery,
     findTenants: sharedLook(foundation.db, allWork),
     async warmUp({ reads }) {
       if (reads) await foundation.pool.warmUp(warmUpStatements());

@@ -61,6 +61,8 @@ export interface HistoryToDeliver {
   positionAt(tenant: string, recorded: number): Promise<ReadingPosition>;
   /** Undefined where the tenant has no such position. */
   fingerprintAt(tenant: string, position: number): Promise<number | undefined>;
-  /** Calls back with the last position, at once and whenever there are new ones, until the returned function is called. */
-  follow(tenant: string, onPosition: (last: number) => void): () => void;
+  /** The last position that was given. */
+  lastPosition(tenant: string): Promise<number>;
+  /** Calls back whenever the tenant may have new positions, and once soon, until the returned function is called. */
+  follow(tenant: string, onNews: () => void): () => void;
 }

@@ -13,10 +13,10 @@ export interface Author {
 /** What became of a document: without `before` it was created, without `after` it was deleted. */
 export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor'> {
   /**
-   * The path of a secret that was replaced. Both documents show the mask there, so their comparison does not see the
-   * change; the entry has this path from mask to mask.
+   * The paths of secrets that were replaced. Both documents show the mask there, so their comparison does not see the
+   * change; the entry has these paths from mask to mask.
    */
-  readonly replacedSecret?: string | undefined;
+  readonly replacedSecrets?: readonly string[] | undefined;
 }
 
 /**
@@ -31,13 +31,13 @@ export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor'> {
 export async function recordDocumentChange(
   transaction: DatabaseTransaction,
   { tenant, actor }: Author,
-  { replacedSecret, ...document }: RecordedDocument,
+  { replacedSecrets = [], ...document }: RecordedDocument,
 ): Promise<void> {
   const { before, after, at } = document;
   const type = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
   const change = await preparedChange({ ...document, type, actor });
   if (change === 'unchanged') return;
-  const paths = replacedSecret === undefined ? change.paths : withMaskedPath(change.paths, replacedSecret);
+  const paths = replacedSecrets.reduce(withMaskedPath, change.paths);
   await recordChange(transaction, tenant, { ...change, paths }, at);
 }
 

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { expect, test } from 'vitest';
-import { guardedLookup } from '../../src/providers/self-hosted.ts';
+import { guardedLookup } from '../../src/providers/guarded-lookup.ts';
 
 // No resolver of a test machine answers a name with a public and a private address.
 const names: Record<string, LookupAddress[]> = {
@@ -22,9 +22,10 @@ test.each([
   ['mixed.example', [{ kind: 'range', address: '10.0.0.0', prefix: 8 }], 'connects'],
 ] as const)('for the name %s, with %j allowed, it %s', (name, allowed, outcome) => {
   const seen: unknown[] = [];
-  const lookup = guardedLookup(new URL(`https://${name}/v1`), [...allowed], (asked, _options, callback) =>
-    callback(null, names[asked] ?? []),
-  );
+  const lookup = guardedLookup(new URL(`https://${name}/v1`), {
+    allowed: [...allowed],
+    resolve: (asked, _options, callback) => callback(null, names[asked] ?? []),
+  });
   lookup(name, {}, (error, address) => seen.push(error === null ? address : error.message));
   expect(seen).toEqual([outcome === 'connects' ? '93.184.215.14' : 'the address is refused']);
 });

@@ -3,9 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/core/config/config.ts';
 import { isPublic, isWithin } from '../../src/providers/address.ts';
+import { guardedLookup } from '../../src/providers/guarded-lookup.ts';
 import { createLanguageModels } from '../../src/providers/language-models.ts';
 import { ProviderError } from '../../src/providers/port.ts';
-import { createSelfHostedTransport, guardedLookup } from '../../src/providers/self-hosted.ts';
+import { createSelfHostedTransport } from '../../src/providers/self-hosted.ts';
 import { createTransport } from '../../src/providers/transport.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
@@ -104,12 +105,12 @@ test('no redirect is followed, to wherever it leads', async () => {
 
 test('the address that was checked is the one connected to, of all that a name has', async () => {
   const { selfHostedAllow } = readConfig({ ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8,::1' });
-  const lookup = guardedLookup(new URL('http://localhost:80'), selfHostedAllow);
+  const lookup = guardedLookup(new URL('http://localhost:80'), { allowed: selfHostedAllow });
   const seen = await new Promise((resolve) => lookup('localhost', { all: true }, (_error, found) => resolve(found)));
   const one = await new Promise((resolve) => lookup('localhost', {}, (_error, found) => resolve(found)));
   expect(seen).toContainEqual({ address: one, family: expect.any(Number) });
   // One forbidden address among them is enough.
-  const half = guardedLookup(new URL('http://localhost:80'), []);
+  const half = guardedLookup(new URL('http://localhost:80'), { allowed: [] });
   const refused = await new Promise((resolve) => half('localhost', { all: true }, (error) => resolve(error?.message)));
   expect(refused).toBe('the address is refused');
 });

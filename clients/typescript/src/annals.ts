@@ -12,6 +12,7 @@ import { Instances } from './resources/instances.ts';
 import { Jobs } from './resources/jobs.ts';
 import { Logs } from './resources/logs.ts';
 import { Models } from './resources/models.ts';
+import { Subscriptions } from './resources/subscriptions.ts';
 import { Usage } from './resources/usage.ts';
 import { Views } from './resources/views.ts';
 import type { ChangeEntry, Configuration, CustomEntityType, CustomInstance, DocumentAtMoment } from './schemas.ts';
@@ -64,6 +65,7 @@ export type AnnalsOptions = WithClient | WithToken;
 export class Annals {
   readonly history: History;
   readonly views: Views;
+  readonly subscriptions: Subscriptions;
   readonly configurations: Configurations;
   readonly customEntities: CustomEntities;
   readonly agents: Agents;
@@ -97,6 +99,7 @@ export class Annals {
     this.#tenant = tenant;
     this.history = new History(transport, tenant, plainHistory);
     this.views = new Views(transport, tenant);
+    this.subscriptions = new Subscriptions(transport, tenant);
     this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());
     this.customEntities = new CustomEntities(transport, tenant, plainAnswers<CustomEntityType>());
     this.agents = new Agents(transport, tenant);

@@ -62,3 +62,21 @@ export type SessionLog = Schemas['SessionLog'];
 export type SessionLogItem = Schemas['SessionLogItem'];
 /** What the tenant has used on a day. */
 export type UsageOfDay = Schemas['UsageOfDay'];
+/** What goes out of the change history, where to, and how far it is. */
+export type Subscription = Schemas['Subscription'];
+/** What makes or replaces a subscription. */
+export type SubscriptionInput = Schemas['SubscriptionInput'];
+/** The members of a subscription that `fields` names. */
+export type SubscriptionItem = Schemas['SubscriptionItem'];
+/** The id of a new subscription, and its secret or public key, which are shown once. */
+export type SubscriptionCreated = Schemas['SubscriptionCreated'];
+export type SubscriptionPreview = Schemas['SubscriptionPreview'];
+/** A new key for signatures, which is shown once. */
+export type RotatedKey = Schemas['RotatedKey'];
+/** An attempt to deliver. */
+export type DeliveryAttempt = Schemas['DeliveryAttempt'];
+export type DeliveryAttemptItem = Schemas['DeliveryAttemptItem'];
+/** How a target took a sample. */
+export type DeliveryTest = Schemas['DeliveryTest'];
+/** What is sent once more. */
+export type ReplayInput = Schemas['ReplayInput'];

@@ -1,4 +1,5 @@
 import { sealedSigningKeys } from '../../access/oauth/signing-key.ts';
+import { sealedSubscriptions } from '../../delivery/subscriptions/secrets.ts';
 import { sealedAgentKeys } from '../../desk/agents/secrets.ts';
 import { sealedOutcomes } from '../../desk/completions/idempotency.ts';
 import { type ResealCounts, resealColumn, type SealedColumn } from '../../postgres/reseal.ts';
@@ -15,6 +16,7 @@ const sealedColumns: readonly SealedColumn[] = [
   sealedOutcomes,
   sealedRejectedChanges,
   sealedSigningKeys,
+  sealedSubscriptions,
 ];
 
 export const command: Command = {

@@ -67,7 +67,7 @@ export interface Target {
   /** Where secrets are sent to. For another host they have to be given anew. */
   hostOf(target: TargetMembers): string;
   /** What is wrong with the members that the schema cannot say; fields begin with `target.`. */
-  check(target: TargetMembers): readonly ErrorDetail[];
+  check(tenant: string, target: TargetMembers): readonly ErrorDetail[];
   /** Makes a key for the subscription, with the members that its maker is shown once; left out: it needs none. */
   makeKey?(target: TargetMembers): { readonly key: StoredKey; readonly shown: Readonly<Record<string, string>> };
   /** Sends a sample that says so. */

@@ -69,8 +69,8 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
     const term = agent.enabled && before?.enabled === false ? current.term + 1 : current.term;
     const row = { id, version, document, fields, sealedKey, term, enabled: agent.enabled };
     await updateAgent(transaction, tenant, row);
-    const replacedSecret = isNew ? 'llmConfig.apiKey' : undefined;
-    const change = { before: current.document, after: document, at, replacedSecret };
+    const replacedSecrets = isNew ? ['llmConfig.apiKey'] : [];
+    const change = { before: current.document, after: document, at, replacedSecrets };
     await recordAgentChange(transaction, author, agent, change);
   }
 

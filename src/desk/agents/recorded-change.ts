@@ -7,7 +7,7 @@ export async function recordAgentChange(
   transaction: DatabaseTransaction,
   author: Author,
   agent: AgentHead,
-  change: Pick<RecordedDocument, 'before' | 'after' | 'at' | 'replacedSecret'>,
+  change: Pick<RecordedDocument, 'before' | 'after' | 'at' | 'replacedSecrets'>,
 ): Promise<void> {
   const document = { entity: 'agent', entityId: agent.id, name: agent.shownName };
   await recordDocumentChange(transaction, author, { ...document, ...change });

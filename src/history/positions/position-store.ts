@@ -70,6 +70,29 @@ export async function fingerprintAt(db: Database, tenant: string, position: numb
 }
 
 /**
+ * The position before the first entry that was recorded at that time (milliseconds) or later; the last position if there is none.
+ * Entries of transactions that overlapped may stand in either order, so a few behind it may have been recorded before.
+ */
+export async function positionBefore(db: Database, tenant: string, recorded: number): Promise<Position> {
+  const { rows } = await db.executeQuery<{ position: number }>(
+    CompiledQuery.raw(
+      `select p.first + entry.place - 2 as position
+         from (
+           select first, recorded from change_position
+             where tenant = $1 and $2::bigint <= any (recorded) order by first limit 1
+         ) p
+         cross join lateral unnest(p.recorded) with ordinality as entry (recorded, place)
+         where entry.recorded >= $2::bigint order by entry.place limit 1`,
+      [tenant, recorded],
+    ),
+  );
+  const position = rows[0]?.position;
+  const fingerprint = position === undefined ? undefined : await fingerprintAt(db, tenant, position);
+  if (position === undefined || fingerprint === undefined) return await lastPosition(db, tenant);
+  return { position, fingerprint };
+}
+
+/**
  * The first position whose entry is not older than the horizon (milliseconds): what retention drops is before it, though not
  * all before it is dropped. Undefined where there is none, and where it may be one that is still to be filled.
  */

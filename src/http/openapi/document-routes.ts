@@ -35,6 +35,8 @@ export interface OneDocument<Params extends TSchema> {
     readonly body: TSchema;
     /** The answer for a new document, if it says where the document is. */
     readonly located?: TSchema;
+    /** Whether a document that is not there is `resource_not_found`; default: PUT creates it. */
+    readonly replacesOnly?: boolean;
     put(call: DocumentCall<Params>): Promise<'created' | 'replaced'>;
   };
   readonly remove?: {
@@ -73,6 +75,9 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
 
   if (put !== undefined) {
     const created = { description: `The ${one} was created.` };
+    const replaced = { 204: noContent(`The ${one} is replaced.`) };
+    const made = put.located ? json(put.located, { ...created, headers: ['Location'] }) : json(Created, created);
+    const answers = { 201: made, ...replaced };
     app.put(
       path,
       {
@@ -80,13 +85,10 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
         schema: {
           operationId: `put${name}`,
           tags,
-          summary: `Creating or replacing ${a} ${one}`,
+          summary: put.replacesOnly ? `Replacing ${a} ${one}` : `Creating or replacing ${a} ${one}`,
           params,
           body: put.body,
-          response: {
-            201: put.located ? json(put.located, { ...created, headers: ['Location'] }) : json(Created, created),
-            204: noContent(`The ${one} is replaced.`),
-          },
+          response: put.replacesOnly ? (replaced as typeof answers) : answers,
         },
       },
       async (request, reply) => {

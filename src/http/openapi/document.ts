@@ -8,6 +8,7 @@ const tags = {
   Authentication: 'OAuth 2.0 client credentials; access tokens are JWTs (RFC 9068).',
   'Change history': 'Version 0.0.1, preview: some features may not be fully operational.',
   'Saved views': 'Queries of the change history that a tenant keeps by name.',
+  Subscriptions: 'What goes out of the change history: webhooks, and how they fare.',
   Configuration: 'Settings of a tenant. Annals encrypts secured ones and never shows them.',
   'Custom entities': 'Types that a tenant defines, and their instances. Lists have pages by number or by cursor.',
   Models: 'The language models of the three providers.',

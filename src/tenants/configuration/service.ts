@@ -205,6 +205,6 @@ async function recordItemChange(
     at,
     before: before && viewOf(before, { maskValue }),
     after: after && viewOf(after),
-    replacedSecret: isReplaced ? 'value' : undefined,
+    replacedSecrets: isReplaced ? ['value'] : [],
   });
 }

@@ -1,0 +1,218 @@
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
+import type { ReadingPosition } from '../changes.ts';
+import type { PauseReason, SubscriptionState } from '../subscriptions/tables.ts';
+
+/** Milliseconds that a run counts as alive after its last heartbeat. */
+export const lease = { length: 10_000, heartbeat: 2_000 };
+
+/** Waiting changes of a subscription at which it reads no further. */
+export const maxWaiting = 1_000;
+
+const isFree = `state in ('active', 'retrying') and (held_until is null or held_until < statement_timestamp())
+  and (rest_until is null or rest_until <= statement_timestamp())`;
+
+/** Subscriptions with something to do besides new changes. */
+export const dueSubscriptions: TenantWork = {
+  table: 'subscription_state',
+  condition: `due_at <= statement_timestamp() and ${isFree}`,
+};
+
+/** Of a subscription that a run holds: its state when the run began, and after each settlement. */
+export interface HeldState extends ReadingPosition {
+  readonly state: SubscriptionState;
+  readonly waiting: number;
+  readonly unreachable: number;
+  readonly slowed: number;
+}
+
+export interface TakenSubscription extends HeldState {
+  readonly id: string;
+  readonly version: number;
+  /** JSON text. */
+  readonly document: string;
+  readonly sealed: Uint8Array | null;
+  readonly maker: string;
+}
+
+/** Where a replay stands, and the last position that it reads. */
+export interface StoredReplay extends ReadingPosition {
+  readonly until: number;
+}
+
+export interface Holder {
+  readonly tenant: string;
+  readonly id: string;
+  readonly holder: string;
+}
+
+const heldColumns = sql`state, position, fingerprint, waiting, unreachable, slowed`;
+
+/** Takes the subscriptions of a tenant that nobody holds and that have something to do: they are due, or stand before `last`. */
+export async function takeDue(
+  db: Database,
+  tenant: string,
+  { holder, last }: { readonly holder: string; readonly last: number },
+): Promise<TakenSubscription[]> {
+  const { rows } = await sql<TakenSubscription>`
+    with taken as (
+      update subscription_state
+        set holder = ${holder}::uuid, held_until = statement_timestamp() + ${lease.length} * interval '1 millisecond',
+            due_at = statement_timestamp()
+        where tenant = ${tenant} and ${sql.raw(isFree)}
+          and (due_at <= statement_timestamp() or (position < ${last}::bigint and waiting < ${maxWaiting}))
+        returning tenant, subscription, ${heldColumns}
+    )
+    select s.id, s.version, s.document, s.sealed, s.maker, t.state, t.position, t.fingerprint, t.waiting, t.unreachable, t.slowed
+      from taken t join subscription s on s.tenant = t.tenant and s.id = t.subscription
+      where s.tenant = ${tenant}`.execute(db);
+  return rows;
+}
+
+/** Extends the lease of a run. Undefined where it is lost, or where somebody has stopped or written the subscription meanwhile. */
+export async function extendLease(db: Database, { tenant, id, holder }: Holder, version: number): Promise<boolean> {
+  const { rows } = await sql`
+    update subscription_state t
+      set held_until = statement_timestamp() + ${lease.length} * interval '1 millisecond'
+      where t.tenant = ${tenant} and t.subscription = ${id} and t.holder = ${holder}::uuid and t.state in ('active', 'retrying')
+        and exists (select from subscription s where s.tenant = ${tenant} and s.id = ${id} and s.version = ${version}::bigint)
+      returning 1`.execute(db);
+  return rows.length > 0;
+}
+
+/** What a run has done since it last settled. Numbers are added to those there. */
+export interface Counts {
+  readonly matched?: number;
+  readonly delivered?: number;
+  readonly skipped?: number;
+  readonly expired?: number;
+  readonly dropped?: number;
+  readonly waiting?: number;
+  readonly parked?: number;
+}
+
+/** How the target took what was sent: the last word counts. Left out: nothing was sent. */
+export type Health =
+  | { readonly is: 'well' }
+  | { readonly is: 'failing' }
+  /** `rest`: milliseconds without any attempt. */
+  | { readonly is: 'busy' | 'away'; readonly rest: number }
+  | { readonly is: 'gone' };
+
+export interface StateChange {
+  readonly counts: Counts;
+  readonly place?: (ReadingPosition & { readonly cursor: string }) | undefined;
+  readonly health?: Health | undefined;
+}
+
+/** Milliseconds of nothing but failures after which a subscription is suspended. */
+export const maxFailing = 5 * 24 * 60 * 60 * 1000;
+
+/**
+ * Writes what a run has done. Undefined where another run holds the subscription, or it is gone. A subscription that somebody has
+ * stopped meanwhile stays stopped. `hasFailed`: it is suspended now because of nothing but failures.
+ */
+export async function changeState(
+  transaction: DatabaseTransaction,
+  { tenant, id, holder }: Holder,
+  { counts, place, health }: StateChange,
+): Promise<(HeldState & { readonly hasFailed: boolean; readonly failingSince: Date | null }) | undefined> {
+  const { matched = 0, delivered = 0, skipped = 0, expired = 0, dropped = 0, waiting = 0, parked = 0 } = counts;
+  const is = health?.is ?? 'unknown';
+  const rest = health !== undefined && 'rest' in health ? health.rest : null;
+  const { rows } = await sql<
+    HeldState & { reason: PauseReason | null; wasRunning: boolean; failingSince: Date | null }
+  >`
+    with before as (
+      select state in ('active', 'retrying') as running,
+             case when ${is} = 'well' then null when ${is} = 'unknown' then failing_since
+               else coalesce(failing_since, statement_timestamp()) end as failing_since
+        from subscription_state where tenant = ${tenant} and subscription = ${id} and holder = ${holder}::uuid for update
+    )
+    update subscription_state t
+      set matched = matched + ${matched}::bigint, delivered = delivered + ${delivered}::bigint,
+          skipped = skipped + ${skipped}::bigint, expired = expired + ${expired}::bigint,
+          dropped = dropped + ${dropped}::bigint, waiting = waiting + ${waiting}::bigint, parked = parked + ${parked}::bigint,
+          position = coalesce(${place?.position ?? null}::bigint, position),
+          fingerprint = coalesce(${place?.fingerprint ?? null}::integer, fingerprint),
+          cursor = coalesce(${place?.cursor ?? null}::text, cursor),
+          failing_since = b.failing_since,
+          unreachable = case ${is} when 'away' then unreachable + 1 when 'unknown' then unreachable else 0 end,
+          slowed = case ${is} when 'busy' then slowed + 1 when 'well' then 0 else slowed end,
+          rest_until = case when ${rest}::double precision is null then rest_until
+            else statement_timestamp() + ${rest}::double precision * interval '1 millisecond' end,
+          state = case when not b.running then state
+            when ${is} = 'gone' then 'suspended'
+            when b.failing_since < statement_timestamp() - ${maxFailing}::double precision * interval '1 millisecond' then 'suspended'
+            when b.failing_since is null then 'active' else 'retrying' end,
+          reason = case when not b.running then reason
+            when ${is} = 'gone' then 'gone'
+            when b.failing_since < statement_timestamp() - ${maxFailing}::double precision * interval '1 millisecond' then 'failures'
+            else null end
+      from before b
+      where t.tenant = ${tenant} and t.subscription = ${id} and t.holder = ${holder}::uuid
+      returning t.state, t.reason, t.position, t.fingerprint, t.waiting, t.unreachable, t.slowed, b.running as "wasRunning",
+        t.failing_since as "failingSince"`.execute(transaction);
+  const [row] = rows;
+  return row && { ...row, hasFailed: row.wasRunning && row.reason === 'failures' };
+}
+
+/** Ends a run. `isMore`: it has more to do at once. */
+export async function release(db: Database, { tenant, id, holder }: Holder, isMore: boolean): Promise<void> {
+  await sql`
+    update subscription_state t
+      set holder = null, held_until = null,
+          due_at = case when ${isMore} then statement_timestamp()
+            when rest_until > statement_timestamp() then rest_until
+            else (
+              select min(w.due_at) from delivery_waiting w
+                where w.tenant = ${tenant} and w.subscription = ${id} and w.parked_at is null
+                  and not exists (
+                    select from delivery_waiting e
+                      where e.tenant = ${tenant} and e.subscription = ${id} and e.document = w.document and e.parked_at is null
+                        and e.position < w.position)) end
+      where t.tenant = ${tenant} and t.subscription = ${id} and t.holder = ${holder}::uuid`.execute(db);
+}
+
+export async function findReplay(db: Database, tenant: string, id: string): Promise<StoredReplay | undefined> {
+  return await db
+    .selectFrom('subscription_replay')
+    .select(['position', 'fingerprint', 'until'])
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .executeTakeFirst();
+}
+
+/** Sets the place of a replay; with `isOver` it is deleted. */
+export async function moveReplay(
+  transaction: DatabaseTransaction,
+  { tenant, id }: Holder,
+  { position, fingerprint }: ReadingPosition,
+  isOver: boolean,
+): Promise<void> {
+  if (isOver) {
+    await transaction
+      .deleteFrom('subscription_replay')
+      .where('tenant', '=', tenant)
+      .where('subscription', '=', id)
+      .execute();
+    return;
+  }
+  await transaction
+    .updateTable('subscription_replay')
+    .set({ position, fingerprint })
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .execute();
+}
+
+/** Pauses a subscription whose place is not there any more, and says so. */
+export async function loseSubscription(db: Database, { tenant, id, holder }: Holder, message: string): Promise<void> {
+  const lastError = JSON.stringify({ at: new Date().toISOString(), message });
+  await sql`
+    update subscription_state set state = 'paused', reason = 'restored', last_error = ${lastError}
+      where tenant = ${tenant} and subscription = ${id} and holder = ${holder}::uuid and state in ('active', 'retrying')`.execute(
+    db,
+  );
+}

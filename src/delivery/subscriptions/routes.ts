@@ -1,0 +1,268 @@
+import { Type } from 'typebox';
+import type { Credentials } from '../../http/credentials.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { optionalBody } from '../../http/json-body.ts';
+import { json, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
+import { documentRoutes } from '../../http/openapi/document-routes.ts';
+import { listRoutes } from '../../http/openapi/list-routes.ts';
+import { insufficientScopes, mayReadHistory, type Scope } from '../../http/scopes.ts';
+import type { Paginator } from '../../pagination/paginator.ts';
+import {
+  AttemptItem,
+  PreviewQuery,
+  ReplayBody,
+  ResumeBody,
+  RotatedKey,
+  SubscriptionCreated,
+  SubscriptionPath,
+  SubscriptionsPath,
+  subscriptionSchemas,
+  TestResult,
+} from './schemas.ts';
+import type { Maker, Subscriptions } from './service.ts';
+
+const tags = ['Subscriptions'];
+const writing: readonly Scope[] = ['changelog.subscription_manage'];
+const reading: readonly Scope[] = ['changelog.subscription_read', ...writing];
+const path = '/changelog/:tenant/subscriptions';
+
+/** What would have been sent. */
+const Preview = Type.Object(
+  {
+    items: Type.Array(Type.Unknown(), { description: 'Change entries, the oldest first.' }),
+    cursor: Type.String({ description: 'Where the reading stands, for `after`.' }),
+    caughtUp: Type.Boolean({ description: 'Whether nothing more has been recorded.' }),
+  },
+  { $id: 'SubscriptionPreview', examples: [{ items: [], cursor: 'AUYx', caughtUp: true }] },
+);
+
+/** Subscriptions: what goes out of the change history. */
+export async function subscriptionRoutes(
+  app: HttpServer,
+  { subscriptions, paginator }: { subscriptions: Subscriptions; paginator: Paginator },
+): Promise<void> {
+  const { Body, Shown, Item } = subscriptionSchemas(subscriptions.targets);
+
+  listRoutes(app, paginator, {
+    path,
+    params: SubscriptionsPath,
+    tags,
+    name: 'Subscriptions',
+    many: 'subscriptions',
+    item: Item,
+    scopes: reading,
+    page: ({ credentials: { tenant } }, asked, wanted) => subscriptions.list(tenant, asked, wanted),
+  });
+
+  app.post(
+    path,
+    {
+      config: { scopes: writing, errors: ['conflict_resource'] },
+      schema: {
+        operationId: 'createSubscription',
+        tags,
+        summary: 'Creating a subscription',
+        params: SubscriptionsPath,
+        body: Body,
+        response: {
+          201: json(SubscriptionCreated, { description: 'The subscription was created.', headers: ['Location'] }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const created = await subscriptions.create(makerOf(request.credentials), request.body);
+      return await reply.code(201).header('location', `/changelog/${tenant}/subscriptions/${created.id}`).send(created);
+    },
+  );
+
+  documentRoutes(app, {
+    path: `${path}/:id`,
+    params: SubscriptionPath,
+    tags,
+    name: 'Subscription',
+    one: 'subscription',
+    read: {
+      scopes: reading,
+      schema: Shown,
+      find: ({ params: { tenant, id } }) => subscriptions.find(tenant, id),
+    },
+    put: {
+      scopes: writing,
+      errors: ['conflict_resource', 'resource_not_found'],
+      body: Body,
+      replacesOnly: true,
+      async put({ params, request }) {
+        const body = request.body as Parameters<Subscriptions['replace']>[2];
+        await subscriptions.replace(makerOf(request.credentials), params.id, body);
+        return 'replaced';
+      },
+    },
+    remove: { scopes: writing, remove: ({ params, author }) => subscriptions.remove(author, params.id) },
+  });
+
+  actionRoutes(app, subscriptions);
+
+  listRoutes(app, paginator, {
+    path: `${path}/:id/attempts`,
+    params: SubscriptionPath,
+    tags,
+    name: 'SubscriptionAttempts',
+    many: 'attempts',
+    item: AttemptItem,
+    scopes: reading,
+    errors: ['resource_not_found'],
+    of: (params) => idOf(params),
+    page: ({ params, credentials: { tenant } }, asked, wanted) =>
+      subscriptions.attempts(tenant, idOf(params), asked, wanted),
+  });
+
+  app.get(
+    `${path}/:id/preview`,
+    {
+      config: { scopes: reading, errors: ['resource_not_found', 'cursor_invalid'] },
+      schema: {
+        operationId: 'previewSubscription',
+        tags,
+        summary: 'Showing what a subscription would have sent in the last day',
+        description:
+          'Needs a scope that reads the change history besides. Annals masks nothing: these are the entries.',
+        params: SubscriptionPath,
+        querystring: PreviewQuery,
+        response: { 200: jsonText(Preview, { description: 'The changes of the last day that match.' }) },
+      },
+    },
+    async (request, reply) => {
+      if (!mayReadHistory(request.credentials.scopes)) throw insufficientScopes();
+      const { tenant, id } = request.params;
+      const { after, limit = 100 } = request.query;
+      const { items, cursor, caughtUp } = await subscriptions.preview(tenant, id, { after, limit });
+      const texts = items.map(({ text }) => text).join(',');
+      return await reply.type(jsonType).send(`{"items":[${texts}],"cursor":"${cursor}","caughtUp":${caughtUp}}`);
+    },
+  );
+}
+
+/** What is done with a subscription that is there. */
+function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
+  const described = { tags, params: SubscriptionPath };
+
+  app.post(
+    `${path}/:id/test`,
+    {
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'testSubscription',
+        ...described,
+        summary: 'Sending a sample that says so',
+        response: { 200: json(TestResult, { description: 'What the target answered.' }) },
+      },
+    },
+    async ({ params: { tenant, id } }) => await subscriptions.test(tenant, id),
+  );
+
+  app.post(
+    `${path}/:id/pause`,
+    {
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'pauseSubscription',
+        ...described,
+        summary: 'Pausing a subscription',
+        response: { 204: noContent('Nothing more is sent but what is on its way.') },
+      },
+    },
+    async ({ params: { tenant, id } }, reply) => {
+      await subscriptions.pause(tenant, id);
+      return await reply.code(204).send();
+    },
+  );
+
+  app.post(
+    `${path}/:id/resume`,
+    {
+      preValidation: optionalBody,
+      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource', 'cursor_invalid'] },
+      schema: {
+        operationId: 'resumeSubscription',
+        ...described,
+        summary: 'Resuming a subscription where it stopped',
+        description: 'Needs a scope that reads the change history besides.',
+        body: ResumeBody,
+        response: { 204: noContent('The subscription goes on.') },
+      },
+    },
+    async (request, reply) => {
+      makerOf(request.credentials);
+      const { tenant, id } = request.params;
+      await subscriptions.resume(tenant, id, request.body.from);
+      return await reply.code(204).send();
+    },
+  );
+
+  app.post(
+    `${path}/:id/replay`,
+    {
+      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource', 'cursor_invalid'] },
+      schema: {
+        operationId: 'replaySubscription',
+        ...described,
+        summary: 'Sending changes once more',
+        description:
+          'Sends what was recorded from `from` on and before `to` (default: until now) once more, beside the live changes. Or it sends ' +
+          'what is parked. Needs a scope that reads the change history besides.',
+        body: ReplayBody,
+        response: { 204: noContent('The replay begins.') },
+      },
+    },
+    async (request, reply) => {
+      makerOf(request.credentials);
+      const { tenant, id } = request.params;
+      await subscriptions.replay(tenant, id, request.body);
+      return await reply.code(204).send();
+    },
+  );
+
+  app.post(
+    `${path}/:id/rotate`,
+    {
+      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource'] },
+      schema: {
+        operationId: 'rotateSubscriptionKey',
+        ...described,
+        summary: 'Making a new key for signatures',
+        description: 'The key before it signs as well for 24 hours.',
+        response: { 200: json(RotatedKey, { description: 'The new key, which is shown this once.' }) },
+      },
+    },
+    async ({ params: { tenant, id }, credentials }) =>
+      await subscriptions.rotate({ tenant, actor: credentials.clientName }, id),
+  );
+
+  app.delete(
+    `${path}/:id/parked`,
+    {
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'deleteParkedChanges',
+        ...described,
+        summary: 'Deleting what is parked',
+        response: { 204: noContent('Nothing is parked.') },
+      },
+    },
+    async ({ params: { tenant, id } }, reply) => {
+      await subscriptions.dropParked(tenant, id);
+      return await reply.code(204).send();
+    },
+  );
+}
+
+function idOf(params: unknown): string {
+  return (params as { id: string }).id;
+}
+
+/** Who has changes of the history sent has to be allowed to read it. */
+function makerOf({ tenant, clientId, clientName, scopes }: Credentials): Maker {
+  if (!mayReadHistory(scopes)) throw insufficientScopes();
+  return { tenant, clientId, actor: clientName };
+}

@@ -1,0 +1,306 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
+import { listItem } from '../../http/openapi/list-item.ts';
+import { TenantName } from '../../http/tenant-name.ts';
+import type { Target, TargetMembers } from '../targets/target.ts';
+import { durationPattern } from './duration.ts';
+
+/** Subscriptions of one tenant. */
+export const maxSubscriptions = 50;
+export const maxHidden = 100;
+
+const idPattern = '^[A-Za-z0-9._~-]{1,100}$';
+const mustBeId = 'have 1 to 100 characters: letters, digits, ., _, ~ and -';
+
+/** No subscription has another id, and PostgreSQL could not compare some of these. */
+export function mayBeId(id: string): boolean {
+  return new RegExp(idPattern).test(id);
+}
+
+export const SubscriptionsPath = Type.Object({ tenant: TenantName });
+export const SubscriptionPath = Type.Object({
+  tenant: TenantName,
+  id: Type.String({ $id: 'SubscriptionId', description: `It must ${mustBeId}.`, examples: ['prices-to-erp'] }),
+});
+
+const written = {
+  name: Type.String({
+    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]{1,200}$',
+    'x-must': 'have 1 to 200 characters and no control characters',
+  }),
+  enabled: Type.Boolean({ description: 'Default: true. A subscription that is not enabled is paused.' }),
+  q: Type.String({
+    description:
+      'A query of the change history: what is sent. Default: every change. It has no default window of time.',
+  }),
+  from: Type.String({
+    maxLength: 500,
+    description:
+      'Where the subscription begins: `now` (default), `start` (the oldest change that is kept), or a cursor of the feed. It cannot be ' +
+      'changed later.',
+  }),
+  maxAge: Type.String({
+    pattern: durationPattern,
+    'x-must': 'be an ISO 8601 duration in weeks, or in days and time: P1D, PT90M, P2W',
+    description:
+      'A change that was older than this when it was recorded is not sent. Annals counts it as skipped. Default: what suits the target.',
+  }),
+  hide: Type.Array(
+    Type.String({
+      pattern: '^[^\\u0000-\\u001f]{1,200}$',
+      'x-must': 'have 1 to 200 characters and no control characters',
+    }),
+    {
+      maxItems: maxHidden,
+      uniqueItems: true,
+      description: 'Paths whose values are masked in what is sent; `*` stands for any characters: `card.*`.',
+    },
+  ),
+};
+
+const count = (description: string) => Type.Integer({ minimum: 0, description, readOnly: true });
+const time = Type.String({ format: 'date-time' });
+
+/** What Annals says of a subscription, and nobody writes. */
+const live = {
+  state: Type.Enum(['active', 'retrying', 'paused', 'suspended'], {
+    type: 'string',
+    readOnly: true,
+    description:
+      '`retrying`: the target did not take the last delivery. `paused`: by a client, or for the `reason`. `suspended`: the target is ' +
+      'gone, or nothing but failures for 5 days.',
+  }),
+  reason: Type.Optional(
+    Type.Enum(['client', 'disabled', 'maker', 'restored', 'gone', 'failures'], {
+      type: 'string',
+      readOnly: true,
+      description:
+        'Why it is paused or suspended: by a client; because it is not enabled; because the client that made it may not any more; ' +
+        'because the database was restored; because the target answered 410; because of failures.',
+    }),
+  ),
+  maker: Type.String({
+    readOnly: true,
+    description: 'The id of the client that made or last changed it, whose scopes count.',
+  }),
+  cursor: Type.String({ readOnly: true, description: 'How far the history has been read, as a cursor of the feed.' }),
+  pending: count('Changes that were read and are still to be delivered.'),
+  parked: count('Changes that could not be delivered. Annals keeps them for 30 days.'),
+  matched: count('All changes that were read for the subscription, each of which is in one of the other counts.'),
+  delivered: count('Changes that were delivered.'),
+  skipped: count('Changes that were older than `maxAge` when they were recorded.'),
+  expired: count('Changes that retention dropped before they were read, whether they would have matched or not.'),
+  dropped: count('Parked changes that were deleted, and changes that retention dropped before they were delivered.'),
+  replay: Type.Optional(
+    Type.Object(
+      { left: Type.Integer({ minimum: 0, description: 'Positions that are still to be read.' }) },
+      { readOnly: true, additionalProperties: false },
+    ),
+  ),
+  lastDelivery: Type.Optional(
+    Type.Object(
+      { at: time, status: Type.Optional(Type.Integer()), duration: Type.Optional(Type.Integer()) },
+      { readOnly: true, additionalProperties: false },
+    ),
+  ),
+  lastError: Type.Optional(
+    Type.Object(
+      { at: time, status: Type.Optional(Type.Integer()), message: Type.String() },
+      { readOnly: true, additionalProperties: false },
+    ),
+  ),
+};
+
+const Metadata = Type.Object(shownMetadata, { $id: 'SubscriptionMetadata' });
+
+const example = {
+  name: 'Prices to the ERP',
+  q: 'entity:product path:price',
+  hide: ['card.*'],
+  target: { type: 'webhook', url: 'https://erp.example.com/changes' },
+};
+const shownExample = {
+  id: 'prices-to-erp',
+  ...example,
+  enabled: true,
+  from: 'now',
+  maxAge: 'P1D',
+  state: 'active',
+  maker: 'acme.9f3c',
+  cursor: 'AUYx',
+  pending: 0,
+  parked: 0,
+  matched: 12,
+  delivered: 12,
+  skipped: 0,
+  expired: 0,
+  dropped: 0,
+  metadata: { version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' },
+};
+
+/** The schemas of subscriptions with these kinds of targets. */
+export function subscriptionSchemas(targets: readonly Target[]) {
+  const target = Type.Unsafe<TargetMembers>(Type.Union(targets.map(({ schema }) => schema)));
+  const { name, enabled, q, from, maxAge, hide } = written;
+  const optionalLive = Object.fromEntries(Object.entries(live).map(([key, schema]) => [key, Type.Optional(schema)]));
+  const Body = Type.Object(
+    {
+      id: Type.Optional(
+        Type.String({
+          pattern: idPattern,
+          'x-must': mustBeId,
+          description: 'Default: a random id, or that of the path.',
+        }),
+      ),
+      name,
+      enabled: Type.Optional(enabled),
+      q: Type.Optional(q),
+      from: Type.Optional(from),
+      maxAge: Type.Optional(maxAge),
+      hide: Type.Optional(hide),
+      target,
+      ...(optionalLive as Record<never, TSchema>),
+      metadata: Type.Optional(MetadataInput),
+    },
+    { $id: 'SubscriptionInput', additionalProperties: false, examples: [example] },
+  );
+  const Shown = Type.Object(
+    {
+      id: Type.String(),
+      name,
+      enabled,
+      q,
+      from,
+      maxAge: Type.Optional(maxAge),
+      hide: Type.Optional(hide),
+      target,
+      ...live,
+      metadata: Metadata,
+    },
+    { $id: 'Subscription', examples: [shownExample] },
+  );
+  return { Body, Shown, Item: listItem('SubscriptionItem', Shown) };
+}
+
+/** What clients send, without what Annals says. */
+export interface SubscriptionBody {
+  readonly id?: string | undefined;
+  readonly name: string;
+  readonly enabled?: boolean | undefined;
+  readonly q?: string | undefined;
+  readonly from?: string | undefined;
+  readonly maxAge?: string | undefined;
+  readonly hide?: readonly string[] | undefined;
+  readonly target: TargetMembers;
+  readonly metadata?: Static<typeof MetadataInput> | undefined;
+}
+
+/** What is stored of a subscription as its document. */
+export interface SubscriptionDocument {
+  readonly id: string;
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly q: string;
+  readonly from: string;
+  readonly maxAge?: string | undefined;
+  readonly hide?: readonly string[] | undefined;
+  /** With masks in place of secrets. */
+  readonly target: TargetMembers;
+  readonly metadata: { readonly version: number; readonly createdAt: string; readonly modifiedAt: string };
+}
+
+const keys = {
+  secret: Type.Optional(Type.String({ description: 'What signatures are made with: `whsec_…`. Shown this once.' })),
+  publicKey: Type.Optional(Type.String({ description: 'What signatures are checked with: `whpk_…`.' })),
+};
+
+export const SubscriptionCreated = Type.Object({ id: Type.String(), ...keys }, { $id: 'SubscriptionCreated' });
+export const RotatedKey = Type.Object(keys, { $id: 'RotatedKey' });
+
+const outcome = Type.Enum(['delivered', 'failed', 'refused', 'suspended'], {
+  type: 'string',
+  description: '`refused`: no connection could be made. `suspended`: the target answered 410.',
+});
+
+/** An attempt, without anything of what was sent. */
+const attemptMembers = {
+  outcome,
+  status: Type.Optional(Type.Integer({ description: 'Of the answer, if there was one.' })),
+  duration: Type.Optional(Type.Integer({ minimum: 0, description: 'Milliseconds.' })),
+  error: Type.Optional(Type.String()),
+  answer: Type.Optional(Type.String({ description: 'The first KiB of the answer.' })),
+};
+
+export const TestResult = Type.Object(attemptMembers, {
+  $id: 'DeliveryTest',
+  examples: [{ outcome: 'delivered', status: 204, duration: 41, answer: '' }],
+});
+
+export const Attempt = Type.Object(
+  {
+    id: Type.String(),
+    at: time,
+    kind: Type.Enum(['live', 'replay', 'test'], { type: 'string' }),
+    first: Type.Optional(Type.Integer({ description: 'The position of the first change.' })),
+    last: Type.Optional(Type.Integer({ description: 'The position of the last change.' })),
+    ...attemptMembers,
+  },
+  {
+    $id: 'DeliveryAttempt',
+    examples: [
+      {
+        id: '7',
+        at: '2026-09-01T09:30:00.000Z',
+        kind: 'live',
+        first: 41,
+        last: 41,
+        outcome: 'delivered',
+        status: 204,
+        duration: 41,
+        answer: '',
+      },
+    ],
+  },
+);
+export const AttemptItem = listItem('DeliveryAttemptItem', Attempt);
+
+const moment = Type.String({
+  maxLength: 500,
+  description: 'A cursor of the feed, or a time of recording: `2026-09-01T09:30:00Z`.',
+});
+
+export const ReplayBody = Type.Object(
+  {
+    from: Type.Optional(moment),
+    to: Type.Optional(moment),
+    parked: Type.Optional(
+      Type.Literal(true, { description: 'Sends what is parked once more. Without `from` and `to`.' }),
+    ),
+  },
+  {
+    $id: 'ReplayInput',
+    additionalProperties: false,
+    examples: [{ from: '2026-09-01T00:00:00Z', to: '2026-09-02T00:00:00Z' }, { parked: true }],
+  },
+);
+export type ReplayBody = Static<typeof ReplayBody>;
+
+export const ResumeBody = Type.Object(
+  {
+    from: Type.Optional(
+      Type.String({
+        maxLength: 500,
+        description:
+          '`start`, `now` or a cursor of the feed. Only for a subscription whose place was lost because the database was restored.',
+      }),
+    ),
+  },
+  { $id: 'ResumeInput', additionalProperties: false, examples: [{}, { from: 'start' }] },
+);
+
+export const PreviewQuery = Type.Object({
+  after: Type.Optional(
+    Type.String({ maxLength: 500, description: 'The `cursor` of the answer before. Default: a day ago.' }),
+  ),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
+});

@@ -1,0 +1,352 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { DocumentRows } from '../../pagination/document-lists.ts';
+import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
+import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
+import { projectedJson } from '../../query/json-projection.ts';
+import type { ReadingPosition } from '../changes.ts';
+import type { DeliveryResult } from '../targets/target.ts';
+import './tables.ts';
+import type { PauseReason, SubscriptionState } from './tables.ts';
+
+export interface StoredSubscription {
+  readonly version: number;
+  /** JSON text, without what changes with deliveries. */
+  readonly document: string;
+  readonly sealed: Uint8Array | null;
+  readonly maker: string;
+  readonly state: SubscriptionState;
+  readonly reason: PauseReason | null;
+}
+
+/** What changes with deliveries, as jsonb of the subscription `s` and its state `t`. */
+const live = sql`jsonb_strip_nulls(jsonb_build_object(
+  'state', t.state, 'reason', t.reason, 'maker', s.maker, 'cursor', t.cursor, 'pending', t.waiting, 'parked', t.parked,
+  'matched', t.matched, 'delivered', t.delivered, 'skipped', t.skipped, 'expired', t.expired, 'dropped', t.dropped,
+  'replay', case when r.until is not null then jsonb_build_object('left', r.until - r.position) end,
+  'lastDelivery', t.last_delivery::jsonb, 'lastError', t.last_error::jsonb))`;
+
+const joined = sql`subscription s
+  join subscription_state t on t.tenant = s.tenant and t.subscription = s.id
+  left join subscription_replay r on r.tenant = s.tenant and r.subscription = s.id`;
+
+const shown = (text: RawBuilder<unknown>) => sql<string>`left(s.document, -1) || ',' || substr((${text})::text, 2)`;
+
+/** The subscriptions of a tenant, for lists. */
+export function subscriptionRows(tenant: string): DocumentRows {
+  const from = sql`(select s.tenant, s.id, ${shown(live)} as document, s.fields || ${live} as fields
+    from ${joined} where s.tenant = ${tenant}) subscription`;
+  return { from, where: sql`tenant = ${tenant}` };
+}
+
+/** The subscription as JSON text, with all that answers show. */
+export async function findShown(db: Connection, tenant: string, id: string): Promise<string | undefined> {
+  const { rows } = await sql<{ document: string }>`
+    select ${shown(live)} as document from ${joined} where s.tenant = ${tenant} and s.id = ${id}`.execute(db);
+  return rows[0]?.document;
+}
+
+/** Nobody else writes subscriptions of the tenant until the transaction ends. */
+export async function lockSubscriptions(transaction: DatabaseTransaction, tenant: string): Promise<void> {
+  await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
+}
+
+export async function findSubscription(
+  db: Connection,
+  tenant: string,
+  id: string,
+): Promise<StoredSubscription | undefined> {
+  return await db
+    .selectFrom('subscription as s')
+    .innerJoin('subscription_state as t', (join) =>
+      join.onRef('t.tenant', '=', 's.tenant').onRef('t.subscription', '=', 's.id'),
+    )
+    .select(['s.version', 's.document', 's.sealed', 's.maker', 't.state', 't.reason'])
+    .where('s.tenant', '=', tenant)
+    .where('s.id', '=', id)
+    .executeTakeFirst();
+}
+
+export async function countSubscriptions(transaction: DatabaseTransaction, tenant: string): Promise<number> {
+  const { count } = await transaction
+    .selectFrom('subscription')
+    .select((expression) => expression.fn.countAll<number>().as('count'))
+    .where('tenant', '=', tenant)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+interface Written {
+  readonly id: string;
+  readonly version: number;
+  readonly document: string;
+  readonly sealed: Uint8Array | null;
+  readonly maker: string;
+}
+
+export async function insertSubscription(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { id, document, ...written }: Written,
+  begin: ReadingPosition & { readonly cursor: string; readonly enabled: boolean },
+): Promise<void> {
+  const fields = sql<string>`${projectedJson(document)}::jsonb`;
+  await transaction
+    .insertInto('subscription')
+    .values({ tenant, id, document, fields, ...written })
+    .execute();
+  const { position, fingerprint, cursor, enabled } = begin;
+  await transaction
+    .insertInto('subscription_state')
+    .values({
+      tenant,
+      subscription: id,
+      state: enabled ? 'active' : 'paused',
+      reason: enabled ? null : 'disabled',
+      position,
+      fingerprint,
+      cursor,
+      due_at: sql`statement_timestamp()`,
+      rest_until: null,
+      failing_since: null,
+      holder: null,
+      held_until: null,
+      last_delivery: null,
+      last_error: null,
+    })
+    .execute();
+}
+
+export async function updateSubscription(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { id, version, document, sealed, maker }: Written,
+): Promise<void> {
+  await transaction
+    .updateTable('subscription')
+    .set({ version, document, fields: sql`${projectedJson(document)}::jsonb`, sealed, maker })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteSubscription(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
+  await transaction.deleteFrom('subscription').where('tenant', '=', tenant).where('id', '=', id).execute();
+}
+
+/** Stops a subscription. What is on its way may still arrive. */
+export async function stopSubscription(
+  transaction: Connection,
+  tenant: string,
+  id: string,
+  { state, reason }: { readonly state: 'paused' | 'suspended'; readonly reason: PauseReason },
+): Promise<void> {
+  await transaction
+    .updateTable('subscription_state')
+    .set({ state, reason })
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .execute();
+}
+
+/** Lets a subscription go on where it stopped, at once and as if nothing had failed; with `at`, from there. */
+export async function resumeSubscription(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  id: string,
+  at?: ReadingPosition & { readonly cursor: string },
+): Promise<void> {
+  await transaction
+    .updateTable('subscription_state')
+    .set({
+      state: 'active',
+      reason: null,
+      due_at: sql`statement_timestamp()`,
+      rest_until: null,
+      failing_since: null,
+      unreachable: 0,
+      slowed: 0,
+      ...(at && { position: at.position, fingerprint: at.fingerprint, cursor: at.cursor }),
+    })
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .execute();
+}
+
+/** Has the subscription looked at as soon as a process can. */
+export async function makeDue(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
+  await transaction
+    .updateTable('subscription_state')
+    .set({ due_at: sql`statement_timestamp()` })
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .execute();
+}
+
+/** Returns false where a replay is on its way already. */
+export async function insertReplay(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  id: string,
+  { position, fingerprint, until }: ReadingPosition & { readonly until: number },
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await transaction
+    .insertInto('subscription_replay')
+    .values({ tenant, subscription: id, position, fingerprint, until })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+/** Has all parked changes of the subscription wait for an attempt again, as if none had been made. */
+export async function unpark(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
+  await transaction
+    .updateTable('delivery_waiting')
+    .set({ parked_at: null, attempts: 0, due_at: sql`statement_timestamp()` })
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .where('parked_at', 'is not', null)
+    .execute();
+  await transaction
+    .updateTable('subscription_state')
+    .set({ waiting: sql`waiting + parked`, parked: 0, due_at: sql`statement_timestamp()` })
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .execute();
+}
+
+/** Deletes parked changes: all, or those that were parked before a moment. */
+export async function dropParked(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  id: string,
+  before: RawBuilder<Date> = sql`'infinity'::timestamptz`,
+): Promise<void> {
+  const { numDeletedRows } = await transaction
+    .deleteFrom('delivery_waiting')
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .where('parked_at', '<', before)
+    .executeTakeFirstOrThrow();
+  const dropped = Number(numDeletedRows);
+  if (dropped === 0) return;
+  await transaction
+    .updateTable('subscription_state')
+    .set({ parked: sql`parked - ${dropped}::bigint`, dropped: sql`dropped + ${dropped}::bigint` })
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .execute();
+}
+
+/** Deletes all changes that wait or are parked: their positions mean nothing any more. */
+export async function dropKept(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
+  await transaction
+    .deleteFrom('delivery_waiting')
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .execute();
+  await transaction
+    .deleteFrom('subscription_replay')
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .execute();
+  await transaction
+    .updateTable('subscription_state')
+    .set({ waiting: 0, parked: 0, dropped: sql`dropped + waiting + parked` })
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .execute();
+}
+
+/** The row of a subscription's state, so that no run of a process settles meanwhile. */
+export async function lockState(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
+  await sql`select from subscription_state where tenant = ${tenant} and subscription = ${id} for update`.execute(
+    transaction,
+  );
+}
+
+/** The attempts of a subscription, for lists. */
+export function attemptRows(tenant: string, id: string): DocumentRows {
+  const attempt = sql`jsonb_strip_nulls(jsonb_build_object(
+    'id', number::text, 'at', to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'kind', kind,
+    'first', first_position, 'last', last_position, 'outcome', outcome, 'status', status, 'duration', duration, 'error', error,
+    'answer', answer))`;
+  const from = sql`(select tenant, lpad(number::text, 12, '0') as id, (${attempt})::text as document, ${attempt} as fields
+    from delivery_attempt where tenant = ${tenant} and subscription = ${id}) delivery_attempt`;
+  return { from, where: sql`tenant = ${tenant}` };
+}
+
+/** Subscriptions that deliver. */
+export const activeSubscriptions: TenantWork = {
+  table: 'subscription_state',
+  condition: "state in ('active', 'retrying')",
+};
+
+export interface MadeAttempt {
+  readonly kind: 'live' | 'replay' | 'test';
+  readonly result: DeliveryResult;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly first?: number | undefined;
+  readonly last?: number | undefined;
+}
+
+/** Notes attempts, and which was the last delivery and the last error. The state of the subscription is locked from then on. */
+export async function noteAttempts(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  id: string,
+  attempts: readonly MadeAttempt[],
+): Promise<void> {
+  if (attempts.length === 0) return;
+  const delivered = attempts.findLast(({ kind, result }) => kind !== 'test' && result.outcome === 'delivered');
+  const failed = attempts.findLast(({ kind, result }) => kind !== 'test' && result.outcome !== 'delivered');
+  const lastDelivery = delivered && JSON.stringify({ at: timeOf(delivered.at), ...shownOf(delivered.result) });
+  const lastError =
+    failed &&
+    JSON.stringify({ at: timeOf(failed.at), message: failed.result.error ?? '', status: failed.result.status });
+  const { rows } = await sql<{ last: number }>`
+    update subscription_state
+      set attempts = attempts + ${attempts.length}::bigint, last_delivery = coalesce(${lastDelivery ?? null}::text, last_delivery),
+          last_error = coalesce(${lastError ?? null}::text, last_error)
+      where tenant = ${tenant} and subscription = ${id}
+      returning attempts as last`.execute(transaction);
+  const [row] = rows;
+  if (row === undefined) return;
+  const before = row.last - attempts.length;
+  await transaction
+    .insertInto('delivery_attempt')
+    .values(
+      attempts.map(({ kind, at, first, last, result }, index) => ({
+        tenant,
+        subscription: id,
+        number: before + index + 1,
+        at: new Date(at),
+        kind,
+        outcome: result.outcome,
+        first_position: first ?? null,
+        last_position: last ?? null,
+        status: result.status ?? null,
+        duration: result.duration ?? null,
+        error: result.error ?? null,
+        answer: result.answer ?? null,
+      })),
+    )
+    .execute();
+  await transaction
+    .deleteFrom('delivery_attempt')
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .where('number', '<=', row.last - maxAttempts)
+    .execute();
+}
+
+/** Of one subscription. */
+export const maxAttempts = 10_000;
+
+function shownOf({ status, duration }: DeliveryResult) {
+  return { status, duration };
+}
+
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}
