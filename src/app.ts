@@ -6,6 +6,7 @@ import type { Context } from './context/context.ts';
 import { productVersion } from './core/package-folder.ts';
 import { deliveryUpkeep } from './delivery/dispatch/upkeep.ts';
 import { subscriptionRoutes } from './delivery/subscriptions/routes.ts';
+import { WebhookTarget } from './delivery/webhooks/webhook-schema.ts';
 import { agenticRoutes, agentUpkeep } from './desk/agents/routes.ts';
 import { completionRoutes, completionUpkeep } from './desk/completions/routes.ts';
 import { jobRoutes, jobUpkeep } from './desk/jobs/routes.ts';
@@ -75,7 +76,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(feedRoutes, { feed });
   await app.register(savedViewRoutes, { savedViews, paginator });
-  await app.register(subscriptionRoutes, { subscriptions, paginator });
+  await app.register(subscriptionRoutes, { subscriptions, paginator, targets: [WebhookTarget] });
   await app.register(deliveryUpkeep, { db, dispatcher, findTenants });
   await app.register(changelogUpkeep, {
     db,

@@ -61,6 +61,12 @@ const beyondSchemas: readonly { operation: RegExp; field: RegExp; message: RegEx
     message: /secured/,
     because: 'it depends on the stored item',
   },
+  {
+    operation: /Subscription$/,
+    field: /^(q|from|to|parked|target\.(url|headers(\..*)?))$/,
+    message: /./,
+    because: 'a pattern cannot tell every query, URL, header and cursor',
+  },
   { operation: /CustomEntityType$/, field: /^jsonSchema/, message: /./, because: 'it is a schema of its own' },
   { operation: /Instance$/, field: /^id$/, message: /bytes of UTF-8/, because: 'a schema counts characters' },
   {

@@ -74,8 +74,7 @@ export type SubscriptionPreview = Schemas['SubscriptionPreview'];
 /** A new key for signatures, which is shown once. */
 export type RotatedKey = Schemas['RotatedKey'];
 /** An attempt to deliver. */
-export type DeliveryAttempt = Schemas['DeliveryAttempt'];
-export type DeliveryAttemptItem = Schemas['DeliveryAttemptItem'];
+export type DeliveryAttempt = Schemas['DeliveryAttemptItem'];
 /** How a target took a sample. */
 export type DeliveryTest = Schemas['DeliveryTest'];
 /** What is sent once more. */

@@ -2,7 +2,8 @@ const units = { W: 604_800_000, D: 86_400_000, H: 3_600_000, M: 60_000, S: 1_000
 
 /** What every duration looks like: ISO 8601 without years and months, whose length depends on the calendar. */
 export const durationPattern =
-  '^P(?:[1-9][0-9]{0,4}W|(?=[0-9T])(?:[0-9]{1,5}D)?(?:T(?=[0-9])(?:[0-9]{1,6}H)?(?:[0-9]{1,6}M)?(?:[0-9]{1,6}S)?)?)$';
+  '^P(?:[0-9]{1,5}W|[0-9]{1,5}D|(?:[0-9]{1,5}D)?T(?:[0-9]{1,6}H(?:[0-9]{1,6}M)?(?:[0-9]{1,6}S)?|' +
+  '[0-9]{1,6}M(?:[0-9]{1,6}S)?|[0-9]{1,6}S))$';
 
 /** The milliseconds of a duration that the pattern accepts: `P1D`, `PT90M`, `P2W`. */
 export function millisecondsOf(duration: string): number {

@@ -17,6 +17,7 @@ import {
   SubscriptionPath,
   SubscriptionsPath,
   subscriptionSchemas,
+  type TargetSchemas,
   TestResult,
 } from './schemas.ts';
 import type { Maker, Subscriptions } from './service.ts';
@@ -39,9 +40,9 @@ const Preview = Type.Object(
 /** Subscriptions: what goes out of the change history. */
 export async function subscriptionRoutes(
   app: HttpServer,
-  { subscriptions, paginator }: { subscriptions: Subscriptions; paginator: Paginator },
+  { subscriptions, paginator, targets }: { subscriptions: Subscriptions; paginator: Paginator; targets: TargetSchemas },
 ): Promise<void> {
-  const { Body, Shown, Item } = subscriptionSchemas(subscriptions.targets);
+  const { Body, Shown, Item } = subscriptionSchemas(targets);
 
   listRoutes(app, paginator, {
     path,

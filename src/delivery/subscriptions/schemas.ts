@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { TenantName } from '../../http/tenant-name.ts';
-import type { Target, TargetMembers } from '../targets/target.ts';
+import type { TargetMembers } from '../targets/target.ts';
 import { durationPattern } from './duration.ts';
 
 /** Subscriptions of one tenant. */
@@ -94,19 +94,19 @@ const live = {
   replay: Type.Optional(
     Type.Object(
       { left: Type.Integer({ minimum: 0, description: 'Positions that are still to be read.' }) },
-      { readOnly: true, additionalProperties: false },
+      { $id: 'ReplayUnderWay', readOnly: true, additionalProperties: false },
     ),
   ),
   lastDelivery: Type.Optional(
     Type.Object(
       { at: time, status: Type.Optional(Type.Integer()), duration: Type.Optional(Type.Integer()) },
-      { readOnly: true, additionalProperties: false },
+      { $id: 'LastDelivery', readOnly: true, additionalProperties: false },
     ),
   ),
   lastError: Type.Optional(
     Type.Object(
       { at: time, status: Type.Optional(Type.Integer()), message: Type.String() },
-      { readOnly: true, additionalProperties: false },
+      { $id: 'LastDeliveryError', readOnly: true, additionalProperties: false },
     ),
   ),
 };
@@ -138,11 +138,17 @@ const shownExample = {
   metadata: { version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' },
 };
 
+/** Of each kind of target, its members. */
+export type TargetSchemas = readonly [TSchema, ...TSchema[]];
+
 /** The schemas of subscriptions with these kinds of targets. */
-export function subscriptionSchemas(targets: readonly Target[]) {
-  const target = Type.Unsafe<TargetMembers>(Type.Union(targets.map(({ schema }) => schema)));
+export function subscriptionSchemas([only, ...others]: TargetSchemas) {
+  const target = Type.Unsafe<TargetMembers>(others.length === 0 ? only : Type.Union([only, ...others]));
   const { name, enabled, q, from, maxAge, hide } = written;
-  const optionalLive = Object.fromEntries(Object.entries(live).map(([key, schema]) => [key, Type.Optional(schema)]));
+  // They are taken back and ignored.
+  const optionalLive = Object.fromEntries(
+    Object.keys(live).map((key) => [key, Type.Optional(Type.Unknown({ readOnly: true }))]),
+  );
   const Body = Type.Object(
     {
       id: Type.Optional(

@@ -51,7 +51,6 @@ type Shown = Readonly<Record<string, string>>;
 
 /** What a tenant wants to have sent. Documents go out as JSON texts. */
 export interface Subscriptions {
-  readonly targets: readonly Target[];
   find(tenant: string, id: string): Promise<string>;
   list(tenant: string, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
   /** Returns the id, and of keys what the maker is shown once. */
@@ -142,8 +141,6 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
   }
 
   return {
-    targets,
-
     async find(tenant, id) {
       const document = mayBeId(id) ? await findShown(db, tenant, id) : undefined;
       if (document === undefined) throw notFound();

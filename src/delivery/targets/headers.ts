@@ -1,20 +1,17 @@
-import { type TSchema, Type } from 'typebox';
+import { Type } from 'typebox';
 import type { ErrorDetail } from '../../core/errors.ts';
 
 export const maxHeaders = 20;
 export const maxHeaderValue = 4_096;
 
 /** Headers that a subscription adds to its requests. */
-export const TargetHeaders: TSchema = Type.Object(
-  {},
-  {
-    maxProperties: maxHeaders,
-    additionalProperties: Type.String({ maxLength: maxHeaderValue }),
-    description:
-      'Headers that Annals adds. Their values are stored encrypted and never shown again. Headers of the transport, `content-…` and ' +
-      '`webhook-…` cannot be set.',
-  },
-);
+export const TargetHeaders = Type.Record(Type.String(), Type.String({ maxLength: maxHeaderValue }), {
+  $id: 'TargetHeaders',
+  description:
+    'Headers that Annals adds. Their values are stored encrypted and never shown again. Headers of the transport, `content-…` and ' +
+    '`webhook-…` cannot be set.',
+  examples: [{ 'X-Tenant': 'acme' }],
+});
 
 /** Those that the transport, the body or the signature set. */
 const ownHeaders = new Set([
@@ -36,6 +33,9 @@ const ownHeaders = new Set([
 /** What is wrong with the headers of a target. A masked value is none: it stands for one that was checked. */
 export function faultsOfHeaders(headers: Readonly<Record<string, string>>): ErrorDetail[] {
   const names = new Set<string>();
+  if (Object.keys(headers).length > maxHeaders) {
+    return [{ field: 'target.headers', message: `must have at most ${maxHeaders} members` }];
+  }
   return Object.entries(headers).flatMap(([name, value]): ErrorDetail[] => {
     const field = `target.headers.${name}`;
     const lower = name.toLowerCase();

@@ -8,7 +8,7 @@ import type { MadeAttempt } from '../subscriptions/store.ts';
 import type { DeliveryResult } from '../targets/target.ts';
 import { Pace } from './pace.ts';
 import { pauseAfter } from './schedule.ts';
-import { defaultConcurrency } from './webhook-target.ts';
+import { defaultConcurrency } from './webhook-schema.ts';
 
 /** Changes that are read, delivered and settled together. */
 const portion = 100;

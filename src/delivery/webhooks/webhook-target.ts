@@ -1,15 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { Type } from 'typebox';
 import type { DeliveredChange } from '../changes.ts';
 import type { GuardedHttp } from '../targets/guarded-http.ts';
-import { faultsOfHeaders, TargetHeaders } from '../targets/headers.ts';
+import { faultsOfHeaders } from '../targets/headers.ts';
 import type { DeliveryResult, Sending, StoredKey, Target, TargetMembers } from '../targets/target.ts';
 import { faultsOfUrl } from '../targets/url.ts';
 import { makeSigningKey, type Signing, type SigningKey, signaturesOf } from './signature.ts';
 import { webhookBody } from './webhook-body.ts';
-
-export const defaultConcurrency = 4;
-export const maxConcurrency = 8;
+import { WebhookTarget } from './webhook-schema.ts';
 
 interface WebhookMembers extends TargetMembers {
   readonly url: string;
@@ -17,30 +14,6 @@ interface WebhookMembers extends TargetMembers {
   readonly signing?: Signing;
   readonly concurrency?: number;
 }
-
-const schema = Type.Object(
-  {
-    type: Type.Literal('webhook'),
-    url: Type.String({ maxLength: 2_000, description: 'https. Annals calls it with POST, and follows no redirect.' }),
-    headers: Type.Optional(TargetHeaders),
-    signing: Type.Optional(
-      Type.Enum(['hmac', 'ed25519'], {
-        type: 'string',
-        description:
-          'Default: `hmac`, with a secret. `ed25519`: with a private key that Annals keeps. It cannot be changed later.',
-      }),
-    ),
-    concurrency: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: maxConcurrency,
-        description: 'Calls at once, of different documents. Default: 4. With 1 all changes come one after another.',
-      }),
-    ),
-    publicKey: Type.Optional(Type.String({ readOnly: true, description: 'Of `ed25519`: `whpk_…`.' })),
-  },
-  { $id: 'WebhookTarget', additionalProperties: false },
-);
 
 /** Calls a URL for each change (Standard Webhooks 1.0.0). */
 export function createWebhookTarget({ http, now }: { http: GuardedHttp; now: () => number }): Target {
@@ -67,7 +40,7 @@ export function createWebhookTarget({ http, now }: { http: GuardedHttp; now: () 
 
   return {
     type: 'webhook',
-    schema,
+    schema: WebhookTarget,
     secrets: ['headers'],
     maxAge: 'P1D',
     hostOf: ({ url }) => URL.parse(String(url))?.host ?? '',

@@ -35,7 +35,4 @@ test('each change is delivered once, in the order of its document, and the recei
   expect(bodies.map(({ data }) => data.entityId).sort()).toEqual([...documents].sort());
   expect(receiver.received[0]?.body).toContain('"after":1.20');
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(60);
-  console.log(await acme.get(id), (await acme.call('GET', `/${id}/attempts?pageSize=2&sort=_id:DESC`)).body);
-  console.log((await acme.call('POST', `/${id}/test`)).body, (await acme.call('GET', `/${id}/preview?limit=1`)).body);
-  console.log(server.logLines.filter((l) => l.includes('"level":40') || l.includes('"level":50')));
 });

@@ -60,9 +60,8 @@ export function subscriptionsOf(server: TestServer, tenant: string, token: strin
 
     /** The counts of a subscription, and whether each change that matched is in one of them. */
     async counts(id: string) {
-      const { matched, delivered, skipped, dropped, pending, parked } = (
-        await call<SubscriptionShown>('GET', `/${id}`)
-      ).body;
+      const { matched, delivered, skipped, dropped, pending, parked } = (await call<SubscriptionShown>('GET', `/${id}`))
+        .body;
       const sum = delivered + skipped + dropped + pending + parked;
       return { matched, delivered, skipped, dropped, pending, parked, isWhole: sum === matched };
     },
