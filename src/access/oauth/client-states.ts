@@ -35,7 +35,7 @@ const maxClients = 10_000;
 
 /** Caches the states of clients: a busy client costs one indexed look-up a second instead of one for each call. */
 export function createClientStates(db: Database, elapsed: () => number): FindClientState {
-  const entries = new LRUCache<string, Entry>({ max: maxClients });
+  const entries = new LRUCache<string, Entry>({ maxSize: maxClients, sizeCalculation: () => 1 });
   const asking = new Map<string, Promise<Entry>>();
 
   async function ask(key: string, tenant: string, clientId: string): Promise<Entry> {

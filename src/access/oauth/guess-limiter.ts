@@ -44,7 +44,7 @@ export interface GuessLimiter {
 export function createGuessLimiter(elapsed: () => number): GuessLimiter {
   const clientsAtAddress = createFailureCounter(guessLimits.perClientAndAddress, elapsed);
   const addresses = createFailureCounter(guessLimits.perAddress, elapsed);
-  const knownSecrets = new LRUCache<string, Uint8Array>({ max: maxRemembered });
+  const knownSecrets = new LRUCache<string, Uint8Array>({ maxSize: maxRemembered, sizeCalculation: () => 1 });
   const underWay = new AttemptsUnderWay();
 
   function isKnown({ clientId, clientSecret }: Attempt): boolean {
@@ -150,7 +150,7 @@ function network(address: string): string {
 
 function createFailureCounter({ burst, interval }: { burst: number; interval: number }, elapsed: () => number) {
   // For each key the moment from which its failures do not count any more.
-  const clearedAt = new LRUCache<string, number>({ max: maxRemembered });
+  const clearedAt = new LRUCache<string, number>({ maxSize: maxRemembered, sizeCalculation: () => 1 });
   const tolerance = (burst - 1) * interval;
   return {
     timeToWait(key: string): number {

@@ -24,7 +24,7 @@ export function createAccessTokenVerifier(options: {
   now: () => number;
 }): VerifyAccessToken {
   const { issuer, keys, findClientState, now } = options;
-  const verified = new LRUCache<string, VerifiedToken>({ max: maxTokens });
+  const verified = new LRUCache<string, VerifiedToken>({ maxSize: maxTokens, sizeCalculation: () => 1 });
 
   function admit(token: VerifiedToken): Credentials | Promise<Credentials> {
     const { claims } = token;

@@ -27,7 +27,7 @@ export function createBasicVerifier(options: {
 }): VerifyBasic {
   const { db, findClientState, elapsed } = options;
   const { checkSecret } = createSecretChecker(db, createGuessLimiter(elapsed));
-  const known = new LRUCache<string, KnownClient>({ max: maxClients });
+  const known = new LRUCache<string, KnownClient>({ maxSize: maxClients, sizeCalculation: () => 1 });
 
   async function check(clientId: string, clientSecret: string, address: string): Promise<KnownClient> {
     const seen = known.get(clientId);
