@@ -101,6 +101,7 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
 function relatedColumns(changes: readonly Change[]): RelatedColumns {
   const columns: RelatedColumns = { entries: [], items: [], documents: [], entities: [], entityIds: [] };
   for (const [index, { related }] of changes.entries()) {
+    if (related.length === 0) continue;
     const seen = new Set<string>();
     for (const [place, { entity, entityId }] of related.entries()) {
       // names have no NUL
@@ -138,7 +139,8 @@ function documentHash(entityId: string): Buffer {
 
 /** The first 16 bytes of the SHA-256 of a text's UTF-8. They stand for the text in an index. */
 export function hashOf(text: string): Buffer {
-  return hash('sha256', text, 'buffer').subarray(0, 16);
+  // The runtime makes a text of it in less time than bytes, and with less garbage.
+  return Buffer.from(uuidOf(text), 'hex');
 }
 
 /** The same in hexadecimal. */

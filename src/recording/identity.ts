@@ -35,5 +35,6 @@ export function identityOfPosition(file: string, end: number): Buffer {
 }
 
 function identityOf(text: string | Buffer): Buffer {
-  return hash('sha256', text, 'buffer').subarray(0, identityLength);
+  // see hashOf
+  return Buffer.from(hash('sha256', text, 'hex').slice(0, 2 * identityLength), 'hex');
 }

@@ -18,14 +18,21 @@ export interface EntryWithPaths {
   readonly paths: string;
 }
 
+/** A number, and the place of the last entry that has it. */
+interface Numbered {
+  readonly number: number;
+  entry: number;
+}
+
 /** The columns of the entries of a tenant. */
 export function pathColumns(tenant: string, entries: readonly EntryWithPaths[]): PathColumns {
   const rest = numberOfRest(tenant);
   const columns: PathColumns = { numbers: [], entities: [], names: [], rest, ofEntries: [] };
-  const numbersOfEntity = new Map<string, Map<string, number>>();
+  const keysOfEntity = new Map<string, Map<string, Numbered>>();
+  const byNumber = new Map<number, Numbered>();
   const named = new Set<string>();
 
-  function register(number: number, entity: string, name: string): number {
+  function register(number: number, entity: string, name: string): Numbered {
     const unique = JSON.stringify([entity, name]);
     if (!named.has(unique)) {
       named.add(unique);
@@ -33,28 +40,32 @@ export function pathColumns(tenant: string, entries: readonly EntryWithPaths[]):
       columns.entities.push(entity);
       columns.names.push(name);
     }
-    return number;
+    const numbered = byNumber.get(number) ?? { number, entry: -1 };
+    byNumber.set(number, numbered);
+    return numbered;
   }
 
   // The rest has no name and belongs to no entity type.
   const registerRest = () => register(rest, '', '');
 
-  function numberOf(entity: string, key: string): number {
+  function numberOf(entity: string, key: string): Numbered {
     const name = nameOfKey(key);
     return name === undefined ? registerRest() : register(numberOfPath(tenant, entity, name), entity, name);
   }
 
-  function numbersOf({ entity, paths }: EntryWithPaths): number[] {
-    const known = numbersOfEntity.get(entity) ?? new Map<string, number>();
-    numbersOfEntity.set(entity, known);
-    const numbers = new Set<number>();
+  function numbersOf({ entity, paths }: EntryWithPaths, entry: number): number[] {
+    const known = keysOfEntity.get(entity) ?? new Map<string, Numbered>();
+    keysOfEntity.set(entity, known);
+    const numbers: number[] = [];
     for (const key of keysOfPaths(paths)) {
-      const number = known.get(key) ?? numberOf(entity, key);
-      known.set(key, number);
-      numbers.add(number);
-      if (numbers.size > maxNamesOfEntry) return [registerRest()];
+      const numbered = known.get(key) ?? numberOf(entity, key);
+      known.set(key, numbered);
+      if (numbered.entry === entry) continue;
+      numbered.entry = entry;
+      numbers.push(numbered.number);
+      if (numbers.length > maxNamesOfEntry) return [registerRest().number];
     }
-    return [...numbers];
+    return numbers;
   }
 
   columns.ofEntries = entries.map(numbersOf);

@@ -104,17 +104,17 @@ table change_actor
 
 table change_delta with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000, fillfactor=50)
   "position" bigint
-  actors bigint[] not null
-  ats bigint[] not null
+  actors bigint[] not null storage e
+  ats bigint[] not null storage e
   bytes bigint not null default 0
   day integer
   delta bigint not null generated always as identity
-  documents uuid[]
-  kinds bigint[] not null
-  names text[] collate "C"
+  documents uuid[] storage e
+  kinds bigint[] not null storage e
+  names text[] collate "C" storage e
   recorded bigint
   recorder bigint
-  sequences bigint[] not null
+  sequences bigint[] not null storage e
   tenant text collate "C" not null
   transaction xid8
   change_delta_pkey PRIMARY KEY (tenant, delta)
