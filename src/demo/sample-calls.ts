@@ -7,6 +7,8 @@ export interface SampleCallOptions {
   tenant: string;
   clientId: string;
   clientSecret: string;
+  /** The settings of the database in front of a command, with a blank behind them; empty where they have secrets. */
+  tailSettings: string;
   /** The number of an order with a history. */
   order: string;
   /** A moment of the history around which the call with a time range asks, in milliseconds since 1970. */
@@ -18,7 +20,7 @@ export interface SampleCallOptions {
  * of the variables are those that the scripts under examples/ read.
  */
 export function sampleCalls(options: SampleCallOptions): string {
-  const { baseUrl, recorderUrl, tenant, clientId, clientSecret, now } = options;
+  const { baseUrl, recorderUrl, tenant, clientId, clientSecret, tailSettings, now } = options;
   const calls = questions(options).map(
     ({ what, parameters }) =>
       `# ${what}\ncurl -sG $ANNALS_URL/changelog/${tenant}/changelogs -H "Authorization: Bearer $TOKEN" ${parameters}\n`,
@@ -39,6 +41,12 @@ curl -s -u "$ANNALS_CLIENT_ID:$ANNALS_CLIENT_SECRET" $ANNALS_RECORDER_URL/record
 
 # ... and here it is
 curl -sG $ANNALS_URL/changelog/${tenant}/changelogs -H "Authorization: Bearer $TOKEN" -d size=1 -d context=true --data-urlencode 'q=entity:product entityId:desk-lamp'
+
+# Changes as they are recorded, and all before them: server-sent events, until ^C
+curl -sNG $ANNALS_URL/changelog/${tenant}/feed -H "Authorization: Bearer $TOKEN" -H 'accept: text/event-stream' -d after=start --data-urlencode 'q=entity:product'
+
+# The same as NDJSON, from the database: ${tailSettings === '' ? 'with the settings of this service' : 'also while the service is restarted'}
+${tailSettings}npx annals tail --tenant ${tenant} --after start --q 'entity:product'
 `;
 }
 

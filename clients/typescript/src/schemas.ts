@@ -35,6 +35,8 @@ export type CustomInstanceItem = Schemas['CustomInstanceItem'];
 export type DocumentAtMoment = Schemas['DocumentAtMoment'];
 /** Documents by id or name. */
 export type DocumentNames = Schemas['DocumentNames'];
+/** A change with its position and cursor. */
+export type FeedChange = Schemas['FeedChange'];
 export type Job = Schemas['Job'];
 /** The members of a job that `fields` names. */
 export type JobItem = Schemas['JobItem'];

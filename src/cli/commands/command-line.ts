@@ -40,6 +40,9 @@ const groups: Record<string, Record<string, ListedCommand>> = {
     mapping: { summary: 'check a mapping', load: () => import('./mapping.ts') },
     rejected: { summary: 'list, retry and drop rejected changes', load: () => import('./rejected.ts') },
   },
+  'Follow changes': {
+    tail: { summary: 'print the changes of a tenant as they are recorded', load: () => import('./tail.ts') },
+  },
   'Look after it': {
     cluster: { summary: 'move a tenant to another worker of the cluster', load: () => import('./cluster.ts') },
     index: { summary: 'create, list and drop indexes for lists of instances', load: () => import('./indexes.ts') },

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { createClient, listClients, revokeClient } from '../../access/oauth/clients.ts';
 import type { Context } from '../../context/context.ts';
 import type { Config } from '../../core/config/config.ts';
@@ -80,6 +81,7 @@ async function runDemo(context: Context, config: Config, { shop, ...options }: D
         tenant,
         clientId,
         clientSecret,
+        tailSettings: config.databaseUrl === undefined ? `ANNALS_DATA_DIR='${resolve(config.dataDir)}' ` : '',
         ...(await sampleSubjects(context)),
       }),
     );

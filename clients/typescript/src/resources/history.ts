@@ -13,6 +13,7 @@ import type {
 import { parseAnswer } from '../transport/answer-json.ts';
 import { type CallOptions, type Parameters, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
+import { type Placed, type TailParameters, tailOf } from './tail.ts';
 
 /** A filter: text of the query language, or a query of `@annals/client/query`. */
 type Filter = string | { toString(): string };
@@ -97,6 +98,21 @@ export class History<
       { transport: this.#transport, tenant: this.#tenant, options, read: this.#answers.page },
       parameters,
     );
+  }
+
+  /**
+   * The changes that match as they are recorded, oldest first: those behind a cursor, and those to come. It goes on after faults
+   * until the caller leaves the loop or the signal ends it. Each change comes at least once; what comes twice has the same `ref`.
+   *
+   * @example
+   * for await (const change of annals.history.tail({ q: 'entity:product', after: await load() })) {
+   *   await deal(change);
+   *   await save(change.cursor);
+   * }
+   */
+  tail(parameters: TailParameters = {}, options?: CallOptions): AsyncGenerator<Entry & Placed, void, undefined> {
+    const of = { transport: this.#transport, tenant: this.#tenant, read: this.#answers.entry };
+    return tailOf(of, parameters, options);
   }
 
   /**
