@@ -4,6 +4,8 @@ import { oauthRoutes } from './access/oauth/routes.ts';
 import { consoleRoutes, consoleUpkeep } from './console/routes.ts';
 import type { Context } from './context/context.ts';
 import { productVersion } from './core/package-folder.ts';
+import { EmailTarget } from './delivery/alerts/email-schema.ts';
+import { HttpTarget, S3Target, SplunkTarget } from './delivery/batches/target-schemas.ts';
 import { deliveryUpkeep } from './delivery/dispatch/upkeep.ts';
 import { subscriptionRoutes } from './delivery/subscriptions/routes.ts';
 import { WebhookTarget } from './delivery/webhooks/webhook-schema.ts';
@@ -76,7 +78,8 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(feedRoutes, { feed });
   await app.register(savedViewRoutes, { savedViews, paginator });
-  await app.register(subscriptionRoutes, { subscriptions, paginator, targets: [WebhookTarget] });
+  const targets = [WebhookTarget, HttpTarget, S3Target, SplunkTarget, EmailTarget] as const;
+  await app.register(subscriptionRoutes, { subscriptions, paginator, targets });
   await app.register(deliveryUpkeep, { db, dispatcher, findTenants });
   await app.register(changelogUpkeep, {
     db,

@@ -1,5 +1,11 @@
 import { findClient } from '../access/oauth/clients.ts';
 import { Semaphore } from '../core/concurrency/semaphore.ts';
+import { createEmailTarget } from '../delivery/alerts/email-target.ts';
+import { runAlert } from '../delivery/alerts/run-alert.ts';
+import { createHttpTarget } from '../delivery/batches/http-target.ts';
+import { runBatches } from '../delivery/batches/run-batches.ts';
+import { createS3Target } from '../delivery/batches/s3-target.ts';
+import { createSplunkTarget } from '../delivery/batches/splunk-target.ts';
 import type { HistoryToDeliver } from '../delivery/changes.ts';
 import { createDispatcher, type Dispatcher } from '../delivery/dispatch/dispatcher.ts';
 import type { Run } from '../delivery/dispatch/held.ts';
@@ -13,6 +19,7 @@ import type { MailQueue } from '../desk/mail/service.ts';
 import { changelogDialect } from '../history/ask/dialect.ts';
 import { fingerprintAt, lastPosition, positionBefore } from '../history/positions/position-store.ts';
 import { mayReadHistory } from '../http/scopes.ts';
+import { inTransaction } from '../postgres/transaction.ts';
 import { parseQuery } from '../query/parse.ts';
 import { readNotificationEmail } from '../tenants/configuration/notification-email.ts';
 import type { Foundation } from './foundation.ts';
@@ -38,7 +45,24 @@ export function createDelivery(
   const http = createGuardedHttp({ allowed: config.deliveryAllow });
   closing.defer(() => http.close());
   const read = historyToDeliver(foundation, history);
-  const targets: readonly Target[] = [createWebhookTarget({ http, now })];
+  const { baseUrl } = config;
+  const webhook = createWebhookTarget({ http, now });
+  const batched = [
+    createHttpTarget({ http, baseUrl, now }),
+    createS3Target({ http, baseUrl, now }),
+    createSplunkTarget({ http, baseUrl, now }),
+  ];
+  const email = createEmailTarget({
+    baseUrl,
+    now,
+    queue: (message) => inTransaction(db, (transaction) => mail.queueMail(transaction, message)),
+  });
+  const runs = new Map<Target, Run>([
+    [webhook, runWebhook],
+    ...batched.map((target): [Target, Run] => [target, (held) => runBatches(held, target)]),
+    [email, (held) => runAlert(held, { queueMail: mail.queueMail, baseUrl })],
+  ]);
+  const targets = [...runs.keys()];
   const dispatcher = createDispatcher({
     db,
     history: read,
@@ -46,7 +70,11 @@ export function createDelivery(
     sealer,
     logger,
     targets,
-    runOf,
+    runOf(target) {
+      const run = runs.get(target);
+      if (run === undefined) throw new Error(`nothing delivers to the target ${target.type}`);
+      return run;
+    },
     attempts: new Semaphore({ places: 64, name: 'deliveries' }),
     reads: new Semaphore({ places: 8, name: 'readings for deliveries' }),
     async mayDeliver(tenant, clientId) {
@@ -64,12 +92,6 @@ export function createDelivery(
     subscriptions: createSubscriptions({ db, documents, sealer, now, history: read, targets }),
     dispatcher: config.deliveries ? dispatcher : undefined,
   };
-}
-
-/** What delivers to a target. */
-function runOf({ type, deliverOne }: Target): Run {
-  if (deliverOne !== undefined) return runWebhook;
-  throw new Error(`nothing delivers to the target ${type}`);
 }
 
 function historyToDeliver({ db }: Foundation, { feed }: HistoryServices): HistoryToDeliver {

@@ -374,6 +374,13 @@ table database_origin
   database_origin_pkey PRIMARY KEY (singleton)
   database_origin_singleton_check CHECK (singleton)
 
+table delivery_alert with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500)
+  counted text collate "C" not null
+  subscription text collate "C" not null
+  tenant text collate "C" not null
+  delivery_alert_pkey PRIMARY KEY (tenant, subscription)
+  delivery_alert_tenant_subscription_fkey FOREIGN KEY (tenant, subscription) REFERENCES subscription(tenant, id) ON DELETE CASCADE
+
 table delivery_attempt
   answer text collate "C"
   at timestamp with time zone not null
@@ -390,6 +397,45 @@ table delivery_attempt
   delivery_attempt_pkey PRIMARY KEY (tenant, subscription, number)
   delivery_attempt_tenant_subscription_fkey FOREIGN KEY (tenant, subscription) REFERENCES subscription(tenant, id) ON DELETE CASCADE
   CREATE INDEX delivery_attempt_at ON delivery_attempt USING btree (tenant, at)
+
+table delivery_batch with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500)
+  "position" bigint not null
+  attempts integer not null default 0
+  begun_at timestamp with time zone not null
+  changes integer not null
+  due_at timestamp with time zone not null
+  fingerprint integer not null
+  first bigint not null
+  hashes text[] collate "C" not null default '{}'::text[]
+  key uuid not null
+  kind text collate "C" not null
+  last bigint not null
+  receipt text collate "C"
+  subscription text collate "C" not null
+  taken_at timestamp with time zone
+  tenant text collate "C" not null
+  until bigint not null
+  delivery_batch_pkey PRIMARY KEY (tenant, subscription, kind)
+  delivery_batch_tenant_subscription_fkey FOREIGN KEY (tenant, subscription) REFERENCES subscription(tenant, id) ON DELETE CASCADE
+
+table delivery_manifest
+  attempts integer not null default 0
+  day text collate "C" not null
+  subscription text collate "C" not null
+  tenant text collate "C" not null
+  delivery_manifest_pkey PRIMARY KEY (tenant, subscription)
+  delivery_manifest_tenant_subscription_fkey FOREIGN KEY (tenant, subscription) REFERENCES subscription(tenant, id) ON DELETE CASCADE
+
+table delivery_object
+  changes integer not null
+  day text collate "C" not null
+  first bigint not null
+  last bigint not null
+  sha256 text collate "C" not null
+  subscription text collate "C" not null
+  tenant text collate "C" not null
+  delivery_object_pkey PRIMARY KEY (tenant, subscription, day, first, last)
+  delivery_object_tenant_subscription_fkey FOREIGN KEY (tenant, subscription) REFERENCES subscription(tenant, id) ON DELETE CASCADE
 
 table delivery_waiting
   "position" bigint not null

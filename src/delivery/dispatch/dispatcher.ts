@@ -119,10 +119,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         onError: (error) => logger.warn({ err: error, tenant, subscription: id }, 'a run could not extend its lease'),
       },
     );
-    let isMore = false;
+    let next: number | undefined;
     let pause = 0;
     try {
-      isMore = await doWork({ tenant, signal: ending }, () => deliverHeld(tenant, holder, taken, ending));
+      next = await doWork({ tenant, signal: ending }, () => deliverHeld(tenant, holder, taken, ending));
     } catch (error) {
       if (error instanceof AnnalsError && error.type === 'cursor_invalid') {
         await loseSubscription(
@@ -131,13 +131,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
           'The database was restored to an earlier state, and the place of the subscription is lost. Resume it with `from`.',
         ).catch(() => {});
       } else if (error instanceof RunEnded || ending.aborted) {
-        isMore = !stop.signal.aborted;
+        next = 0;
       } else {
         logger.warn(
           { err: error, tenant, subscription: id },
           'deliveries of a subscription broke off; it is tried again',
         );
-        isMore = true;
+        next = 0;
         pause = pauseAfterError;
       }
     } finally {
@@ -145,17 +145,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       stop.signal.removeEventListener('abort', onStop);
     }
     if (pause > 0) await rest(pause, stop.signal);
-    await release(db, held, isMore || stop.signal.aborted).catch((error: unknown) =>
+    await release(db, held, stop.signal.aborted ? 0 : next).catch((error: unknown) =>
       logger.debug({ err: error, tenant, subscription: id }, 'a subscription could not be released; its lease ends'),
     );
     // What came meanwhile found the subscription held.
     hear(tenant);
   }
 
-  async function deliverHeld(tenant: string, holder: string, taken: TakenSubscription, signal: Stop): Promise<boolean> {
+  async function deliverHeld(tenant: string, holder: string, taken: TakenSubscription, signal: Stop) {
     if (!(await options.mayDeliver(tenant, taken.maker))) {
       await pauseOrphans(db, [tenant], options.mayDeliver);
-      return false;
+      return undefined;
     }
     const document = JSON.parse(taken.document) as SubscriptionDocument;
     const target = targets.find(({ type }) => type === document.target.type);

@@ -95,8 +95,8 @@ export interface Counts {
 /** How the target took what was sent: the last word counts. Left out: nothing was sent. */
 export type Health =
   | { readonly is: 'well' }
-  | { readonly is: 'failing' }
   /** `rest`: milliseconds without any attempt. */
+  | { readonly is: 'failing'; readonly rest?: number }
   | { readonly is: 'busy' | 'away'; readonly rest: number }
   | { readonly is: 'gone' };
 
@@ -104,6 +104,8 @@ export interface StateChange {
   readonly counts: Counts;
   readonly place?: (ReadingPosition & { readonly cursor: string }) | undefined;
   readonly health?: Health | undefined;
+  /** Milliseconds in which the subscription is not looked at, whatever is recorded. */
+  readonly rest?: number;
 }
 
 /** Milliseconds of nothing but failures after which a subscription is suspended. */
@@ -116,11 +118,11 @@ export const maxFailing = 5 * 24 * 60 * 60 * 1000;
 export async function changeState(
   transaction: DatabaseTransaction,
   { tenant, id, holder }: Holder,
-  { counts, place, health }: StateChange,
+  { counts, place, health, rest: untouched }: StateChange,
 ): Promise<(HeldState & { readonly hasFailed: boolean; readonly failingSince: Date | null }) | undefined> {
   const { matched = 0, delivered = 0, skipped = 0, expired = 0, dropped = 0, waiting = 0, parked = 0 } = counts;
   const is = health?.is ?? 'unknown';
-  const rest = health !== undefined && 'rest' in health ? health.rest : null;
+  const rest = (health !== undefined && 'rest' in health ? health.rest : untouched) ?? null;
   const { rows } = await sql<
     HeldState & { reason: PauseReason | null; wasRunning: boolean; failingSince: Date | null }
   >`
@@ -158,20 +160,19 @@ export async function changeState(
   return row && { ...row, hasFailed: row.wasRunning && row.reason === 'failures' };
 }
 
-/** Ends a run. `isMore`: it has more to do at once. */
-export async function release(db: Database, { tenant, id, holder }: Holder, isMore: boolean): Promise<void> {
+/** Ends a run. `pause`: milliseconds until it has something to do besides what waits in its table. */
+export async function release(db: Database, { tenant, id, holder }: Holder, pause: number | undefined): Promise<void> {
   await sql`
     update subscription_state t
       set holder = null, held_until = null,
-          due_at = case when ${isMore} then statement_timestamp()
-            when rest_until > statement_timestamp() then rest_until
-            else (
+          due_at = case when rest_until > statement_timestamp() then rest_until
+            else least(statement_timestamp() + ${pause ?? null}::double precision * interval '1 millisecond', (
               select min(w.due_at) from delivery_waiting w
                 where w.tenant = ${tenant} and w.subscription = ${id} and w.parked_at is null
                   and not exists (
                     select from delivery_waiting e
                       where e.tenant = ${tenant} and e.subscription = ${id} and e.document = w.document and e.parked_at is null
-                        and e.position < w.position)) end
+                        and e.position < w.position))) end
       where t.tenant = ${tenant} and t.subscription = ${id} and t.holder = ${holder}::uuid`.execute(db);
 }
 

@@ -45,6 +45,8 @@ export interface Settlement extends StateChange {
   /** Positions of changes that wait no more. */
   readonly gone?: readonly number[];
   readonly replay?: { readonly place: ReadingPosition; readonly isOver: boolean } | undefined;
+  /** What else belongs to it. */
+  readonly also?: (transaction: DatabaseTransaction) => Promise<void>;
 }
 
 /** The run has to end: another process holds the subscription, or somebody has stopped, written or deleted it. */
@@ -99,11 +101,12 @@ export class Held implements Holder {
   /** Reads on behind a place, with the subscription's query unless told. */
   async read(
     after: ReadingPosition,
-    { maxItems, maxPositions, q = this.document.q }: { maxItems: number; maxPositions?: number; q?: string },
+    { q = this.document.q, ...asked }: { maxItems: number; maxPositions?: number; maxBytes?: number; q?: string },
   ): Promise<Reading> {
     const { history, reads } = this.#options;
-    const asked = { q, after, maxItems, ...(maxPositions !== undefined && { maxPositions }), signal: this.signal };
-    return await reads.use(this.tenant, this.signal, () => history.readMatches(this.tenant, asked));
+    return await reads.use(this.tenant, this.signal, () =>
+      history.readMatches(this.tenant, { ...asked, q, after, signal: this.signal }),
+    );
   }
 
   /** Does an attempt when it has a place. Rejects when the run is to stop. */
@@ -112,7 +115,7 @@ export class Held implements Holder {
   }
 
   /** Writes what was done, also if the run is to stop. Throws RunEnded if the run has to end after it. */
-  async settle({ attempts = [], kept = [], gone = [], replay, ...change }: Settlement): Promise<void> {
+  async settle({ attempts = [], kept = [], gone = [], replay, also, ...change }: Settlement): Promise<void> {
     const { db, tellSuspended } = this.#options;
     const settled = await doWork({ tenant: this.tenant, writes: true }, () =>
       inTransaction(db, async (transaction) => {
@@ -121,6 +124,7 @@ export class Held implements Holder {
         await keepWaiting(transaction, this, kept);
         await deleteWaiting(transaction, this, gone);
         if (replay !== undefined) await moveReplay(transaction, this, replay.place, replay.isOver);
+        await also?.(transaction);
         await noteAttempts(transaction, this.tenant, this.id, attempts);
         if (state.hasFailed && state.failingSince !== null) {
           const { tenant, id } = this;
@@ -136,5 +140,8 @@ export class Held implements Holder {
   }
 }
 
-/** Delivers what a held subscription has to deliver now. Returns whether it has more to do at once. */
-export type Run = (held: Held) => Promise<boolean>;
+/**
+ * Delivers what a held subscription has to deliver now. Returns the milliseconds until it has something to do besides new changes: 0 where
+ * it has more to do at once; undefined where it has nothing but what waits in its table.
+ */
+export type Run = (held: Held) => Promise<number | undefined>;

@@ -281,7 +281,10 @@ export function createSubscriptions(options: SubscriptionsOptions): Subscription
     },
 
     async replay(tenant, id, { from, to, parked }) {
-      await refuseUnknown(tenant, id);
+      const { document } = await found(db, tenant, id);
+      if (targetOf(document.target).isReplayed === false) {
+        throw new AnnalsError('conflict_resource', 'An alert sends nothing once more.');
+      }
       if (parked === true) {
         if (from !== undefined || to !== undefined) {
           throw invalidBody({ field: 'parked', message: 'goes without from and to' });

@@ -48,14 +48,7 @@ export interface StoredKey {
   readonly until?: number;
 }
 
-/** Some changes that go out together. The same bounds are the same batch, however often it is sent. */
-export interface DeliveredBatch {
-  readonly first: number;
-  readonly last: number;
-  readonly changes: readonly DeliveredChange[];
-}
-
-/** A kind of target. It has exactly one of `deliverOne`, `deliverBatch` and `alert`. */
+/** A kind of target. */
 export interface Target {
   readonly type: string;
   /** The schema of the members, `type` among them. It takes no others. */
@@ -64,6 +57,8 @@ export interface Target {
   readonly secrets: readonly string[];
   /** What applies to the subscription without a `maxAge`: an ISO 8601 duration; undefined: any age. */
   readonly maxAge: string | undefined;
+  /** Whether changes can be sent once more; default: true. */
+  readonly isReplayed?: boolean;
   /** Where secrets are sent to. For another host they have to be given anew. */
   hostOf(target: TargetMembers): string;
   /** What is wrong with the members that the schema cannot say; fields begin with `target.`. */
@@ -73,6 +68,4 @@ export interface Target {
   /** Sends a sample that says so. */
   test(sending: Sending): Promise<DeliveryResult>;
   deliverOne?(sending: Sending, change: DeliveredChange): Promise<DeliveryResult>;
-  deliverBatch?(sending: Sending, batch: DeliveredBatch): Promise<DeliveryResult>;
-  alert?(sending: Sending, changes: readonly DeliveredChange[]): Promise<DeliveryResult>;
 }

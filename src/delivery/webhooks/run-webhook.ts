@@ -19,14 +19,13 @@ const dueAtOnce = 50;
  * document come one after another; others at most `concurrency` at once. A change that fails waits, and its document with it. A target
  * that cannot be reached, or is too busy, is left alone for a while.
  */
-export async function runWebhook(held: Held): Promise<boolean> {
+export async function runWebhook(held: Held): Promise<undefined> {
   const { concurrency = defaultConcurrency } = held.document.target as { concurrency?: number };
   const { unreachable, slowed } = held.state;
   const pace = new Pace({ concurrency, isCareful: unreachable > 0 || slowed > 0, unreachable, slowed });
   const run = { held, pace };
   const ends = await Promise.allSettled([deliverDue(run), deliverNew(run), deliverReplay(run)]);
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
-  return false;
 }
 
 interface WebhookRun {

@@ -1,0 +1,212 @@
+import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
+import type { ReadingPosition } from '../changes.ts';
+import './tables.ts';
+import type { StoredObject } from './manifest.ts';
+import type { ReaderKind } from './tables.ts';
+
+/** The bounds of a batch that is under way, and what its attempts showed. Times in milliseconds. */
+export interface StoredBatch extends ReadingPosition {
+  /** The last position that it looks at. It has every matching change behind `position` up to this one. */
+  readonly until: number;
+  readonly first: number;
+  readonly last: number;
+  readonly changes: number;
+  readonly key: string;
+  readonly begunAt: number;
+  readonly hashes: readonly string[];
+  readonly attempts: number;
+  readonly dueAt: number;
+  readonly receipt: string | null;
+  readonly takenAt: number | null;
+}
+
+type Bounds = Pick<StoredBatch, 'position' | 'fingerprint' | 'until' | 'first' | 'last' | 'changes' | 'key' | 'hashes'>;
+
+export async function findBatch(
+  db: Connection,
+  tenant: string,
+  subscription: string,
+  kind: ReaderKind,
+): Promise<StoredBatch | undefined> {
+  const row = await db
+    .selectFrom('delivery_batch')
+    .select(['position', 'fingerprint', 'until', 'first', 'last', 'changes', 'key', 'begun_at'])
+    .select(['hashes', 'attempts', 'due_at', 'receipt', 'taken_at'])
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', subscription)
+    .where('kind', '=', kind)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { begun_at, due_at, taken_at, ...batch } = row;
+  return { ...batch, begunAt: begun_at.getTime(), dueAt: due_at.getTime(), takenAt: taken_at?.getTime() ?? null };
+}
+
+export async function insertBatch(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  subscription: string,
+  { kind, begunAt, hashes, ...bounds }: Bounds & { readonly kind: ReaderKind; readonly begunAt: number },
+): Promise<void> {
+  const at = new Date(begunAt);
+  await transaction
+    .insertInto('delivery_batch')
+    .values({
+      tenant,
+      subscription,
+      kind,
+      ...bounds,
+      hashes: [...hashes],
+      begun_at: at,
+      due_at: at,
+      receipt: null,
+      taken_at: null,
+    })
+    .execute();
+}
+
+export async function updateBatch(
+  transaction: Connection,
+  tenant: string,
+  subscription: string,
+  kind: ReaderKind,
+  {
+    dueAt,
+    takenAt,
+    hashes,
+    ...changed
+  }: Partial<Pick<StoredBatch, 'changes' | 'hashes' | 'attempts' | 'dueAt' | 'receipt' | 'takenAt'>>,
+): Promise<void> {
+  await transaction
+    .updateTable('delivery_batch')
+    .set({
+      ...changed,
+      ...(hashes !== undefined && { hashes: [...hashes] }),
+      ...(dueAt !== undefined && { due_at: new Date(dueAt) }),
+      ...(takenAt !== undefined && { taken_at: takenAt === null ? null : new Date(takenAt) }),
+    })
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', subscription)
+    .where('kind', '=', kind)
+    .execute();
+}
+
+export async function deleteBatch(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  subscription: string,
+  kind: ReaderKind,
+): Promise<void> {
+  await transaction
+    .deleteFrom('delivery_batch')
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', subscription)
+    .where('kind', '=', kind)
+    .execute();
+}
+
+export async function insertObject(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  subscription: string,
+  object: Omit<StoredObject, 'key'> & { readonly day: string },
+): Promise<void> {
+  await transaction
+    .insertInto('delivery_object')
+    .values({ tenant, subscription, ...object })
+    // A replay on the same day may have the same bounds. It is one object.
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** The objects of a day, in the order of their positions. */
+export async function objectsOf(
+  db: Connection,
+  tenant: string,
+  subscription: string,
+  day: string,
+): Promise<Omit<StoredObject, 'key'>[]> {
+  return await db
+    .selectFrom('delivery_object')
+    .select(['first', 'last', 'changes', 'sha256'])
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', subscription)
+    .where('day', '=', day)
+    .orderBy('first')
+    .orderBy('last')
+    .execute();
+}
+
+/** Whether a batch of the day, or of an earlier one, is still under way. */
+export async function hasBatchBefore(
+  db: Connection,
+  tenant: string,
+  subscription: string,
+  end: number,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('delivery_batch')
+    .select('kind')
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', subscription)
+    .where('begun_at', '<', new Date(end))
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+export interface DueManifest {
+  /** The first UTC day without a manifest. */
+  readonly day: string;
+  readonly attempts: number;
+}
+
+/** The first day of which the bucket has no manifest; undefined where the subscription has had none yet. */
+export async function findManifest(
+  db: Connection,
+  tenant: string,
+  subscription: string,
+): Promise<DueManifest | undefined> {
+  return await db
+    .selectFrom('delivery_manifest')
+    .select(['day', 'attempts'])
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', subscription)
+    .executeTakeFirst();
+}
+
+export async function insertManifest(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  subscription: string,
+  day: string,
+): Promise<void> {
+  await transaction.insertInto('delivery_manifest').values({ tenant, subscription, day }).execute();
+}
+
+export async function updateManifest(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  subscription: string,
+  { day, attempts }: DueManifest,
+): Promise<void> {
+  await transaction
+    .updateTable('delivery_manifest')
+    .set({ day, attempts })
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', subscription)
+    .execute();
+}
+
+/** The objects of days that have a manifest. */
+export async function deleteListed(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  subscription: string,
+  day: string,
+): Promise<void> {
+  await transaction
+    .deleteFrom('delivery_object')
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', subscription)
+    .where('day', '<=', day)
+    .execute();
+}

@@ -1,0 +1,70 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { GuardedHttp } from '../targets/guarded-http.ts';
+import { faultsOfHeaders } from '../targets/headers.ts';
+import type { Sending, TargetMembers } from '../targets/target.ts';
+import { faultsOfUrl } from '../targets/url.ts';
+import type { BatchResult, BatchTarget } from './batch-target.ts';
+import { resultOfTest } from './batch-target.ts';
+import { joinedTexts, mediaTypeOf, textsOf } from './batch-text.ts';
+import { sampleChange } from './sample-change.ts';
+import { type HttpMembers, HttpTarget } from './target-schemas.ts';
+
+const compress = promisify(gzip);
+
+export interface HttpOptions {
+  http: GuardedHttp;
+  baseUrl: string | undefined;
+  now: () => number;
+}
+
+/** Batches as bodies of POST, with a key by which a receiver knows a repeated one. */
+export function createHttpTarget({ http, baseUrl, now }: HttpOptions): BatchTarget {
+  const membersOf = ({ target }: Pick<Sending, 'target'>) => target as TargetMembers & HttpMembers;
+
+  async function post(sending: Sending, text: string, headers: Record<string, string>): Promise<BatchResult> {
+    const { url, format = 'annals', encoding = 'ndjson', gzip: isPacked = false, headers: own } = membersOf(sending);
+    const { result } = await http.send(sending.tenant, {
+      url,
+      headers: {
+        ...own,
+        'content-type': mediaTypeOf(format, encoding),
+        ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+        ...headers,
+      },
+      body: isPacked ? await compress(text) : text,
+      signal: sending.signal,
+    });
+    return result;
+  }
+
+  return {
+    type: 'http',
+    schema: HttpTarget,
+    secrets: ['headers'],
+    maxAge: undefined,
+    hostOf: (target) => new URL((target as TargetMembers & HttpMembers).url).host,
+    check: (tenant, target) => [
+      ...faultsOfUrl('target.url', String(target.url), http.allowsPlain(tenant)),
+      ...faultsOfHeaders((target as TargetMembers & HttpMembers).headers ?? {}),
+    ],
+
+    textsOf: (sending, changes) =>
+      textsOf(changes, { ...sending, format: membersOf(sending).format ?? 'annals', baseUrl }),
+    join: (sending, texts) => joinedTexts(texts, membersOf(sending).encoding ?? 'ndjson'),
+
+    async deliverBatch(sending, { text, key, first, last }) {
+      if (text === '') return { outcome: 'delivered', isAbsent: true };
+      return await post(sending, text, {
+        'idempotency-key': key,
+        'annals-first': String(first),
+        'annals-last': String(last),
+      });
+    },
+
+    async test(sending) {
+      const text = this.join(sending, this.textsOf(sending, [sampleChange(now())]));
+      return resultOfTest(await post(sending, text, { 'annals-test': 'true' }));
+    },
+  };
+}

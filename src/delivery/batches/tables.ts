@@ -1,0 +1,49 @@
+import type { Generated } from 'kysely';
+
+interface DeliveryBatchTable {
+  tenant: string;
+  subscription: string;
+  kind: ReaderKind;
+  position: number;
+  fingerprint: number;
+  until: number;
+  first: number;
+  last: number;
+  changes: number;
+  key: string;
+  begun_at: Date;
+  hashes: Generated<string[]>;
+  attempts: Generated<number>;
+  due_at: Date;
+  receipt: string | null;
+  taken_at: Date | null;
+}
+
+/** Who reads for a subscription: it has a live reader, and may have one that replays. */
+export type ReaderKind = 'live' | 'replay';
+
+interface DeliveryObjectTable {
+  tenant: string;
+  subscription: string;
+  /** `2026-11-23`; as text, since a Date has a time zone. */
+  day: string;
+  first: number;
+  last: number;
+  changes: number;
+  sha256: string;
+}
+
+interface DeliveryManifestTable {
+  tenant: string;
+  subscription: string;
+  day: string;
+  attempts: Generated<number>;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    delivery_batch: DeliveryBatchTable;
+    delivery_object: DeliveryObjectTable;
+    delivery_manifest: DeliveryManifestTable;
+  }
+}

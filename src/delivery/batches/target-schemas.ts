@@ -1,0 +1,121 @@
+import { type Static, Type } from 'typebox';
+import { TargetHeaders } from '../targets/headers.ts';
+import type { TargetMembers } from '../targets/target.ts';
+
+/** When a batch ends, with the limits of what a subscription may ask for. */
+export const batchLimits = {
+  maxChanges: { default: 1_000, max: 10_000 },
+  // Bytes before compression.
+  maxBytes: { default: 1_048_576, min: 1_024, max: 4_194_304 },
+  maxSeconds: { default: 10, max: 3_600 },
+} as const;
+
+const { maxChanges, maxBytes, maxSeconds } = batchLimits;
+
+/** The bounds of a target's batches. */
+export function limitsOf(target: TargetMembers): { maxChanges: number; maxBytes: number; maxSeconds: number } {
+  const told = target as Partial<Record<keyof typeof batchLimits, number>>;
+  return {
+    maxChanges: told.maxChanges ?? maxChanges.default,
+    maxBytes: told.maxBytes ?? maxBytes.default,
+    maxSeconds: told.maxSeconds ?? maxSeconds.default,
+  };
+}
+
+/** Members that every target has which takes batches. */
+const batchMembers = {
+  format: Type.Optional(
+    Type.Enum(['annals', 'cloudevents'], {
+      type: 'string',
+      description: 'How a change is written: as the feed has it, or as a CloudEvent (1.0).',
+      default: 'annals',
+    }),
+  ),
+  maxChanges: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: maxChanges.max,
+      default: maxChanges.default,
+      description: 'Changes of a batch.',
+    }),
+  ),
+  maxBytes: Type.Optional(
+    Type.Integer({
+      minimum: maxBytes.min,
+      maximum: maxBytes.max,
+      default: maxBytes.default,
+      description: 'Bytes of a batch before compression. A longer change is a batch of its own.',
+    }),
+  ),
+  maxSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: maxSeconds.max,
+      default: maxSeconds.default,
+      description: 'A batch ends so many seconds after its first change was recorded.',
+    }),
+  ),
+} as const;
+
+export const HttpTarget = Type.Object(
+  {
+    type: Type.Literal('http'),
+    url: Type.String({ maxLength: 2_000 }),
+    headers: Type.Optional(TargetHeaders),
+    encoding: Type.Optional(
+      Type.Enum(['ndjson', 'json'], {
+        type: 'string',
+        description: 'One change a line, or one array.',
+        default: 'ndjson',
+      }),
+    ),
+    gzip: Type.Optional(Type.Boolean({ description: 'Whether bodies are compressed.', default: false })),
+    ...batchMembers,
+  },
+  { $id: 'HttpTarget', additionalProperties: false },
+);
+export type HttpMembers = Omit<Static<typeof HttpTarget>, 'headers'> & { headers?: Readonly<Record<string, string>> };
+
+export const S3Target = Type.Object(
+  {
+    type: Type.Literal('s3'),
+    endpoint: Type.Optional(
+      Type.String({
+        maxLength: 500,
+        pattern: '^https?://[^/?#]+/?$',
+        description: 'Of another S3 server: https://minio.example. Left out: that of Amazon for the region.',
+      }),
+    ),
+    region: Type.String({ pattern: '^[a-z0-9-]{1,64}$', examples: ['eu-central-1'] }),
+    bucket: Type.String({ pattern: '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$' }),
+    prefix: Type.Optional(
+      Type.String({
+        // What S3 calls safe characters. No segment is a dot or two, which an address cannot hold.
+        pattern: "^(?!/)(?!(?:.*/)?\\.{1,2}(?:/|$))[A-Za-z0-9!_.*'()/=-]{0,400}$",
+        description: 'What the names of all objects begin with: `annals/`.',
+      }),
+    ),
+    accessKeyId: Type.String({ minLength: 1, maxLength: 200, pattern: '^[!-~]+$' }),
+    secretAccessKey: Type.String({ minLength: 1, maxLength: 500 }),
+    ...batchMembers,
+  },
+  { $id: 'S3Target', additionalProperties: false },
+);
+export type S3Members = Static<typeof S3Target>;
+
+export const SplunkTarget = Type.Object(
+  {
+    type: Type.Literal('splunk'),
+    url: Type.String({
+      maxLength: 2_000,
+      pattern: '^https?://[^?#]+$',
+      description: 'Of the HTTP Event Collector: https://splunk.example:8088.',
+    }),
+    token: Type.String({ minLength: 1, maxLength: 500, pattern: '^[!-~]+$' }),
+    index: Type.Optional(Type.String({ minLength: 1, maxLength: 80, description: "Left out: the token's." })),
+    sourcetype: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Left out: the token's." })),
+    ...batchMembers,
+  },
+  { $id: 'SplunkTarget', additionalProperties: false },
+);
+export type SplunkMembers = Static<typeof SplunkTarget>;

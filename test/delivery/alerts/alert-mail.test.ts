@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { type AlertToTell, alertMail } from '../../../src/delivery/alerts/alert-mail.ts';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import { deliveredChange } from '../../support/server/delivered-changes.ts';
+
+const noon = Date.UTC(2026, 10, 23, 12);
+
+function tell(told: Partial<AlertToTell> = {}): { subject: string; text: string } {
+  const { alert = { after: { position: 0, fingerprint: 0 }, count: 1, from: noon, to: noon + 5_000 }, ...others } =
+    told;
+  const changes = [deliveredChange(1, { paths: '{"price":{"before":39.90,"after":34.90}}' })];
+  const usual = { tenant: 'shop', name: 'Prices', q: 'entity:product', changes, withValues: false };
+  return alertMail({ ...usual, baseUrl: 'https://history.example/annals', alert, ...others });
+}
+
+test('an alert tells how many changes there were, when, and the first of them, without values unless they are wanted', () => {
+  const { subject, text } = tell();
+  expect(subject).toBe('Annals: 1 change, alert "Prices"');
+  expect(text).toContain('- 2026-11-23T12:00:00.001Z update product p-1, by Jane Doe\n    price\n');
+  expect(text).not.toContain('39.90');
+  expect(tell({ withValues: true }).text).toContain('    price: 39.90 → 34.90\n');
+});
+
+test('with more changes than it tells of it says so', () => {
+  const changes = [1, 2, 3, 4, 5].map((position) => deliveredChange(position));
+  const { subject, text } = tell({
+    changes,
+    alert: { after: { position: 0, fingerprint: 0 }, count: 7, from: noon, to: noon + 9 },
+  });
+  expect(subject).toBe('Annals: 7 changes, alert "Prices"');
+  expect(text).toContain('The first 5:');
+  expect(text).toContain('from 2026-11-23T12:00:00.000Z to 2026-11-23T12:00:00.009Z');
+  expect(text.match(/^- /gm)).toHaveLength(5);
+});
+
+test.each(['entity:product', '', 'compoundLogicalQuery:((type:create) OR (type:update))', ' actor:"a b" '])(
+  'its link leads into the console, behind the path of the public address, at the query %j and the time',
+  (q) => {
+    const [link = ''] = /https:\S+/.exec(tell({ q }).text) ?? [];
+    const url = new URL(link);
+    expect(`${url.origin}${url.pathname}`).toBe('https://history.example/annals/console/history');
+    const asked = url.searchParams.get('q') ?? '';
+    expect(asked).toBe(`${q.trim()} occurredAt:(>="2026-11-23T12:00:00.000Z" AND <="2026-11-23T12:00:05.000Z")`.trim());
+    parseQuery(asked, changelogDialect);
+  },
+);
+
+test('without a public address it tells what to ask for', () => {
+  const { text } = tell({ baseUrl: undefined });
+  expect(text).not.toContain('http');
+  expect(text).toContain('entity:product occurredAt:(>=');
+});
+
+test('nothing of the history begins a line of its own, turns the direction of the text, or is without end', () => {
+  const evil = 'a\r\n\r\nClick http://evil.example\u2028b\u202ec\u0007';
+  const changes = [
+    deliveredChange(1, {
+      entity: evil,
+      entityId: `${evil}${'x'.repeat(10_000)}`,
+      paths: JSON.stringify({ [evil]: { before: evil, after: 'y'.repeat(10_000) } }),
+    }),
+  ];
+  const { subject, text } = tell({ changes, name: evil, withValues: true });
+  expect(subject).not.toMatch(/[\p{Cc}\u2028\u202e]/u);
+  expect(text).not.toMatch(/^\s*Click/m);
+  expect(text).not.toMatch(/[\r\p{Zl}\u202e]/u);
+  expect(text.length).toBeLessThan(3_000);
+});
+
+test('a change with many paths shows ten of them and how many more', () => {
+  const paths = JSON.stringify(Object.fromEntries(Array.from({ length: 12 }, (_none, index) => [`p${index}`, {}])));
+  const { text } = tell({ changes: [deliveredChange(1, { paths })] });
+  expect(text).toContain('    p9\n    and 2 more\n');
+  expect(text).not.toContain('p10');
+});

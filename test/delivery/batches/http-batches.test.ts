@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { eventually } from '../../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
+import { type Received, type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
+
+let server: TestServer;
+let receiver: Receiver;
+let acme: ReturnType<typeof subscriptionsOf>;
+
+beforeAll(async () => {
+  server = await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' } });
+  acme = subscriptionsOf(server, 'acme', await server.token('acme', { name: 'Jane' }));
+  receiver = await startReceiver();
+});
+
+afterAll(async () => {
+  await receiver.close();
+  await server.close();
+});
+
+beforeEach(() => {
+  receiver.received.length = 0;
+  receiver.answer = (_received, response) => void response.writeHead(204).end();
+});
+
+interface Item {
+  position: number;
+  entityId: string;
+}
+
+function itemsOf({ body }: Received): Item[] {
+  return body
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Item);
+}
+
+const named = (prefix: string, count: number) => Array.from({ length: count }, (_none, index) => `${prefix}-${index}`);
+
+/** A subscription that sends batches of at most so many changes, each at once. */
+async function make(members: object = {}, others: object = {}): Promise<string> {
+  const target = { type: 'http', url: receiver.url, maxSeconds: 0, ...members };
+  const { id } = await acme.make({ q: 'entity:product', target, ...others });
+  onTestFinished(async () => void (await acme.call('DELETE', `/${id}`)));
+  return id;
+}
+
+test('changes come in order, each once, in batches that say their first and last position and a key', async () => {
+  const id = await make({ maxChanges: 7 });
+  const documents = named('ordered', 30);
+  await recordUpdates(server, 'acme', documents);
+  await eventually(() => acme.counts(id)).toMatchObject({ matched: 30, delivered: 30, isWhole: true });
+  const batches = receiver.received.map(itemsOf);
+  expect(batches.flat().map(({ entityId }) => entityId)).toEqual(documents);
+  expect(batches.map(({ length }) => length)).toEqual([7, 7, 7, 7, 2]);
+  for (const [index, { headers }] of receiver.received.entries()) {
+    const items = batches[index] ?? [];
+    expect(headers['annals-first']).toBe(String(items[0]?.position));
+    expect(headers['annals-last']).toBe(String(items.at(-1)?.position));
+    expect(headers['content-type']).toBe('application/x-ndjson');
+  }
+  expect(new Set(receiver.received.map(({ headers }) => headers['idempotency-key'])).size).toBe(5);
+  expect(receiver.received[0]?.body).toContain('"after":1.20');
+});
+
+test('a failure blocks: the same batch comes again under the same key, and nothing behind it before', async () => {
+  let failures = 2;
+  receiver.answer = (_received, response) => void response.writeHead(failures-- > 0 ? 500 : 204).end();
+  const id = await make({ maxChanges: 3 });
+  await recordUpdates(server, 'acme', named('failing', 3));
+  await eventually(() => acme.get(id)).toMatchObject({ state: 'retrying', pending: 3 });
+  // What comes meanwhile changes neither the batch nor its key.
+  await recordUpdates(server, 'acme', named('behind', 2));
+  for (let attempt = 0; attempt < 2; attempt++) {
+    await eventually(() => receiver.received.length).toBe(attempt + 1);
+    await acme.call('POST', `/${id}/resume`);
+  }
+  await eventually(() => acme.counts(id)).toMatchObject({ matched: 5, delivered: 5, isWhole: true });
+  expect((await acme.get(id)).state).toBe('active');
+  const bodies = receiver.received.map(({ body }) => body);
+  expect(new Set(bodies.slice(0, 3)).size).toBe(1);
+  expect(new Set(receiver.received.slice(0, 3).map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
+  expect(receiver.received.map(itemsOf)[3]?.map(({ entityId }) => entityId)).toEqual(named('behind', 2));
+});
+
+test('a replay sends the changes of a range once more, in batches of its own', async () => {
+  const id = await make();
+  const { cursor } = await acme.get(id);
+  await recordUpdates(server, 'acme', named('replayed', 4));
+  await eventually(() => acme.counts(id)).toMatchObject({ delivered: 4 });
+  expect(await acme.call('POST', `/${id}/replay`, { from: cursor })).toMatchObject({ status: 204 });
+  await eventually(() => acme.counts(id)).toMatchObject({ matched: 8, delivered: 8, isWhole: true });
+  expect(await acme.get(id)).not.toHaveProperty('replay');
+  expect(receiver.received.map(itemsOf).flatMap((items) => items.map(({ entityId }) => entityId))).toEqual([
+    ...named('replayed', 4),
+    ...named('replayed', 4),
+  ]);
+});
+
+test('a batch that is not full waits for its seconds, and a full one does not', async () => {
+  const id = await make({ maxChanges: 3, maxSeconds: 3_600 });
+  await recordUpdates(server, 'acme', named('waiting', 2));
+  const states = server.context.db.selectFrom('subscription_state').select('rest_until').where('subscription', '=', id);
+  await eventually(async () => await states.execute()).toEqual([{ rest_until: expect.any(Date) }]);
+  expect(receiver.received).toEqual([]);
+  await recordUpdates(server, 'acme', named('full', 1));
+  await eventually(() => acme.counts(id)).toMatchObject({ matched: 3, delivered: 3 });
+  expect(receiver.received).toHaveLength(1);
+});
+
+test('values of hidden paths are masked, and a change that was too old when it was recorded is counted as skipped', async () => {
+  const id = await make({}, { hide: ['n'], maxAge: 'PT1H' });
+  await recordUpdates(server, 'acme', ['young'], { at: Date.now() });
+  await recordUpdates(server, 'acme', ['old'], { at: Date.now() - 2 * 60 * 60_000 });
+  await eventually(() => acme.counts(id)).toMatchObject({ matched: 2, delivered: 1, skipped: 1, isWhole: true });
+  expect(receiver.received.flatMap(itemsOf).map(({ entityId }) => entityId)).toEqual(['young']);
+  expect(receiver.received[0]?.body).toContain('"n":{"before":"********","after":"********"}');
+});
+
+test.each([
+  [{ type: 'http', url: 'ftp://x.example' }, 'target.url'],
+  [{ type: 'http', url: 'https://x.example', headers: { 'Idempotency-Key': '1' } }, 'target.headers.Idempotency-Key'],
+  [
+    { type: 's3', region: 'r', bucket: 'bbb', accessKeyId: 'a', secretAccessKey: 's', prefix: '../x/' },
+    'target.prefix',
+  ],
+  [{ type: 'http', url: 'https://x.example', maxChanges: 10_001 }, 'target.maxChanges'],
+  [{ type: 'email', to: 'a@b.example, c@d.example' }, 'target.to'],
+])('%j is refused', async (target, field) => {
+  const { status, body } = await acme.call<{ details: { field: string }[] }>('POST', '', { name: 'Wrong', target });
+  expect(status).toBe(400);
+  expect(JSON.stringify(body)).toContain(field);
+});
