@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { type Config, readConfig } from '../../core/config/config.ts';
+import { pauseAll } from '../../delivery/subscriptions/pause-all.ts';
 import type { BackedUpIndex } from '../../postgres/backup/manifest.ts';
 import { BackupReader } from '../../postgres/backup/read-backup.ts';
 import { checkSchemaOf, type RestoredBackup, restoreBackup } from '../../postgres/backup/restore-backup.ts';
@@ -21,6 +22,7 @@ Restores a backup of this or an earlier version into an empty database, and brin
 the current schema. With - it reads the backup from stdin. It reads FILE twice: first it checks
 the whole backup with the secret key, and then it writes to the database. It checks a backup
 from stdin while it restores it. If the restore fails, the database stays empty.
+Afterwards all subscriptions are paused, since the other database may deliver them.
 
 The secret key must be the key of the backup: ANNALS_SECRET_KEY, or secret.key in the data
 folder. Prints one JSON object: schema (of the backup), createdAt, tables and rows.
@@ -83,7 +85,10 @@ async function restore(
   try {
     const db = createDatabase(pool);
     const definitionOf = (index: BackedUpIndex) => sortIndexStatement(db, index);
-    return await restoreBackup(pool, backup, { signal: io.stop, onProgress, definitionOf });
+    return await restoreBackup(pool, backup, {
+      ...{ signal: io.stop, onProgress, definitionOf },
+      afterwards: [pauseAll],
+    });
   } finally {
     progress.clear();
     await closeInTime(pool.end());

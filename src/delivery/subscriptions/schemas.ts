@@ -71,12 +71,12 @@ const live = {
       'gone, or nothing but failures for 5 days.',
   }),
   reason: Type.Optional(
-    Type.Enum(['client', 'disabled', 'maker', 'restored', 'gone', 'failures'], {
+    Type.Enum(['client', 'disabled', 'maker', 'backup', 'restored', 'gone', 'failures'], {
       type: 'string',
       readOnly: true,
       description:
         'Why it is paused or suspended: by a client; because it is not enabled; because the client that made it may not any more; ' +
-        'because the database was restored; because the target answered 410; because of failures.',
+        'because a backup was restored (`backup`), or its place is lost in a database that was restored (`restored`); because the target answered 410; because of failures.',
     }),
   ),
   maker: Type.String({

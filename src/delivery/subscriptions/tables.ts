@@ -43,10 +43,10 @@ interface SubscriptionStateTable {
 export type SubscriptionState = 'active' | 'retrying' | 'paused' | 'suspended';
 
 /**
- * Why a subscription is paused: by a client, because it is not enabled, its maker may not any more, the database was restored. Why it is
- * suspended: the target is gone (410), or nothing but failures for days.
+ * Why a subscription is paused: by a client, because it is not enabled, its maker may not any more, a backup was restored, or its place is
+ * not there any more in a database that was restored. Why it is suspended: the target is gone (410), or nothing but failures for days.
  */
-export type PauseReason = 'client' | 'disabled' | 'maker' | 'restored' | 'gone' | 'failures';
+export type PauseReason = 'client' | 'disabled' | 'maker' | 'backup' | 'restored' | 'gone' | 'failures';
 
 interface SubscriptionReplayTable {
   tenant: string;

@@ -91,80 +91,82 @@ export function createGuardedHttp(options: {
     return made;
   }
 
-  return {
-    allowsPlain: (tenant) => allowedOf(tenant).length > 0,
-
-    async send(tenant, { url: address, method = 'POST', headers, body, signal, timeLimit = targetLimits.answer }) {
-      const url = new URL(address);
-      const isSecure = url.protocol === 'https:';
-      const { plain, secure } = agentsOf(tenant);
-      const begun = performance.now();
-      return await new Promise<Exchange>((resolveSent) => {
-        let connected: Socket | undefined;
-        const end = (exchange: Exchange) => {
-          clearTimeout(connecting);
-          clearTimeout(answering);
-          signal.removeEventListener('abort', onAbort);
-          resolveSent(exchange);
+  async function send(tenant: string, sent: OutgoingRequest): Promise<Exchange> {
+    const { url: address, method = 'POST', headers, body, signal, timeLimit = targetLimits.answer } = sent;
+    const url = new URL(address);
+    const isSecure = url.protocol === 'https:';
+    const { plain, secure } = agentsOf(tenant);
+    const begun = performance.now();
+    return await new Promise<Exchange>((resolveSent) => {
+      let connected: Socket | undefined;
+      const end = (exchange: Exchange | Promise<Exchange>) => {
+        clearTimeout(connecting);
+        clearTimeout(answering);
+        signal.removeEventListener('abort', onAbort);
+        resolveSent(exchange);
+      };
+      const fail = (error: string) => {
+        const result = { outcome: 'failed', error, ...durationOf(begun, connected) } as const;
+        end({ result: connected === undefined ? noConnection : result });
+      };
+      const open = () => {
+        const lookup = guardedLookup(url, { allowed: allowedOf(tenant), refusesPublic: !isSecure, resolve });
+        const all = {
+          'user-agent': userAgent,
+          ...headers,
+          ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }),
         };
-        const fail = (error: string) => {
-          const result = { outcome: 'failed', error, ...durationOf(begun, connected) } as const;
-          end({ result: connected === undefined ? noConnection : result });
+        return isSecure
+          ? requestHttps(url, { method, headers: all, lookup, agent: secure })
+          : requestHttp(url, { method, headers: all, lookup, agent: plain });
+      };
+      const onAbort = () => request?.destroy();
+      const answering = setTimeout(() => {
+        fail('The target did not answer in time.');
+        request?.destroy();
+      }, timeLimit);
+      const connecting = setTimeout(
+        () => {
+          if (connected === undefined) request?.destroy();
+        },
+        Math.min(timeLimit, targetLimits.connect),
+      );
+      signal.addEventListener('abort', onAbort, { once: true });
+      const request = attempt(open);
+      if (request === undefined || signal.aborted) {
+        end({ result: noConnection });
+        return;
+      }
+      request.once('socket', (socket) => {
+        const onConnect = () => {
+          connected = socket;
         };
-        const open = () => {
-          const lookup = guardedLookup(url, { allowed: allowedOf(tenant), refusesPublic: !isSecure, resolve });
-          const sent = {
-            'user-agent': userAgent,
-            ...headers,
-            ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }),
-          };
-          return isSecure
-            ? requestHttps(url, { method, headers: sent, lookup, agent: secure })
-            : requestHttp(url, { method, headers: sent, lookup, agent: plain });
-        };
-        const onAbort = () => request?.destroy();
-        const answering = setTimeout(() => {
-          fail('The target did not answer in time.');
-          request?.destroy();
-        }, timeLimit);
-        const connecting = setTimeout(
-          () => {
-            if (connected === undefined) request?.destroy();
-          },
-          Math.min(timeLimit, targetLimits.connect),
-        );
-        signal.addEventListener('abort', onAbort, { once: true });
-        const request = attempt(open);
-        if (request === undefined || signal.aborted) {
-          end({ result: noConnection });
-          return;
-        }
-        request.once('socket', (socket) => {
-          const onConnect = () => {
-            connected = socket;
-          };
-          if (request.reusedSocket) onConnect();
-          else socket.once(isSecure ? 'secureConnect' : 'connect', onConnect);
-        });
-        request.once('error', () => fail('The target closed the connection without an answer.'));
-        request.once('response', (response) => {
-          readBeginning(response, (beginning) => {
-            const { statusCode: status = 0, headers: answered } = response;
-            const result = resultOf(response, { beginning, begun, socket: connected });
-            end({ result, answer: { status, headers: answered, body: beginning } });
-          });
-          // What is read until then counts.
-          clearTimeout(answering);
-          const rest = Math.max(0, timeLimit - (performance.now() - begun));
-          const reading = setTimeout(() => response.destroy(), rest);
-          response.once('close', () => clearTimeout(reading));
-        });
-        request.end(body);
+        if (request.reusedSocket) onConnect();
+        else socket.once(isSecure ? 'secureConnect' : 'connect', onConnect);
       });
-    },
+      request.once('error', () => {
+        const left = timeLimit - (performance.now() - begun);
+        // The target may close a connection that was kept at any moment: that says nothing of this request.
+        if (request.reusedSocket && !signal.aborted && left > 0) end(send(tenant, { ...sent, timeLimit: left }));
+        else fail('The target closed the connection without an answer.');
+      });
+      request.once('response', (response) => {
+        readBeginning(response, (beginning) => {
+          const { statusCode: status = 0, headers: answered } = response;
+          const result = resultOf(response, { beginning, begun, socket: connected });
+          end({ result, answer: { status, headers: answered, body: beginning } });
+        });
+        // What is read until then counts.
+        clearTimeout(answering);
+        const rest = Math.max(0, timeLimit - (performance.now() - begun));
+        const reading = setTimeout(() => response.destroy(), rest);
+        response.once('close', () => clearTimeout(reading));
+      });
+      request.end(body);
+    });
+  }
 
-    close: () => agents.clear(),
-  };
+  return { send, allowsPlain: (tenant) => allowedOf(tenant).length > 0, close: () => agents.clear() };
 }
 
 /** Undefined if the URL names a refused address. */

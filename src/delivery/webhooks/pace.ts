@@ -15,12 +15,19 @@ export class Pace {
   #taken = 0;
   #health: Health | undefined;
   #isOver = false;
+  #isCareful: boolean;
 
   constructor(options: { concurrency: number; isCareful: boolean; unreachable: number; slowed: number }) {
     this.#concurrency = options.concurrency;
     this.#unreachable = options.unreachable;
     this.#slowed = options.slowed;
+    this.#isCareful = options.isCareful;
     this.#allowed = options.isCareful ? 1 : options.concurrency;
+  }
+
+  /** Whether it is still to be seen how the target fares. */
+  get isCareful(): boolean {
+    return this.#isCareful;
   }
 
   /** Whether nothing more may be sent in this run. */
@@ -46,6 +53,7 @@ export class Pace {
   /** Learns from the result of an attempt. */
   hear({ outcome, isBusy, retryAfter }: DeliveryResult): void {
     if (outcome === 'delivered') {
+      this.#isCareful = false;
       this.#allowed = Math.min(this.#concurrency, this.#allowed + 1);
       if (!this.#isOver) this.#health = { is: 'well' };
       return;

@@ -12,7 +12,7 @@ import { defaultConcurrency } from './webhook-schema.ts';
 
 /** Changes that are read, delivered and settled together. */
 const portion = 100;
-const dueAtOnce = 50;
+const dueAtOnce = 100;
 
 /**
  * Delivers one change in a call: what waits for an attempt, what is new, and what is replayed, beside each other. Changes of one
@@ -43,9 +43,15 @@ type Fate = Tried | 'held' | 'skipped' | 'known';
 async function deliverDue(run: WebhookRun): Promise<void> {
   const { held, pace } = run;
   while (!pace.isOver) {
-    const due = await readDue(held.options.db, held, dueAtOnce);
+    const due = await readDue(held.options.db, held, pace.isCareful ? 1 : dueAtOnce);
     if (due.length === 0) return;
-    const outcomes = await Promise.all(due.map((waiting) => deliverWaiting(run, waiting)));
+    const changes = await readAgain(held, due);
+    const outcomes = await Promise.all(
+      due.map(async ({ position }) => {
+        const change = changes.get(position) ?? 'expired';
+        return change === 'expired' ? change : await attempt(run, change);
+      }),
+    );
     const counts = { delivered: 0, dropped: 0, waiting: 0, parked: 0 };
     const [attempts, kept, gone]: [MadeAttempt[], Postponed[], number[]] = [[], [], []];
     for (const [index, fate] of outcomes.entries()) {
@@ -75,20 +81,35 @@ async function deliverDue(run: WebhookRun): Promise<void> {
   }
 }
 
-/** The entry is read again: what was to be sent is not kept. */
-async function deliverWaiting(run: WebhookRun, waiting: WaitingChange): Promise<Tried | 'expired'> {
-  const { held } = run;
-  const { position, fingerprint } = waiting;
-  return await attempt(run, async () => {
-    const before = await held.options.history.fingerprintAt(held.tenant, position - 1);
-    const after = { position: position - 1, fingerprint: before ?? 0 };
-    const { items } = await held.read(after, { maxItems: 1, maxPositions: 1, q: '' });
-    const [change] = items;
-    if (change !== undefined && change.fingerprint !== fingerprint) {
-      throw new AnnalsError('cursor_invalid', 'The database was restored to an earlier state.');
+/** Positions of one reading of what waits. */
+const span = 200;
+
+/** Reads the entries of waiting changes again, since what was to be sent is not kept: by position, those that are still there. */
+async function readAgain(
+  held: Held,
+  waiting: readonly WaitingChange[],
+): Promise<Map<number, DeliveredChange | 'expired'>> {
+  const found = new Map<number, DeliveredChange | 'expired'>();
+  let left = [...waiting].sort((one, other) => one.position - other.position);
+  for (let first = left[0]; first !== undefined; first = left[0]) {
+    const from = first.position - 1;
+    const together = left.filter(({ position }) => position <= from + span);
+    const fingerprint = (await held.options.history.fingerprintAt(held.tenant, from)) ?? 0;
+    const maxPositions = (together.at(-1)?.position ?? 0) - from;
+    const asked = { maxItems: span, maxPositions, q: '' };
+    const { items, reached } = await held.read({ position: from, fingerprint }, asked);
+    const byPosition = new Map(items.map((item) => [item.position, item]));
+    for (const one of together.filter(({ position }) => position <= reached.position)) {
+      const change = byPosition.get(one.position);
+      if (change !== undefined && change.fingerprint !== one.fingerprint) {
+        throw new AnnalsError('cursor_invalid', 'The database was restored to an earlier state.');
+      }
+      found.set(one.position, change ?? 'expired');
     }
-    return change ?? 'expired';
-  });
+    if (!found.has(first.position)) throw new Error('a reading has not reached its first position');
+    left = left.filter(({ position }) => !found.has(position));
+  }
+  return found;
 }
 
 /** What has been recorded since. */
@@ -168,7 +189,7 @@ async function deliverPortion(
       if (tooOld(change)) return 'skipped';
       const deliver = async (): Promise<Fate> => {
         if (heldBack.has(document)) return 'held';
-        const fate = await attempt<never>(run, () => change);
+        const fate = await attempt(run, change);
         if (fate === 'unsettled' || fate.result.outcome !== 'delivered') heldBack.add(document);
         return fate;
       };
@@ -209,20 +230,15 @@ async function deliverPortion(
   return { counts, kept, gone, attempts, end: settled === items.length ? 'all' : last };
 }
 
-/** One attempt, when the pace of the target and the shares of the tenants allow it. `find` finds the change when its turn comes. */
-async function attempt<None extends string>(
-  { held, pace }: WebhookRun,
-  find: () => Promise<DeliveredChange | None> | DeliveredChange,
-): Promise<Tried | None> {
-  return await pace.inTurn(async (): Promise<Tried | None> => {
+/** One attempt, when the pace of the target and the shares of the tenants allow it. */
+async function attempt({ held, pace }: WebhookRun, change: DeliveredChange): Promise<Tried> {
+  return await pace.inTurn(async (): Promise<Tried> => {
     try {
-      const change = await find();
-      if (typeof change === 'string') return change;
-      const fate = await held.attempt(async () => ({ at: held.now(), result: await send(held, change) }));
+      const tried = await held.attempt(async () => ({ at: held.now(), result: await send(held, change) }));
       // What the end of the run has cut is not the target's failure.
-      if (held.signal.aborted && fate.result.outcome !== 'delivered') return 'unsettled';
-      pace.hear(fate.result);
-      return fate;
+      if (held.signal.aborted && tried.result.outcome !== 'delivered') return 'unsettled';
+      pace.hear(tried.result);
+      return tried;
     } catch (error) {
       if (held.signal.aborted) return 'unsettled';
       throw error;

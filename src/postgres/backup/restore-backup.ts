@@ -18,6 +18,8 @@ export interface RestoreOptions {
   onProgress?: ((bytes: number) => void) | undefined;
   /** The statement that makes an index which operators made, by its name and comment; undefined: it is none of these. Default: none is. */
   definitionOf?: (index: BackedUpIndex) => string | undefined;
+  /** What is carried out at the end, on the current schema: what must not go on by itself in two places. */
+  afterwards?: readonly string[] | undefined;
 }
 
 export interface RestoredBackup {
@@ -46,7 +48,7 @@ export async function checkSchemaOf({ schema, migrations }: BackupBegin): Promis
 export async function restoreBackup(
   pool: pg.Pool,
   backup: BackupReader,
-  { signal, onProgress, definitionOf = () => undefined }: RestoreOptions = {},
+  { signal, onProgress, definitionOf = () => undefined, afterwards = [] }: RestoreOptions = {},
 ): Promise<RestoredBackup> {
   const schema = await checkSchemaOf(backup.begin);
   const server = await readSystemIdentifier(pool);
@@ -69,6 +71,7 @@ export async function restoreBackup(
     await finishSchema(client, schema);
     await addIndexes(client, backup.manifest.indexes, definitionOf);
     await claimTransactionIds(client, server);
+    for (const statement of afterwards) await client.query(statement);
     const names = (await tablesToBackUp(client)).map(({ name }) => pg.escapeIdentifier(name));
     await client.query(`analyze ${names.join(', ')}`);
     await client.query('commit');

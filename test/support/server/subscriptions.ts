@@ -92,3 +92,18 @@ export function verified({ headers, body }: Received, secret: string): { type: s
   new SvixWebhook(secret).verify(body, given);
   return parsed as { type: string; data: { entityId: string } };
 }
+
+/** Lets time pass for a subscription: all moments that are kept of it move back by so many milliseconds. */
+export async function passTime({ database: { pool } }: TestServer, id: string, milliseconds: number): Promise<void> {
+  const back = `- $2::double precision * interval '1 millisecond'`;
+  await pool.query(
+    `with waiting as (
+       update delivery_waiting set due_at = due_at ${back}, parked_at = parked_at ${back} where subscription = $1
+     )
+     update subscription_state
+       set due_at = due_at ${back}, rest_until = rest_until ${back}, failing_since = failing_since ${back} where subscription = $1`,
+    [id, milliseconds],
+  );
+}
+
+export const hour = 60 * 60 * 1000;

@@ -1,0 +1,231 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createTcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { Stop } from '../../../src/core/stop-signal.ts';
+import { createGuardedHttp, noConnection, targetLimits } from '../../../src/delivery/targets/guarded-http.ts';
+import { type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
+
+let receiver: Receiver;
+const signal = new Stop();
+const loopback = new Map([['acme', [{ kind: 'range', address: '127.0.0.0', prefix: 8 } as const]]]);
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+});
+
+afterAll(() => receiver.close());
+
+beforeEach(() => {
+  receiver.received.length = 0;
+  receiver.answer = (_received, response) => void response.writeHead(204).end();
+});
+
+type Options = Parameters<typeof createGuardedHttp>[0];
+
+function open(options: Options = { allowed: loopback }) {
+  const http = createGuardedHttp(options);
+  onTestFinished(() => http.close());
+  return (url: string, { tenant = 'acme', timeLimit = 30_000 } = {}) =>
+    http.send(tenant, { url, headers: {}, body: '{}', signal, timeLimit });
+}
+
+test('a private address is refused unless it is allowed for this tenant, and reads like one that cannot be reached', async () => {
+  const send = open();
+  expect((await send(receiver.url)).result).toEqual({ outcome: 'delivered' });
+  const refused = await send(receiver.url, { tenant: 'globex' });
+  expect(receiver.received).toHaveLength(1);
+  const closed = await startReceiver();
+  await closed.close();
+  const unreachable = await send(closed.url);
+  expect(refused).toEqual({ result: noConnection });
+  expect(unreachable).toEqual({ result: noConnection });
+  for (const url of [
+    'https://127.0.0.1/',
+    'https://[::1]/',
+    'https://169.254.169.254/',
+    'https://10.0.0.1/',
+    'https://[::ffff:10.0.0.1]/',
+  ]) {
+    expect(await send(url, { tenant: 'globex' })).toEqual({ result: noConnection });
+  }
+});
+
+test('a connection of one tenant is never used for another that may not be connected there', async () => {
+  const send = open({
+    allowed: loopback,
+    resolve: (_name, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]),
+  });
+  const url = `http://erp.example:${receiver.port}/hook`;
+  expect((await send(url)).result.outcome).toBe('delivered');
+  expect((await send(url, { tenant: 'globex' })).result).toEqual(noConnection);
+  expect(receiver.received).toHaveLength(1);
+});
+
+test('the address that was checked is the one that is connected to, also where the name changes meanwhile', async () => {
+  const asked: string[] = [];
+  const addresses = ['127.0.0.1', '10.1.2.3'];
+  const send = open({
+    allowed: loopback,
+    resolve: (name, _options, done) => {
+      asked.push(name);
+      done(null, [{ address: addresses[asked.length - 1] ?? '10.1.2.3', family: 4 }]);
+    },
+  });
+  const url = `http://erp.example:${receiver.port}/hook`;
+  receiver.answer = (_received, response) => void response.writeHead(204, { connection: 'close' }).end();
+  expect((await send(url)).result.outcome).toBe('delivered');
+  expect(asked).toEqual(['erp.example']);
+  expect((await send(url)).result).toEqual(noConnection);
+  expect(asked).toHaveLength(2);
+  expect(receiver.received).toHaveLength(1);
+});
+
+test('plain HTTP goes to allowed addresses alone, a public one is refused', async () => {
+  const asked: string[] = [];
+  const send = open({
+    allowed: loopback,
+    resolve: (name, _options, done) => {
+      asked.push(name);
+      done(null, [{ address: '93.184.215.14', family: 4 }]);
+    },
+  });
+  expect((await send(`http://shop.example:${receiver.port}/`)).result).toEqual(noConnection);
+  expect(asked).toEqual(['shop.example']);
+});
+
+test('a redirect, also one that leads inward, is not followed', async () => {
+  const inward = await startReceiver();
+  onTestFinished(() => inward.close());
+  receiver.answer = (_received, response) => void response.writeHead(307, { location: inward.url }).end();
+  expect((await open()(receiver.url)).result).toMatchObject({ outcome: 'failed' });
+  expect(inward.received).toEqual([]);
+});
+
+test('of what an allowed address answers nothing is kept but whether it took it', async () => {
+  receiver.answer = (_received, response) =>
+    void response.writeHead(500, { 'content-type': 'text/plain' }).end('inner secrets');
+  expect((await open()(receiver.url)).result).toEqual({ outcome: 'failed', error: 'The target did not take it.' });
+});
+
+test.each([
+  [410, { outcome: 'suspended' }],
+  [429, { outcome: 'failed', isBusy: true, retryAfter: 7_000 }],
+  [502, { outcome: 'failed', isBusy: true }],
+  [504, { outcome: 'failed', isBusy: true }],
+  [503, { outcome: 'failed' }],
+  [201, { outcome: 'delivered' }],
+])('%i is %j', async (status, result) => {
+  receiver.answer = (_received, response) =>
+    void response.writeHead(status, status === 429 ? { 'retry-after': '7' } : {}).end();
+  expect((await open()(receiver.url)).result).toMatchObject(result);
+});
+
+test('at most 64 KiB of an endless answer are read', async () => {
+  let sent = 0;
+  receiver.answer = (_received, response) => {
+    response.writeHead(200);
+    const chunk = Buffer.alloc(16 * 1024, 'x');
+    const more = () => {
+      while (!response.destroyed && sent < 1024 ** 3) {
+        sent += chunk.length;
+        if (!response.write(chunk)) return void response.once('drain', more);
+      }
+    };
+    more();
+  };
+  const { result, answer } = await open()(receiver.url);
+  expect(result.outcome).toBe('delivered');
+  expect(answer?.body).toHaveLength(targetLimits.answerBytes);
+  expect(sent).toBeLessThan(64 * 1024 * 1024);
+});
+
+test('a target that takes the request and hangs fails at the end of its time', async () => {
+  receiver.answer = () => {};
+  expect((await open()(receiver.url, { timeLimit: 200 })).result).toEqual({
+    outcome: 'failed',
+    error: 'The target did not answer in time.',
+  });
+});
+
+test('an answer that comes drop by drop is cut at the end of its time, and its status counts', async () => {
+  receiver.answer = (_received, response) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write('x'), 20);
+    response.once('close', () => clearInterval(timer));
+  };
+  expect((await open()(receiver.url, { timeLimit: 300 })).result.outcome).toBe('delivered');
+});
+
+test('a certificate that nobody has signed is no connection, and with its authority it is one', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'annals-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=erp.example',
+      '-addext',
+      'subjectAltName=DNS:erp.example',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+    ],
+    { stdio: 'ignore' },
+  );
+  const tls = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  const secure = await startReceiver({ tls });
+  onTestFinished(() => secure.close());
+  const resolve: Options['resolve'] = (_name, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
+  const url = `https://erp.example:${secure.port}/`;
+  expect(await open({ allowed: loopback, resolve })(url)).toEqual({ result: noConnection });
+  expect(await open({ allowed: loopback, resolve, ca: tls.cert })(`https://other.example:${secure.port}/`)).toEqual({
+    result: noConnection,
+  });
+  expect(secure.received).toEqual([]);
+  expect((await open({ allowed: loopback, resolve, ca: tls.cert })(url)).result.outcome).toBe('delivered');
+});
+
+test('a server that closes the connection without an answer is a failure, not a target that is away', async () => {
+  const rude = createTcpServer((socket) => void socket.once('data', () => socket.destroy()));
+  await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void rude.close());
+  const address = rude.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  expect((await open()(`http://127.0.0.1:${port}/`)).result.outcome).toBe('failed');
+});
+
+test('a connection that the target closed while it was kept is no failure: the request goes out on another one', async () => {
+  let connections = 0;
+  const closing = createTcpServer((socket) => {
+    connections += 1;
+    let requests = 0;
+    socket.on('error', () => {});
+    socket.on('data', () => {
+      requests += 1;
+      if (requests > 1) socket.destroy();
+      else socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+    });
+  });
+  await new Promise<void>((resolve) => closing.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void closing.close());
+  const address = closing.address();
+  const url = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}/`;
+  const send = open();
+  expect((await send(url)).result.outcome).toBe('delivered');
+  expect((await send(url)).result.outcome).toBe('delivered');
+  expect(connections).toBe(2);
+});
