@@ -37,7 +37,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
     title: 'Read the history',
     names: ['console', 'query-language', 'history-reads', 'saved-views', 'api', 'pagination', 'compatibility'],
   },
-  { title: 'Follow the history', names: ['delivery/feed'] },
+  { title: 'Follow the history', names: ['delivery/README'] },
   {
     title: 'Run Annals',
     names: ['reference', 'operations', 'deploy', 'upgrading', 'metrics', 'traces', 'cluster'],

@@ -21,6 +21,10 @@ import { requestLimit } from '../../src/core/concurrency/work.ts';
 import { maxDetails } from '../../src/core/errors.ts';
 import { maxMoved, maxPatchedLevels } from '../../src/core/json/patch.ts';
 import { maxDocument } from '../../src/core/json/size.ts';
+import { mailPause } from '../../src/delivery/alerts/alert-state.ts';
+import { alertLimits } from '../../src/delivery/alerts/email-schema.ts';
+import { maxUnacknowledged } from '../../src/delivery/batches/run-batches.ts';
+import { batchLimits } from '../../src/delivery/batches/target-schemas.ts';
 import { maxWaitForSession } from '../../src/desk/agents/chat-attempt.ts';
 import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../src/desk/agents/conversation.ts';
@@ -257,6 +261,18 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Newest entries that such a search reads', grouped(entriesOfPortions.reduce((sum, entries) => sum + entries, 0))],
   ['Characters of a word in the directory', grouped(maxWordCharacters)],
   ['Saved views of a tenant', `${maxViews}, with names of ${maxNameCharacters} characters`],
+  ['Changes of a batch', `${grouped(batchLimits.maxChanges.default)}; at most ${grouped(batchLimits.maxChanges.max)}`],
+  [
+    'Bytes of a batch before compression',
+    `${mebibytes(batchLimits.maxBytes.default)}; at most ${mebibytes(batchLimits.maxBytes.max)}`,
+  ],
+  [
+    'Seconds until a batch ends that is not full',
+    `${batchLimits.maxSeconds.default}; at most ${grouped(batchLimits.maxSeconds.max)}`,
+  ],
+  ['Time in which Splunk has to acknowledge a batch', minutes(maxUnacknowledged)],
+  ['Threshold of an alert', `${grouped(alertLimits.count)} changes in ${grouped(alertLimits.minutes)} minutes`],
+  ['Time between two e-mails of an alert', minutes(mailPause)],
   ['Instances in a range that Annals reads with an index of the field', grouped(maxInRange)],
   ['JSON values of an instance in the index for filters', grouped(maxIndexedValues)],
   ['A configuration value', document],

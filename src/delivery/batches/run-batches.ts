@@ -18,7 +18,7 @@ import { limitsOf } from './target-schemas.ts';
 /** A subscription whose batch is not full yet is looked at again so often. */
 const maxFillPause = 1_000;
 /** Splunk's advice: what is not acknowledged after this long is sent again. */
-const maxUnacknowledged = 5 * 60_000;
+export const maxUnacknowledged = 5 * 60_000;
 const acknowledgementPause = { min: 1_000, max: 10_000 };
 /** A run ends after this long, so that stopping, changed subscriptions and other runs are heeded. */
 const maxRun = 5_000;
@@ -120,7 +120,9 @@ function movedTo(held: Held, reached: ReadingPosition, replay: StoredReplay | un
 
 /** Milliseconds until a batch that is not full ends: so many seconds after its first change was recorded. */
 function fillPause(held: Held, { changes: [first] }: FormedBatch): number {
-  return first === undefined ? 0 : first.recordedAt + limitsOf(held.sending.target).maxSeconds * 1_000 - held.now();
+  const waited = held.now() - (first?.recordedAt ?? 0);
+  // A clock that is behind that of the database does not tell how long.
+  return waited < 0 ? 0 : limitsOf(held.sending.target).maxSeconds * 1_000 - waited;
 }
 
 interface BatchToStore {

@@ -9,8 +9,8 @@ import { durationPattern } from './duration.ts';
 export const maxSubscriptions = 50;
 export const maxHidden = 100;
 
-const idPattern = '^[A-Za-z0-9._~-]{1,100}$';
-const mustBeId = 'have 1 to 100 characters: letters, digits, ., _, ~ and -';
+const idPattern = '^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,100}$';
+const mustBeId = 'have 1 to 100 characters: letters, digits, ., _, ~ and -, and be neither . nor ..';
 
 /** No subscription has another id, and PostgreSQL could not compare some of these. */
 export function mayBeId(id: string): boolean {
@@ -76,7 +76,8 @@ const live = {
       readOnly: true,
       description:
         'Why it is paused or suspended: by a client; because it is not enabled; because the client that made it may not any more; ' +
-        'because a backup was restored (`backup`), or its place is lost in a database that was restored (`restored`); because the target answered 410; because of failures.',
+        'because a backup was restored (`backup`), or its place is lost in a database that was restored (`restored`); because the target ' +
+        'answered 410, or a bucket has another object of that name; because of failures.',
     }),
   ),
   maker: Type.String({

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { trials } from '../../support/oracle/trials.ts';
+import { eventually } from '../../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startServices } from '../../support/server/service-processes.ts';
+import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
+import { type S3Server, startS3Server } from '../../support/vendor/s3-server.ts';
+
+const key = Buffer.alloc(32, 9);
+const kills = trials(3);
+const noon = Date.UTC(2026, 10, 23, 12);
+const day = 86_400_000;
+
+let bucket: S3Server;
+let now = noon;
+
+beforeAll(async () => {
+  bucket = await startS3Server();
+});
+
+afterAll(async () => {
+  await bucket.close();
+});
+
+async function start(
+  environment: Record<string, string>,
+): Promise<{ server: TestServer; acme: ReturnType<typeof subscriptionsOf> }> {
+  const server = await startTestServer({ environment, secretKeys: [key], clock: { now: () => now } });
+  onTestFinished(() => server.close());
+  return { server, acme: subscriptionsOf(server, 'acme', await server.token('acme')) };
+}
+
+const allowed = { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' };
+
+async function makeSubscription(acme: ReturnType<typeof subscriptionsOf>, members: object = {}): Promise<string> {
+  const { region, url: endpoint, accessKeyId, secretAccessKey } = bucket;
+  const s3 = { type: 's3', endpoint, region, bucket: bucket.bucket, accessKeyId, secretAccessKey, maxSeconds: 0 };
+  return (await acme.make({ q: 'entity:product', target: { ...s3, ...members } })).id;
+}
+
+/** The objects of a subscription: names below its folder, and what batches have. */
+function stored(id: string) {
+  const mine = [...bucket.objects].filter(([name]) => name.startsWith(`${id}/`));
+  const batches = mine.filter(([name]) => name.endsWith('.ndjson.gz'));
+  const texts = batches.map(([name, { body }]) => ({ name, text: gunzipSync(body).toString() }));
+  const items = texts.flatMap(({ text }) =>
+    text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { entityId: string }),
+  );
+  return { names: mine.map(([name]) => name.slice(id.length + 1)), texts, ids: items.map(({ entityId }) => entityId) };
+}
+
+function manifestOf(id: string, date: string) {
+  const body = bucket.objects.get(`${id}/date=${date}/manifest.json`)?.body;
+  return body === undefined
+    ? undefined
+    : (JSON.parse(String(body)) as { changes: number; objects: { key: string; sha256: string; changes: number }[] });
+}
+
+test(`killed ${kills} times between the upload and its note: no object twice, no change missing, and a manifest that is true`, async () => {
+  const { server, acme } = await start({ ...allowed, ANNALS_DELIVERIES: 'off' });
+  const id = await makeSubscription(acme, { maxChanges: 2 });
+  const services = await startServices(1, {
+    ...allowed,
+    DATABASE_URL: server.database.url,
+    ANNALS_SECRET_KEY: key.toString('base64'),
+  });
+  onTestFinished(async () => void (await services.end()));
+  const expected: string[] = [];
+  for (let kill = 0; kill < kills; kill++) {
+    const killed = Promise.withResolvers<void>();
+    bucket.onceStored(async () => {
+      await services.replace(0);
+      // The lease of the dead process ends.
+      await server.database.pool.query('update subscription_state set held_until = now()');
+      killed.resolve();
+    });
+    const documents = Array.from({ length: 5 }, (_none, index) => `killed-${kill}-${index}`);
+    expected.push(...documents);
+    await recordUpdates(server, 'acme', documents);
+    await killed.promise;
+    await eventually(() => acme.counts(id)).toMatchObject({
+      matched: expected.length,
+      delivered: expected.length,
+      isWhole: true,
+    });
+  }
+  expect(stored(id).ids).toEqual(expected);
+  const puts = bucket.requests.filter((line) => line.startsWith('PUT') && line.includes(id));
+  // Each kill left an object that its repeat found.
+  expect(puts.filter((line) => line.endsWith(' 412'))).toHaveLength(kills);
+  const { rows } = await server.database.pool.query<{ day: string; changes: number }>(
+    'select day, sum(changes)::int as changes from delivery_object where subscription = $1 group by day',
+    [id],
+  );
+  expect(rows.reduce((sum, row) => sum + row.changes, 0)).toBe(expected.length);
+});
+
+test('each UTC day has a manifest when it is over, with its objects and their sums; an empty day an empty one', async () => {
+  now = noon;
+  const { server, acme } = await start(allowed);
+  const id = await makeSubscription(acme, { maxChanges: 3 });
+  await recordUpdates(server, 'acme', ['a', 'b', 'c', 'd']);
+  await eventually(() => acme.counts(id)).toMatchObject({ delivered: 4 });
+  expect(stored(id).names.filter((name) => name.includes('manifest'))).toEqual([]);
+  now += 2 * day;
+  await server.database.pool.query('update subscription_state set due_at = now()');
+  await eventually(() => manifestOf(id, '2026-11-24')).toBeDefined();
+  await recordUpdates(server, 'acme', ['e']);
+  const later = subscriptionsOf(server, 'acme', await server.token('acme'));
+  await eventually(() => later.counts(id)).toMatchObject({ delivered: 5, isWhole: true });
+  const first = manifestOf(id, '2026-11-23');
+  expect(first?.changes).toBe(4);
+  expect(first?.objects.map(({ changes }) => changes)).toEqual([3, 1]);
+  for (const object of first?.objects ?? []) {
+    const text = gunzipSync(bucket.objects.get(object.key)?.body ?? '');
+    expect(object.sha256).toBe(createHash('sha256').update(text).digest('hex'));
+  }
+  expect(manifestOf(id, '2026-11-24')).toMatchObject({ changes: 0, objects: [] });
+  expect(manifestOf(id, '2026-11-25')).toBeUndefined();
+  expect(stored(id).names.at(-1)).toMatch(/^date=2026-11-25\/\d+-\d+\.ndjson\.gz$/);
+});
+
+test('a day has no manifest before its last batch has arrived, and then a true one', async () => {
+  now = noon;
+  const { server, acme } = await start(allowed);
+  const id = await makeSubscription(acme);
+  bucket.refuse({ status: 503, code: 'SlowDown' });
+  await recordUpdates(server, 'acme', ['late']);
+  await eventually(() => acme.get(id)).toMatchObject({ state: 'retrying', pending: 1 });
+  now += day;
+  const later = subscriptionsOf(server, 'acme', await server.token('acme'));
+  await later.call('POST', `/${id}/resume`);
+  await eventually(() => manifestOf(id, '2026-11-23')).toMatchObject({ changes: 1 });
+  expect(stored(id).ids).toEqual(['late']);
+  expect(stored(id).names[0]).toMatch(/^date=2026-11-23\//);
+});
+
+test('another object of the name of a batch suspends the subscription, which says so', async () => {
+  now = noon;
+  const { server, acme } = await start(allowed);
+  const id = await makeSubscription(acme);
+  const { rows } = await server.database.pool.query<{ position: string }>('select position from subscription_state');
+  const next = Number(rows[0]?.position) + 1;
+  // The subscription's own change takes a position, too.
+  for (const position of [next, next + 1]) {
+    const name = `${id}/date=2026-11-23/${position}-${position}.ndjson.gz`;
+    bucket.objects.set(name, { body: Buffer.from('?'), contentType: undefined, metadata: {} });
+  }
+  await recordUpdates(server, 'acme', ['foreign']);
+  await eventually(() => acme.get(id)).toMatchObject({ state: 'suspended', pending: 1 });
+  expect((await acme.get(id)).lastError?.message).toContain('another object');
+});
