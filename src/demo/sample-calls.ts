@@ -47,8 +47,20 @@ curl -sNG $ANNALS_URL/changelog/${tenant}/feed -H "Authorization: Bearer $TOKEN"
 
 # The same as NDJSON, from the database: ${tailSettings === '' ? 'with the settings of this service' : 'also while the service is restarted'}
 ${tailSettings}npx annals tail --tenant ${tenant} --after start --q 'entity:product'
+
+# A webhook for products, and a receiver that checks its signatures: all changes that there are, and those that come, until ^C
+SUBSCRIPTION=$(curl -s $ANNALS_URL/changelog/${tenant}/subscriptions -H "Authorization: Bearer $TOKEN" -H 'content-type: application/json' -d '${JSON.stringify(sampleSubscription)}')
+WEBHOOK_SECRET=$(echo "$SUBSCRIPTION" | sed 's/.*"secret":"\\([^"]*\\)".*/\\1/') PORT=4000 npx node examples/webhook-receiver/receiver.ts
 `;
 }
+
+const sampleSubscription = {
+  name: 'Products',
+  q: 'entity:product',
+  from: 'start',
+  maxAge: 'P520W',
+  target: { type: 'webhook', url: 'http://127.0.0.1:4000/' },
+};
 
 function sampleChange(now: number): object {
   const at = new Date(now).toISOString();

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
@@ -12,6 +12,7 @@ import { command as demoCommand } from '../../src/cli/commands/demo.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { Browser } from '../support/server/browser.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { eventually } from '../support/server/patience.ts';
 
 const execute = promisify(execFile);
 const examples = join(import.meta.dirname, '..', '..', 'examples');
@@ -53,6 +54,27 @@ test('the calls that the demo prints are all answered with entries', async () =>
     expect(status, call).toBe(200);
     expect(body.items.length, call).toBeGreaterThan(0);
   }
+});
+
+test('the webhook and the receiver that the demo prints work when they are pasted', async () => {
+  const lines = demo.calls.split('\n').filter((line) => /^(?:SUBSCRIPTION|WEBHOOK_SECRET)=/.test(line));
+  expect(lines).toHaveLength(2);
+  const free = createServer().listen(0, '127.0.0.1');
+  await once(free, 'listening');
+  const address = free.address();
+  free.close();
+  const port = String(typeof address === 'object' ? address?.port : address);
+  const script = lines.join('\n').replaceAll('4000', port);
+  const env = { ...process.env, ANNALS_URL: demo.baseUrl, TOKEN: await tokenOf(demo) };
+  const pasted = spawn('sh', ['-c', script], { env, cwd: join(examples, '..'), detached: true });
+  let printed = '';
+  pasted.stdout.on('data', (chunk: Buffer) => {
+    printed += chunk;
+  });
+  onTestFinished(() => void process.kill(-(pasted.pid ?? 0), 'SIGKILL'));
+  await eventually(() => printed).toMatch(
+    /^receiving at .+\n(?:change\.(?:create|update|delete) \S+Z product .+\n){5}/,
+  );
 });
 
 test('the link that the demo prints opens the console, with all scopes', async () => {

@@ -44,7 +44,7 @@ Example:
     const shop = preparedShop(Date.now());
     shop.catch(() => {});
     try {
-      await withContext(io, (context, config, watch) => runDemo(context, config, { io, watch, shop }));
+      await withContext(withReceiver(io), (context, config, watch) => runDemo(context, config, { io, watch, shop }));
     } catch (error) {
       // As for serve: the process was asked to stop before it had started.
       if (!(error instanceof Stopped)) throw error;
@@ -52,6 +52,11 @@ Example:
     return 0;
   },
 };
+
+/** The receiver of webhooks that the calls begin listens on this machine. */
+function withReceiver(io: CommandIo): CommandIo {
+  return { ...io, environment: { ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.1`, ...io.environment } };
+}
 
 interface DemoOptions extends ServeOptions {
   shop: Promise<PreparedShop>;
