@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { waitForQuiet } from '../test/support/quiet.ts';
 import type { SignedIn } from './demo.ts';
 import type { Picture } from './picture.ts';
 
@@ -52,7 +53,7 @@ async function openPicture(
     await page.goto(`${origin}/console/${address}`);
     await page.locator('h1, h2').first().waitFor();
     await ready(page);
-    await page.waitForLoadState('networkidle');
+    await waitForQuiet(page);
   } catch (error) {
     throw new Error(`The view ${name} did not show what its picture waits for`, { cause: error });
   }

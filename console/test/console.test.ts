@@ -10,8 +10,10 @@ import { guidesTests } from './pages/guides.ts';
 import { historyTests } from './pages/history.ts';
 import { historyQueryTests } from './pages/history-query.ts';
 import { keyboardTests } from './pages/keyboard.ts';
+import { liveTests } from './pages/live.ts';
 import { overviewTests } from './pages/overview.ts';
 import { sessionTests } from './pages/session.ts';
+import { subscriptionTests } from './pages/subscriptions.ts';
 import { viewTests } from './pages/views.ts';
 import { type ConsoleUnderTest, startConsole } from './support/console-under-test.ts';
 
@@ -28,6 +30,7 @@ afterAll(() => started?.end());
 
 describe('signing in', () => sessionTests(() => started));
 describe('History', () => historyTests(() => started));
+describe('live', () => liveTests(() => started));
 describe('query', () => historyQueryTests(() => started));
 describe('saved views', () => viewTests(() => started));
 describe('entry', () => entryDetailTests(() => started));
@@ -36,6 +39,7 @@ describe('bringing back', () => bringBackTests(() => started));
 describe('Actor', () => actorTests(() => started));
 describe('AI desk', () => deskTests(() => started));
 describe('Data', () => dataTests(() => started));
+describe('Subscriptions', () => subscriptionTests(() => started));
 describe('search', () => findTests(() => started));
 describe('keyboard', () => keyboardTests(() => started));
 describe('Overview', () => overviewTests(() => started));

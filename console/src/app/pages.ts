@@ -54,6 +54,14 @@ export const pages: readonly Page[] = [
     load: async () => (await import('../actor/actor-page.tsx')).ActorPage,
   },
   {
+    path: 'subscriptions',
+    title: 'Subscriptions',
+    icon: 'send',
+    scopes: ['changelog.subscription_read', 'changelog.subscription_manage'],
+    inNavigation: true,
+    load: async () => (await import('../subscriptions/subscriptions-page.tsx')).SubscriptionsPage,
+  },
+  {
     path: 'desk',
     title: 'AI desk',
     icon: 'agent',

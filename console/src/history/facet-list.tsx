@@ -7,9 +7,14 @@ import { chosenValues, togglePath, toggleValue, writtenItems } from '../query-te
 import { writtenPath } from '../query-text/path-terms.ts';
 import './facet-list.css';
 
-interface FacetListProps {
-  readonly field: FacetField;
-  readonly title: string;
+const facets: readonly (readonly [FacetField, string])[] = [
+  ['type', 'Type'],
+  ['entity', 'Entity'],
+  ['actor', 'Actor'],
+  ['path', 'Field'],
+];
+
+interface FacetListsProps {
   /** What the service is asked. */
   readonly asked: string;
   /** What the reader has written, which a click changes. */
@@ -18,7 +23,23 @@ interface FacetListProps {
   readonly onQuery: (q: string) => void;
 }
 
+interface FacetListProps extends FacetListsProps {
+  readonly field: FacetField;
+  readonly title: string;
+}
+
 const size = 8;
+
+/** By what the query can be narrowed. */
+export function FacetLists(props: FacetListsProps) {
+  return (
+    <>
+      {facets.map(([field, title]) => (
+        <FacetList key={field} field={field} title={title} {...props} />
+      ))}
+    </>
+  );
+}
 
 /** The values of a field with most of the matching entries, with exact counts. A click narrows the query, and shows how. */
 export function FacetList({ field, title, asked, q, round, onQuery }: FacetListProps) {

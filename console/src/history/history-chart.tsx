@@ -9,6 +9,7 @@ import { FailureBox } from '../components/failure-box.tsx';
 import { LoadingLine } from '../components/loading.tsx';
 import { counted, countText } from '../components/numbers.ts';
 import { timeText, zoneName } from '../components/time-text.ts';
+import { queryFaultOf } from './query-faults.ts';
 
 interface HistoryChartProps {
   readonly q: string;
@@ -32,7 +33,10 @@ export function HistoryChart({ q, round, onRange }: HistoryChartProps) {
         <p class="history-total number">{value === undefined ? '–' : countText(value.totalElements)}</p>
         <p class="muted">{value === undefined ? 'changes' : describe(value)}</p>
       </header>
-      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+      {error === undefined || queryFaultOf(error, q) !== undefined ? undefined : (
+        // What is wrong with the query is told at its bar.
+        <FailureBox error={error} onRetry={reload} />
+      )}
       {chart === undefined || value === undefined || value.buckets.length === 0 ? (
         <div class="history-chart-empty" />
       ) : (

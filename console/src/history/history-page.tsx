@@ -1,10 +1,11 @@
 import type { SavedView } from '@annals/client';
 import { useRef, useState } from 'preact/hooks';
-import { type EntryPage, type FacetField, readEntries } from '../api/history-reads.ts';
+import { type EntryPage, readEntries } from '../api/history-reads.ts';
 import { useRequest } from '../api/use-request.ts';
 import { Button } from '../components/button.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
 import { FailureBox } from '../components/failure-box.tsx';
+import { later } from '../components/later.tsx';
 import { LoadingLine, Skeleton } from '../components/loading.tsx';
 import { Name } from '../components/name.tsx';
 import { counted } from '../components/numbers.ts';
@@ -16,13 +17,12 @@ import { setParameters } from '../router/location.ts';
 import { OpenView } from '../views/open-view.tsx';
 import { SaveViewButton } from '../views/save-view-button.tsx';
 import { rangeText } from '../views/view-range.ts';
-import { EmptyHistory } from './empty-history.tsx';
 import { EntryList } from './entry-list.tsx';
 import { ExportButton } from './export-button.tsx';
-import { FacetList } from './facet-list.tsx';
 import { HistoryChart } from './history-chart.tsx';
 import { askedQuery, type HistoryView, historyView, showQuery } from './history-view.ts';
-import { NewEntries } from './new-entries.tsx';
+import { isLive, turnLive } from './live/live-switch.ts';
+import { useLive } from './live/use-live.ts';
 import { OpenEntry } from './open-entry.tsx';
 import { QueryBar } from './query-bar.tsx';
 import { isWords, queryFaultOf } from './query-faults.ts';
@@ -32,15 +32,13 @@ import './history-page.css';
 
 const size = 50;
 
+const EmptyHistory = later(async () => (await import('./empty-history.tsx')).EmptyHistory);
+// They come after the entries.
+const FacetLists = later(async () => (await import('./facet-list.tsx')).FacetLists);
+const LiveLine = later(async () => (await import('./live/live-line.tsx')).LiveLine);
+
 /** On a narrow screen the facets would push the entries out of sight. */
 const startsWide = matchMedia('(min-width: 760px)').matches;
-
-const facets: readonly (readonly [FacetField, string])[] = [
-  ['type', 'Type'],
-  ['entity', 'Entity'],
-  ['actor', 'Actor'],
-  ['path', 'Field'],
-];
 
 /** Everything that changed: a query, its matches over time, and its entries. */
 export function HistoryPage() {
@@ -67,7 +65,12 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
   const { q, page, entry } = view;
   const [round, setRound] = useState(0);
   const asked = askedQuery(view);
-  const list = useRequest(`${asked}\n${page}\n${round}`, (signal) => readEntries({ q: asked, page, size }, signal));
+  const live = useLive(q);
+  const isNewest = page === 1 && view.until === undefined;
+  const list = useRequest(`${asked}\n${page}\n${round}`, async (signal) => {
+    const read = () => readEntries({ q: asked, page, size }, signal);
+    return isLive.value ? await live.read(read, { isNewest }) : await read();
+  });
   const fault = queryFaultOf(list.error, q);
   const isRefused = fault !== undefined;
   const newest = useNewest(list.isCurrent ? list.value : undefined, asked);
@@ -89,6 +92,16 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
           <SaveViewButton q={q} view={saved} />
           <CopyButton what="the address of this view" label="Share" text={() => location.href} />
           <ExportButton q={asked} total={list.isCurrent ? list.value?.totalElements : undefined} />
+          <Button
+            class="live-switch"
+            aria-pressed={isLive.value}
+            onClick={() => {
+              turnLive(!isLive.value);
+              if (isLive.value) refresh();
+            }}
+          >
+            Live
+          </Button>
           <Button icon="refresh" onClick={refresh}>
             Refresh
           </Button>
@@ -112,24 +125,16 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
             <div class="history-columns">
               <details class="facets" open={startsWide}>
                 <summary>Narrow by type, entity, actor or field</summary>
-                {facets.map(([field, title]) => (
-                  <FacetList
-                    key={field}
-                    field={field}
-                    title={title}
-                    asked={asked}
-                    q={q}
-                    round={round}
-                    onQuery={showQuery}
-                  />
-                ))}
+                <FacetLists asked={asked} q={q} round={round} onQuery={showQuery} />
               </details>
               <section class="card history-entries" aria-label="Entries">
                 <LoadingLine active={list.isLoading} />
                 {list.error === undefined ? undefined : <FailureBox error={list.error} onRetry={list.reload} />}
-                {newest === undefined || list.value === undefined ? undefined : (
-                  <NewEntries q={q} shown={list.value} newest={newest} onShow={refresh} />
-                )}
+                {isLive.value ? (
+                  <div class="live-place">
+                    <LiveLine view={live.view.value} onShow={refresh} />
+                  </div>
+                ) : undefined}
                 <Entries value={list.value} q={q} open={entry} />
                 {list.value === undefined || list.value.totalElements === 0 ? undefined : (
                   <footer class="entries-footer">

@@ -11,14 +11,18 @@ import './query-bar.css';
 interface QueryBarProps {
   readonly q: string;
   readonly fault: QueryFault | undefined;
+  /** The word on the button. */
+  readonly action?: string;
   readonly onSubmit: (q: string) => void;
+  /** Told of each character, for a form that is saved without the button. */
+  readonly onText?: (text: string) => void;
 }
 
 /** Milliseconds after a key until names are asked for. */
 const pause = 120;
 
 /** The text of the query, coloured, with suggestions at the caret and the fault under its character. */
-export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
+export function QueryBar({ q, fault, action = 'Search', onSubmit, onText }: QueryBarProps) {
   const [text, setText] = useState(q);
   const [caret, setCaret] = useState(q.length);
   const [isOpen, setOpen] = useState(false);
@@ -37,8 +41,12 @@ export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
   const shown = isOpen && suggestions.length > 0;
   const active = shown && chosen >= 0 ? suggestions[Math.min(chosen, suggestions.length - 1)] : undefined;
 
+  const write = (next: string) => {
+    setText(next);
+    onText?.(next.trim());
+  };
   const edit = (element: HTMLInputElement) => {
-    setText(element.value);
+    write(element.value);
     setCaret(element.selectionStart ?? element.value.length);
     setOpen(true);
     setChosen(-1);
@@ -46,7 +54,7 @@ export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
   const accept = ({ insert, start }: Suggestion) => {
     const next = `${text.slice(0, start)}${insert}${text.slice(caret).replace(/^ (?=.)/, insert.endsWith(' ') ? '' : ' ')}`;
     const position = start + insert.length;
-    setText(next);
+    write(next);
     setCaret(position);
     setChosen(-1);
     // Sets the caret at once, so that it is right for a key that is pressed before the next frame.
@@ -120,8 +128,8 @@ export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
               onBlur={() => setOpen(false)}
             />
           </div>
-          <Button kind="primary" type="submit">
-            Search
+          <Button kind={action === 'Search' ? 'primary' : 'plain'} type="submit">
+            {action}
           </Button>
         </div>
         <div id={`${id}-list`} class="suggestions" role="listbox" aria-label="Suggestions" hidden={!shown}>

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { chips, facetCounts, totalOf } from '../support/history-page.ts';
+import { waitForQuiet } from '../support/quiet.ts';
 import { recordLife } from '../support/record-life.ts';
 
 /** How a person asks on the History page. */
@@ -92,7 +93,7 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     const all = await totalOf(page);
     const plot = page.locator('.bar-chart .u-over');
     // What is still to come may move the chart, or draw it once more under the mouse.
-    await page.waitForLoadState('networkidle');
+    await waitForQuiet(page);
     const box = await plot.boundingBox();
     if (box === null) throw new Error('no chart');
     await page.mouse.move(box.x + box.width * 0.4, box.y + 40);

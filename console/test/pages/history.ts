@@ -63,25 +63,6 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     );
   });
 
-  test('what is recorded meanwhile is told on top, and nothing moves before one asks for it', async () => {
-    const { server, tenant, open } = the();
-    await recordLife(server, tenant, { entity: 'ticker' }, ['{"n":1}']);
-    const page = await open('history?q=entity%3Aticker', { unshared: true });
-    await page.clock.install();
-    await page.reload();
-    await page.locator('.entry-row').waitFor();
-    await recordLife(server, tenant, { entity: 'ticker', before: '{"n":1}', from: Date.now() }, ['{"n":2}']);
-    await expect
-      .poll(async () => {
-        await page.clock.runFor(10_000);
-        return await page.locator('.new-entries').textContent();
-      })
-      .toBe('1 new change');
-    expect(await page.locator('.entry-row').count()).toBe(1);
-    await page.getByRole('button', { name: '1 new change' }).click();
-    await expect.poll(() => page.locator('.entry-row').count()).toBe(2);
-  });
-
   test('the month before this one is two clicks away, and its export runs as a job whose file is downloaded', async () => {
     const { open, checkAccessibility } = the();
     const page = await open('history?q=type%3Adelete');

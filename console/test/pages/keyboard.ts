@@ -4,6 +4,7 @@ import { checkScrolling } from '../support/accessibility.ts';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { findMotion, findUnaskedAnimations } from '../support/find-motion.ts';
+import { waitForQuiet } from '../support/quiet.ts';
 import { recordLife } from '../support/record-life.ts';
 
 /** What a person does who has no mouse. */
@@ -34,7 +35,7 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
     const walks = pages.map(async ([address, ready]) => {
       const page = await open(address);
       await page.locator(ready).first().waitFor();
-      await page.waitForLoadState('networkidle');
+      await waitForQuiet(page);
       await walkAndCheck(page, address);
     });
     // The tabs of a page one after the other, each reached from the one before by the keyboard.

@@ -54,6 +54,7 @@ async function startService(vendor: Vendor): Promise<TestServer> {
       OPENAI_BASE_URL: vendor.baseUrl,
       ANTHROPIC_BASE_URL: vendor.baseUrl,
       ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+      ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.0/8`,
     },
   });
   const { db } = server.context;

@@ -17,6 +17,13 @@ export interface TailParameters {
   readonly context?: boolean | undefined;
   /** Called with each cursor that the reading has reached, matches or not: what is worth keeping. */
   readonly onCursor?: ((cursor: string) => void) | undefined;
+  /** Called when all that was there has been read: at the beginning, and each time the connection was lost. */
+  readonly onCaughtUp?: (() => void) | undefined;
+  /**
+   * Called with the error of each attempt that failed, before the next one. With it, a service that cannot be reached at first is no
+   * error of the loop either.
+   */
+  readonly onLost?: ((error: unknown) => void) | undefined;
   /** Called where the database was restored to an earlier state: the reading goes on from the oldest change that is kept. */
   readonly onReset?: ((oldest: string) => void) | undefined;
 }
@@ -30,7 +37,7 @@ const maxSilence = 45_000;
 /** The changes of a query as they are recorded. It connects again until the caller leaves the loop. */
 export async function* tailOf<Entry>(
   { transport, tenant, read }: { transport: Transport; tenant: string; read: (text: string) => Steps<Entry> },
-  { q, after, context, onCursor, onReset }: TailParameters,
+  { q, after, context, onCursor, onCaughtUp, onLost, onReset }: TailParameters,
   options: CallOptions = {},
 ): AsyncGenerator<Entry & Placed, void, undefined> {
   let cursor: string | undefined;
@@ -44,7 +51,7 @@ export async function* tailOf<Entry>(
         headers: { accept: 'text/event-stream', 'last-event-id': cursor },
         timeout: maxSilence,
       } as const;
-      // At first a service that cannot be reached is an error, as of every call.
+      // At first a service that cannot be reached is an error, as of every call, unless the caller wants to be told.
       const { body } = await transport.stream(request, cursor === undefined ? options : { ...options, maxRetries: 0 });
       for await (const { event, data, id } of serverSentEvents(body)) {
         attempt = 0;
@@ -53,9 +60,11 @@ export async function* tailOf<Entry>(
         cursor = id;
         if (event === 'reset') onReset?.((parseAnswer(data) as { oldest: string }).oldest);
         else onCursor?.(cursor);
+        if (event === 'caught-up') onCaughtUp?.();
       }
     } catch (error) {
-      if (!mayGoOn(error) || cursor === undefined) throw error;
+      if (!mayGoOn(error) || (cursor === undefined && onLost === undefined)) throw error;
+      onLost?.(error);
     }
     attempt += 1;
     // A stream that ends in time is followed by the next one at once.

@@ -1,0 +1,148 @@
+import type { Subscription, SubscriptionInput } from '@annals/client';
+import { mask } from '../api/mask.ts';
+import { type TargetField, type TargetType, targetOf, targets } from './target-fields.ts';
+
+/** A header as it is being written. */
+export interface DraftHeader {
+  readonly name: string;
+  /** Empty: the value that is stored stays. */
+  readonly value: string;
+  readonly isStored: boolean;
+}
+
+/** A subscription as it is being written. Numbers are texts, so that a half-written one stays as it is. */
+export interface SubscriptionDraft {
+  readonly name: string;
+  readonly enabled: boolean;
+  readonly q: string;
+  readonly from: string;
+  readonly maxAge: string;
+  /** One path a line. */
+  readonly hide: string;
+  readonly type: TargetType;
+  /** The members of the target by their names. Of a secret: a new one. */
+  readonly texts: Readonly<Record<string, string>>;
+  readonly checks: Readonly<Record<string, boolean>>;
+  readonly headers: readonly DraftHeader[];
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+export function newDraft(q: string): SubscriptionDraft {
+  return {
+    name: '',
+    enabled: true,
+    q,
+    from: 'now',
+    maxAge: '',
+    hide: '',
+    type: 'webhook',
+    texts: {},
+    checks: {},
+    headers: [],
+  };
+}
+
+export function draftOf(subscription: Subscription): SubscriptionDraft {
+  const { name, enabled, q, from, maxAge = '', hide = [] } = subscription;
+  const members = targetOf(subscription);
+  const { fields } = targets[members.type];
+  const of = (kinds: readonly TargetField['kind'][]) => fields.filter(({ kind }) => kinds.includes(kind));
+  return {
+    name,
+    enabled,
+    q,
+    from,
+    maxAge,
+    hide: hide.join('\n'),
+    type: members.type,
+    texts: Object.fromEntries(
+      of(['text', 'number', 'choice', 'lines']).map((field) => [field.name, textOf(memberOf(members, field.name))]),
+    ),
+    checks: Object.fromEntries(of(['check']).map((field) => [field.name, memberOf(members, field.name) === true])),
+    headers: Object.keys(members.headers ?? {}).map((header) => ({ name: header, value: '', isStored: true })),
+  };
+}
+
+/** What is sent for a draft. `current` is the subscription that is replaced. */
+export function inputOf(draft: SubscriptionDraft, current: Subscription | undefined): SubscriptionInput {
+  const { name, enabled, q, from, maxAge, hide } = draft;
+  const paths = linesOf(hide);
+  return {
+    name: name.trim(),
+    enabled,
+    q,
+    from: current?.from ?? from,
+    ...(maxAge.trim() === '' ? {} : { maxAge: maxAge.trim() }),
+    ...(paths.length === 0 ? {} : { hide: paths }),
+    // Its members depend on its type. The service checks them, and its errors stand at their fields.
+    target: sentTarget(draft, current) as SubscriptionInput['target'],
+    ...(current === undefined ? {} : { metadata: { version: current.metadata.version } }),
+  };
+}
+
+/** The subscription as it is, to be written by another client. */
+export function inputOfCurrent(current: Subscription): SubscriptionInput {
+  return inputOf(draftOf(current), current);
+}
+
+function sentTarget(draft: SubscriptionDraft, current: Subscription | undefined): Members {
+  const members: Record<string, unknown> = { type: draft.type };
+  for (const field of targets[draft.type].fields) {
+    const value = memberValue(field, draft, keepsSecret(field.name, draft.type, current));
+    if (value === undefined) continue;
+    const [member = '', inner] = field.name.split('.');
+    members[member] = inner === undefined ? value : { ...(members[member] as Members | undefined), [inner]: value };
+  }
+  return members;
+}
+
+function memberValue({ name, kind }: TargetField, draft: SubscriptionDraft, hasSecret: boolean): unknown {
+  const text = draft.texts[name]?.trim() ?? '';
+  switch (kind) {
+    case 'check':
+      return draft.checks[name] === true ? true : undefined;
+    case 'headers': {
+      const named = draft.headers.filter((header) => header.name !== '' || header.value !== '');
+      const entries = named.map(({ name: header, value, isStored }) => [
+        header,
+        isStored && value === '' ? mask : value,
+      ]);
+      return named.length === 0 ? undefined : Object.fromEntries(entries);
+    }
+    case 'secret':
+      return text === '' && hasSecret ? mask : text === '' ? undefined : text;
+    case 'number':
+      return text === '' ? undefined : Number(text);
+    case 'lines':
+      return text === '' ? undefined : linesOf(text);
+    default:
+      return text === '' ? undefined : text;
+  }
+}
+
+/** Whether a secret is stored that stays without a new one. It belongs to its kind of target. */
+export function keepsSecret(name: string, type: TargetType, current: Subscription | undefined): boolean {
+  if (current === undefined) return false;
+  const members = targetOf(current);
+  return members.type === type && memberOf(members, name) !== undefined;
+}
+
+/** A member of a target; `threshold.count` is one of an object. */
+export function memberOf(members: Members, name: string): unknown {
+  const [member = '', inner] = name.split('.');
+  const value = members[member];
+  return inner === undefined ? value : (value as Members | undefined)?.[inner];
+}
+
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.join('\n');
+  return value === undefined ? '' : String(value);
+}
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}

@@ -1,0 +1,230 @@
+import type { Subscription } from '@annals/client';
+import { FormField } from '../components/form-field.tsx';
+import { HeadersField } from './headers-field.tsx';
+import { keepsSecret, type SubscriptionDraft } from './subscription-draft.ts';
+import type { SubscriptionFaults } from './subscription-faults.ts';
+import { type TargetField, type TargetType, targets, targetTypes } from './target-fields.ts';
+
+interface SubscriptionFormProps {
+  readonly draft: SubscriptionDraft;
+  readonly current: Subscription | undefined;
+  readonly faults: SubscriptionFaults;
+  readonly onChange: (part: Partial<SubscriptionDraft>) => void;
+}
+
+/** The parts of a subscription besides its query. */
+export function SubscriptionForm(props: SubscriptionFormProps) {
+  const { draft, current, faults, onChange } = props;
+  const { use, fields } = targets[draft.type];
+  return (
+    <div class="subscription-columns">
+      <section class="card">
+        <h2 class="card-header">Where to</h2>
+        <div class="card-body form-grid">
+          <FormField key="name" label="Name" error={faults.name}>
+            {(control) => (
+              <input
+                {...control}
+                dir="auto"
+                autocomplete="off"
+                value={draft.name}
+                onInput={(event) => onChange({ name: event.currentTarget.value })}
+              />
+            )}
+          </FormField>
+          <FormField key="type" label="Kind of target" hint={use} error={faults['target.type']}>
+            {(control) => (
+              <select
+                {...control}
+                value={draft.type}
+                disabled={current !== undefined}
+                onChange={(event) => onChange({ type: event.currentTarget.value as TargetType })}
+              >
+                {targetTypes.map((type) => (
+                  <option key={type} value={type}>
+                    {targets[type].name}
+                  </option>
+                ))}
+              </select>
+            )}
+          </FormField>
+          {fields.map((field) => (
+            <Member key={`${draft.type} ${field.name}`} field={field} {...props} />
+          ))}
+        </div>
+      </section>
+      <section class="card">
+        <h2 class="card-header">What is sent</h2>
+        <div class="card-body form-grid">
+          {current === undefined ? (
+            <FormField
+              key="from"
+              label="It begins"
+              hint="It cannot be changed later. A replay can send what lies before."
+              error={faults.from}
+            >
+              {(control) => (
+                <select
+                  {...control}
+                  value={draft.from}
+                  onChange={(event) => onChange({ from: event.currentTarget.value })}
+                >
+                  <option value="now">with what is recorded from now on</option>
+                  <option value="start">with the oldest change that is kept</option>
+                </select>
+              )}
+            </FormField>
+          ) : undefined}
+          <FormField
+            key="age"
+            label="Greatest age"
+            hint="What was older when it was recorded is skipped and counted: P1D is a day, PT1H an hour. Empty: P1D for webhooks and alerts, any age for batches."
+            error={faults.maxAge}
+          >
+            {(control) => (
+              <input
+                {...control}
+                class="mono"
+                autocomplete="off"
+                spellcheck={false}
+                value={draft.maxAge}
+                onInput={(event) => onChange({ maxAge: event.currentTarget.value })}
+              />
+            )}
+          </FormField>
+          <FormField
+            key="hide"
+            label="Hidden paths"
+            hint="One a line. Their values are masked in what is sent; * stands for any characters: card.*"
+            error={faults.hide}
+          >
+            {(control) => (
+              <textarea
+                {...control}
+                class="mono"
+                rows={3}
+                spellcheck={false}
+                value={draft.hide}
+                onInput={(event) => onChange({ hide: event.currentTarget.value })}
+              />
+            )}
+          </FormField>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={draft.enabled}
+              onChange={(event) => onChange({ enabled: event.currentTarget.checked })}
+            />
+            Enabled
+          </label>
+        </div>
+      </section>
+    </div>
+  );
+}
+
+function Member({ field, draft, current, faults, onChange }: SubscriptionFormProps & { readonly field: TargetField }) {
+  const { name, label, kind, hint, placeholder, choices = [] } = field;
+  const error = faults[`target.${name}`];
+  const text = draft.texts[name] ?? '';
+  const setText = (next: string) => onChange({ texts: { ...draft.texts, [name]: next } });
+  if (kind === 'headers') {
+    return (
+      <HeadersField
+        label={label}
+        hint={hint}
+        error={error}
+        headers={draft.headers}
+        onChange={(headers) => onChange({ headers })}
+      />
+    );
+  }
+  if (kind === 'check') {
+    return (
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={draft.checks[name] ?? false}
+          onChange={(event) => onChange({ checks: { ...draft.checks, [name]: event.currentTarget.checked } })}
+        />
+        {label}
+      </label>
+    );
+  }
+  if (kind === 'choice') {
+    return (
+      <FormField label={label} hint={hint} error={error}>
+        {(control) => (
+          <select
+            {...control}
+            value={text === '' ? choices[0]?.[0] : text}
+            disabled={current !== undefined && name === 'signing'}
+            onChange={(event) => setText(event.currentTarget.value)}
+          >
+            {choices.map(([value, words]) => (
+              <option key={value} value={value}>
+                {words}
+              </option>
+            ))}
+          </select>
+        )}
+      </FormField>
+    );
+  }
+  if (kind === 'lines') {
+    return (
+      <FormField label={label} hint={hint} error={error}>
+        {(control) => (
+          <textarea
+            {...control}
+            rows={2}
+            spellcheck={false}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        )}
+      </FormField>
+    );
+  }
+  const setTextOf = (event: { readonly currentTarget: HTMLInputElement }) => setText(event.currentTarget.value);
+  if (kind === 'secret') {
+    return (
+      <FormField
+        label={label}
+        hint={
+          keepsSecret(name, draft.type, current)
+            ? 'One is set. It is never shown; leave this empty to keep it. Another host needs it anew.'
+            : 'Kept encrypted, and never shown again.'
+        }
+        error={error}
+      >
+        {(control) => (
+          <input
+            {...control}
+            class="mono"
+            type="password"
+            autocomplete="new-password"
+            value={text}
+            onInput={setTextOf}
+          />
+        )}
+      </FormField>
+    );
+  }
+  return (
+    <FormField label={label} hint={hint} error={error}>
+      {(control) => (
+        <input
+          {...control}
+          class={kind === 'number' ? 'number' : 'mono'}
+          inputMode={kind === 'number' ? 'numeric' : undefined}
+          autocomplete="off"
+          spellcheck={false}
+          placeholder={placeholder}
+          value={text}
+          onInput={setTextOf}
+        />
+      )}
+    </FormField>
+  );
+}

@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest';
+import { startReceiver } from '../../../test/support/vendor/receiver.ts';
+import { caller } from '../support/caller.ts';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { recordLife } from '../support/record-life.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
+
+let shots = 0;
+/** What a person does with subscriptions. */
+export function subscriptionTests(the: () => ConsoleUnderTest): void {
+  test('a webhook is made of a query with its preview, its secret is shown once, and errors stand under their fields', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    await recordLife(server, tenant, { entity: 'parcel' }, ['{"n":1}', '{"n":2}']);
+    const page = await open('subscriptions', { statuses: [400] });
+    await page.getByText('There is no subscription yet').waitFor();
+    await page.getByRole('button', { name: 'New subscription' }).first().click();
+    const query = page.getByRole('combobox', { name: 'Query' });
+    await query.fill('entity:parcel');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByText('In the last 24 hours 2 changes match.').waitFor();
+    const save = page.getByRole('button', { name: 'Save' });
+    await save.click();
+    await page.getByText('Give it a name.').waitFor();
+    await page.getByText('Address is needed.').waitFor();
+    await page.getByLabel('Name').fill('Parcels to the ERP');
+    const address = page.getByLabel('Address');
+    await address.fill('ftp://erp.example.com');
+    await page.getByLabel('Greatest age').fill('a week');
+    await save.click();
+    await expect.poll(() => page.getByLabel('Greatest age').getAttribute('aria-invalid')).toBe('true');
+    await page.getByLabel('Greatest age').fill('P7D');
+    await save.click();
+    await expect.poll(() => address.getAttribute('aria-invalid')).toBe('true');
+    await page.getByRole('button', { name: 'Add a header' }).click();
+    await page.getByLabel('Name of header 1').fill('Authorization');
+    await page.getByLabel('Value of header 1').fill('Bearer abc');
+    await checkAccessibility(page);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.screenshot({ path: `/tmp/F4/s-${shots++}.png`, fullPage: true });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.screenshot({ path: `/tmp/F4/s-${shots++}.png`, fullPage: true });
+    await address.fill('https://erp.example.com/changes');
+    await save.click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('It is shown this once').waitFor();
+    expect(await dialog.locator('code').textContent()).toMatch(/^whsec_/);
+    await dialog.getByRole('button', { name: 'Copy the secret' }).waitFor();
+    await checkAccessibility(page, 'dialog');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.screenshot({ path: `/tmp/F4/s-${shots++}.png` });
+    await dialog.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('heading', { name: 'Parcels to the ERP' }).waitFor();
+    expect(await page.getByRole('main').textContent()).not.toMatch(/whsec_|Bearer abc/);
+
+    // What is stored and not shown stays when something else is changed.
+    await page.getByRole('button', { name: 'Edit' }).click();
+    expect(await page.getByLabel('Name of header 1').inputValue()).toBe('Authorization');
+    expect(await page.getByLabel('Value of header 1').inputValue()).toBe('');
+    await page.getByLabel('Name', { exact: true }).fill('Parcels');
+    await save.click();
+    await page.getByRole('heading', { name: 'Parcels' }).waitFor();
+    await page.getByText('Authorization').waitFor();
+    await page.getByRole('button', { name: 'Delete the subscription' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('There is no subscription yet').waitFor();
+  });
+
+  test('one sees how far a subscription is and what failed, tests it, sends again what is parked, and pauses it', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    const call = await caller(the());
+    const receiver = await startReceiver();
+    const { id }: { id: string } = JSON.parse(
+      await call('POST', `/changelog/${tenant}/subscriptions`, {
+        name: 'Letters',
+        q: 'entity:letter',
+        target: { type: 'webhook', url: receiver.url },
+      }),
+    );
+    await recordLife(server, tenant, { entity: 'letter' }, ['{"n":1}']);
+    await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBe(1);
+    const page = await open('subscriptions', { width: 380, height: 760 });
+    await page.getByText('active', { exact: true }).waitFor();
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.screenshot({ path: `/tmp/F4/s-${shots++}.png`, fullPage: true });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.screenshot({ path: `/tmp/F4/s-${shots++}.png`, fullPage: true });
+    await page.getByRole('link', { name: 'Letters' }).click();
+    await page.getByRole('heading', { name: 'Letters' }).waitFor();
+    await page.locator('tbody').getByText('delivered', { exact: true }).waitFor();
+    receiver.answer = (_received, response) => void response.writeHead(500).end('out of paper');
+    await page.getByRole('button', { name: 'Test', exact: true }).click();
+    await page.getByRole('dialog').getByText('failed', { exact: true }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('tbody').getByText('failed', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Show what matched' }).click();
+    await page.getByText('1 change of the last 24 hours').waitFor();
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.screenshot({ path: `/tmp/F4/s-${shots++}.png`, fullPage: true });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.screenshot({ path: `/tmp/F4/s-${shots++}.png`, fullPage: true });
+
+    await page.getByRole('button', { name: 'Rotate the key' }).click();
+    await page.getByRole('button', { name: 'Make a new key' }).click();
+    expect(await page.getByRole('dialog').locator('code').textContent()).toMatch(/^whsec_/);
+    await page.getByRole('button', { name: 'Done' }).click();
+    receiver.answer = (_received, response) => void response.writeHead(204).end();
+    const before = receiver.received.length;
+    await page.getByRole('button', { name: 'Replay…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('The replay has begun.').waitFor();
+    await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBeGreaterThan(before);
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('It was paused by a client.').waitFor();
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await expect.poll(() => page.getByText('It was paused by a client.').count()).toBe(0);
+
+    // Who only reads changes nothing, and who may not read the history sees none of it.
+    const reader = await open(`subscriptions/one?id=${id}`, { scope: 'changelog.subscription_read' });
+    await reader.getByRole('heading', { name: 'Letters' }).waitFor();
+    for (const name of ['Test', 'Edit', 'Pause', 'Replay…', 'Delete the subscription', 'Show what matched']) {
+      expect(await reader.getByRole('button', { name, exact: true }).count(), name).toBe(0);
+    }
+    await call('DELETE', `/changelog/${tenant}/subscriptions/${id}`);
+    await receiver.close();
+  });
+}
