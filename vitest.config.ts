@@ -4,6 +4,7 @@ import { clientAliases } from './console/client-aliases.ts';
 import { findChromium } from './console/test/support/find-chromium.ts';
 import { trials } from './test/support/oracle/trials.ts';
 import { pureTests } from './test/support/pure-tests.ts';
+import { findNginx } from './test/support/server/nginx-program.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
 import { findPostgresPrograms } from './test/support/server/postgres-programs.ts';
 
@@ -11,6 +12,10 @@ import { findPostgresPrograms } from './test/support/server/postgres-programs.ts
 const poolerTest = 'test/postgres/connections/pooler.test.ts';
 const leavesOutPooler = process.env.CI === undefined && findPgbouncer() === undefined;
 if (leavesOutPooler) console.warn(`pgbouncer is not installed, so ${poolerTest} does not run.`);
+
+const proxyTest = 'test/history/feed/behind-nginx.test.ts';
+const leavesOutProxy = process.env.CI === undefined && findNginx() === undefined;
+if (leavesOutProxy) console.warn(`nginx is not installed, so ${proxyTest} does not run.`);
 
 // The embedded PostgreSQL brings no pg_dump.
 const dumpTest = 'test/postgres/backup/pg-dump.test.ts';
@@ -63,6 +68,7 @@ export default defineConfig(({ mode }) => ({
     exclude: [
       ...configDefaults.exclude,
       ...(leavesOutPooler ? [poolerTest] : []),
+      ...(leavesOutProxy ? [proxyTest] : []),
       ...(leavesOutDump ? [dumpTest] : []),
       ...(leavesOutCluster ? [clusterTests] : []),
       ...(leavesOutBrowser ? browserTests : []),

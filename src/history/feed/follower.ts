@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { Semaphore } from '../../core/concurrency/semaphore.ts';
 import { doWork } from '../../core/concurrency/work.ts';
 import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
@@ -18,8 +19,10 @@ export type Follow = (tenant: string, onNews: () => void) => () => void;
 const lookEvery = 100;
 /** A look takes a tenth of the time at most. */
 const restOfLook = 9;
-/** Tenants whose changes get positions at a time: one may have a long import. */
+/** Calls that give positions at a time, of each tenant one: some may have long imports. */
 const maxGiving = 4;
+/** A tenant is quiet after so many calls that found nothing. */
+const quietAfter = 5;
 
 /**
  * Follows tenants: one statement looks for news of all of them, and what has no position yet gets one. It works while somebody
@@ -33,6 +36,7 @@ export class Follower {
   /** The newest row of positions at the last look. */
   readonly #newest = new Map<string, number | null>();
   readonly #giving = new Map<string, Promise<void>>();
+  readonly #places = new Semaphore({ places: maxGiving, maxOfTenant: 1 });
   readonly #closed = new AbortController();
   #running: Promise<void> | undefined;
   #isDistributed: boolean | undefined;
@@ -94,19 +98,28 @@ export class Follower {
     const isNew = this.#newest.get(tenant) !== newest;
     this.#newest.set(tenant, newest);
     if (isNew) this.#tell(tenant);
-    if (!isDue || this.#giving.has(tenant) || this.#giving.size >= maxGiving) return;
+    if (!isDue || this.#giving.has(tenant)) return;
     this.#giving.set(
       tenant,
-      this.#give(tenant).finally(() => this.#giving.delete(tenant)),
+      this.#giveOn(tenant).finally(() => this.#giving.delete(tenant)),
     );
   }
 
-  async #give(tenant: string): Promise<void> {
-    try {
-      const given = await doWork({ tenant, writes: true }, () => givePositions(this.#options.db, tenant));
-      if (given > 0) this.#tell(tenant);
-    } catch (error) {
-      this.#options.onError(error);
+  /** Gives positions until the tenant is quiet, so that one with many changes does not wait for a look at all tenants. */
+  async #giveOn(tenant: string): Promise<void> {
+    const { signal } = this.#closed;
+    for (let quiet = 0; quiet < quietAfter && this.#listeners.has(tenant) && !signal.aborted; quiet += 1) {
+      const begun = performance.now();
+      try {
+        const give = () => doWork({ tenant, writes: true }, () => givePositions(this.#options.db, tenant));
+        if ((await this.#places.use(tenant, signal, give)) > 0) quiet = -1;
+      } catch (error) {
+        if (!signal.aborted) this.#options.onError(error);
+        return;
+      }
+      // Also where it found nothing: another process may have given them.
+      this.#tell(tenant);
+      await rest(Math.max(lookEvery, performance.now() - begun), signal);
     }
   }
 

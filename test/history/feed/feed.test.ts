@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
+import { shareFigures } from '../../../src/core/concurrency/semaphore.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { openFeed } from '../../support/server/feed-events.ts';
@@ -46,6 +47,8 @@ async function ask(tenant: string, token: string, parameters: Record<string, str
 
 const feedUrl = (tenant: string, parameters: Record<string, string> = {}) =>
   `${server.baseUrl}/changelog/${tenant}/feed?${new URLSearchParams(parameters)}`;
+
+const readers = () => shareFigures().find(({ name }) => name === 'readers of the feed')?.taken ?? 0;
 
 const atsOf = ({ items }: FeedAnswer) => items.map(({ at }) => Date.parse(at) - now);
 
@@ -227,16 +230,38 @@ describe('as server-sent events', () => {
     response.pause();
     const id = /^id: (.*)$/m.exec(chunk.toString())?.[1] ?? '';
     const cut = once(response, 'error');
+    const before = readers();
+    let last = 0;
     // More than the buffers of the operating system take.
-    for (let at = 1; at <= 30; at += 1) await record(tenant, [at], { paths });
+    while (readers() === before && last < 40) {
+      last += 1;
+      await record(tenant, [last], { paths });
+    }
     response.resume();
     await cut;
     const again = await openFeed(feedUrl(tenant), { token, lastEventId: id });
     const positions = (await again.until('caught-up'))
       .filter(({ event }) => event === 'change')
       .map(({ data }) => JSON.parse(data).position);
-    expect(positions.at(-1)).toBe(31);
-    expect(positions.length).toBeGreaterThanOrEqual(30);
+    expect(positions.at(-1)).toBe(last + 1);
+    expect(positions.length).toBeGreaterThanOrEqual(last);
+  });
+
+  test('a service that stops ends its streams and its waiting requests, and says no more', async () => {
+    const other = await startTestServer({ database: { ...server.database, drop: async () => {} } });
+    const tenant = 'stopping';
+    const token = await other.token(tenant);
+    const url = (parameters: Record<string, string>) =>
+      `${other.baseUrl}/changelog/${tenant}/feed?${new URLSearchParams(parameters)}`;
+    const feed = await openFeed(url({}), { token });
+    await feed.nextOf('caught-up');
+    const before = readers();
+    const waiting = fetch(url({ wait: '25' }), { headers: { authorization: `Bearer ${token}` } });
+    waiting.catch(() => {});
+    await expect.poll(readers).toBe(before + 1);
+    await other.close();
+    expect(await feed.until('none')).toEqual([]);
+    expect(await (await waiting).json()).toMatchObject({ items: [], caughtUp: true });
   });
 
   test('the stream of a client that is revoked ends', async () => {

@@ -1,0 +1,164 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { createClient } from '../../src/access/oauth/clients.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { startAnnals } from '../../test/support/server/command.ts';
+import { startServer } from '../positions/server.ts';
+import type { WriterTask } from './writer.ts';
+
+// Milliseconds from the commit of a change to a client of server-sent events: one tenant with changes, others that are followed too.
+const { values: settings } = parseArgs({
+  options: {
+    rate: { type: 'string', default: '2000' },
+    seconds: { type: 'string', default: '30' },
+    /** Followed tenants, the busy one included, each by one reader. */
+    tenants: { type: 'string', default: '1000' },
+    /** Readers of the busy tenant, all of one query. */
+    readers: { type: 'string', default: '1' },
+    /** A transaction that has recorded a change of the busy tenant stays open, and a snapshot. */
+    open: { type: 'boolean', default: false },
+  },
+});
+const [tenants, readers] = [Number(settings.tenants), Number(settings.readers)];
+const busy = 'busy';
+const clock = () => performance.timeOrigin + performance.now();
+
+const server = await startServer();
+const environment = {
+  DATABASE_URL: server.url,
+  ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+  LOG_LEVEL: 'warn',
+  PORT: '0',
+};
+const service = startAnnals(['serve'], environment);
+const pool = createPool(server.url, { maximum: 4 });
+const db = createDatabase(pool);
+try {
+  const baseUrl = await service.firstLine;
+  const seen = new Map<number, number>();
+  const names = [busy, ...Array.from({ length: tenants - 1 }, (_none, number) => `quiet${number + 1}`)];
+  const tokens: string[] = [];
+  for (const name of names) {
+    await createTenant(db, name);
+    const { clientId, clientSecret } = await createClient(db, {
+      tenant: name,
+      scope: 'changelog.changelog_read',
+      name,
+    });
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: clientId,
+      client_secret: clientSecret,
+    });
+    const response = await fetch(`${baseUrl}/oauth/token`, { method: 'POST', body: form });
+    tokens.push(((await response.json()) as { access_token: string }).access_token);
+  }
+  const [busyToken = '', bystanderToken = ''] = tokens;
+  for (const [place, name] of names.entries())
+    await follow(baseUrl, name, tokens[place] ?? '', place === 0 ? seen : undefined);
+  for (let reader = 1; reader < readers; reader += 1) await follow(baseUrl, busy, busyToken, undefined);
+  process.stderr.write(`${names.length + readers - 1} readers\n`);
+
+  const blocker = new pg.Client(server.url);
+  if (settings.open) {
+    await blocker.connect();
+    await blocker.query(
+      'begin isolation level repeatable read; select count(*) from change_delta; select pg_current_xact_id()',
+    );
+  }
+  const task: WriterTask = {
+    url: server.url,
+    tenant: busy,
+    rate: Number(settings.rate),
+    seconds: Number(settings.seconds),
+  };
+  const writer = spawn(process.execPath, [join(import.meta.dirname, 'writer.ts'), JSON.stringify(task)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const committed = new Map<number, number>();
+  createInterface({ input: writer.stdout }).on('line', (line) => {
+    const [number = 0, at = 0] = line.split(' ').map(Number);
+    committed.set(number, at);
+  });
+  const begun = performance.now();
+  const ended = once(writer, 'close');
+  let isWriting = true;
+  void ended.then(() => {
+    isWriting = false;
+  });
+  const answered: number[] = [];
+  while (isWriting) {
+    const asked = performance.now();
+    const response = await fetch(`${baseUrl}/changelog/${names[1] ?? busy}/changelogs`, {
+      headers: { authorization: `Bearer ${bystanderToken || busyToken}` },
+    });
+    await response.arrayBuffer();
+    answered.push(performance.now() - asked);
+    await sleep(50);
+  }
+  const seconds = (performance.now() - begun) / 1_000;
+  for (let waits = 0; seen.size < committed.size && waits < 100; waits += 1) await sleep(100);
+  const latencies = [...committed].map(([number, at]) => (seen.get(number) ?? Number.POSITIVE_INFINITY) - at);
+  process.stdout.write(
+    `${JSON.stringify({
+      changes: committed.size,
+      perSecond: Math.round(committed.size / seconds),
+      seen: seen.size,
+      readers: names.length + readers - 1,
+      open: settings.open,
+      latency: quantiles(latencies),
+      bystander: quantiles(answered),
+    })}\n`,
+  );
+  if (settings.open) await blocker.end();
+} finally {
+  service.process.kill('SIGKILL');
+  await service.ended;
+  await pool.end();
+  await server.stop();
+}
+process.exit();
+
+/** Opens a stream and resolves when it has caught up. Notes when each change came, where it is told to. */
+async function follow(
+  baseUrl: string,
+  tenant: string,
+  token: string,
+  times: Map<number, number> | undefined,
+): Promise<void> {
+  const request = http.get(`${baseUrl}/changelog/${tenant}/feed`, {
+    headers: { accept: 'text/event-stream', authorization: `Bearer ${token}` },
+    agent: false,
+  });
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  if (response.statusCode !== 200) throw new Error(`${tenant} answered ${response.statusCode}`);
+  await once(response, 'data');
+  if (times === undefined) {
+    response.resume();
+    return;
+  }
+  let text = '';
+  response.setEncoding('utf8').on('data', (chunk: string) => {
+    const now = clock();
+    text += chunk;
+    const end = text.lastIndexOf('\n\n');
+    if (end === -1) return;
+    for (const [, id] of text.slice(0, end).matchAll(/"entityId":"(\d+)"/g)) times.set(Number(id), now);
+    text = text.slice(end);
+  });
+}
+
+function quantiles(milliseconds: number[]): { median: number; p99: number; max: number } {
+  const sorted = milliseconds.toSorted((one, other) => one - other);
+  const at = (part: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0);
+  return { median: at(0.5), p99: at(0.99), max: at(1) };
+}
