@@ -132,3 +132,11 @@ test.each([
   expect(status).toBe(400);
   expect(JSON.stringify(body)).toContain(field);
 });
+
+test.each(['.', '..'])('the id %j is refused: a path of a bucket could not hold it', async (id) => {
+  const target = { type: 'http', url: receiver.url };
+  expect(await acme.call('POST', '', { name: 'Dots', id, target })).toMatchObject({ status: 400 });
+  const made = await acme.call('POST', '', { name: 'Dots', id: `.${id}.`, target });
+  expect(made).toMatchObject({ status: 201 });
+  await acme.call('DELETE', `/.${id}.`);
+});
