@@ -9,6 +9,7 @@ import { createSplunkTarget } from '../delivery/batches/splunk-target.ts';
 import type { HistoryToDeliver } from '../delivery/changes.ts';
 import { createDispatcher, type Dispatcher } from '../delivery/dispatch/dispatcher.ts';
 import type { Run } from '../delivery/dispatch/held.ts';
+import { attemptPlaces, readPlaces } from '../delivery/places.ts';
 import { createSubscriptions, type Subscriptions } from '../delivery/subscriptions/service.ts';
 import { suspendedMail } from '../delivery/subscriptions/suspended-mail.ts';
 import { createGuardedHttp } from '../delivery/targets/guarded-http.ts';
@@ -75,8 +76,8 @@ export function createDelivery(
       if (run === undefined) throw new Error(`nothing delivers to the target ${target.type}`);
       return run;
     },
-    attempts: new Semaphore({ places: 64, name: 'deliveries' }),
-    reads: new Semaphore({ places: 8, name: 'readings for deliveries' }),
+    attempts: new Semaphore({ places: attemptPlaces, name: 'deliveries' }),
+    reads: new Semaphore({ places: readPlaces, name: 'readings for deliveries' }),
     async mayDeliver(tenant, clientId) {
       const client = await findClient(db, tenant, clientId);
       if (client === undefined || client.revoked) return false;

@@ -25,6 +25,16 @@ import { mailPause } from '../../src/delivery/alerts/alert-state.ts';
 import { alertLimits } from '../../src/delivery/alerts/email-schema.ts';
 import { maxUnacknowledged } from '../../src/delivery/batches/run-batches.ts';
 import { batchLimits } from '../../src/delivery/batches/target-schemas.ts';
+import { maxFailing, maxWaiting as maxWaitingChanges } from '../../src/delivery/dispatch/held-store.ts';
+import { keptDays } from '../../src/delivery/dispatch/upkeep.ts';
+import { attemptPlaces, readPlaces, testPlaces } from '../../src/delivery/places.ts';
+import { maxHidden, maxSubscriptions } from '../../src/delivery/subscriptions/schemas.ts';
+import { maxAttempts } from '../../src/delivery/subscriptions/store.ts';
+import { targetLimits } from '../../src/delivery/targets/guarded-http.ts';
+import { maxHeaders, maxHeaderValue } from '../../src/delivery/targets/headers.ts';
+import { attemptSteps } from '../../src/delivery/webhooks/schedule.ts';
+import { maxBodyBytes as maxWebhookBytes } from '../../src/delivery/webhooks/webhook-body.ts';
+import { defaultConcurrency, maxConcurrency } from '../../src/delivery/webhooks/webhook-schema.ts';
 import { maxWaitForSession } from '../../src/desk/agents/chat-attempt.ts';
 import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../src/desk/agents/conversation.ts';
@@ -260,6 +270,24 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Documents with a name or an id that may match', grouped(maxCandidates)],
   ['Newest entries that such a search reads', grouped(entriesOfPortions.reduce((sum, entries) => sum + entries, 0))],
   ['Characters of a word in the directory', grouped(maxWordCharacters)],
+  ['Subscriptions of a tenant', String(maxSubscriptions)],
+  ['`hide` of a subscription', `${maxHidden} paths`],
+  ['Headers of a target', `${maxHeaders}, of ${grouped(maxHeaderValue)} characters each`],
+  ['Calls to targets at once, in a process', halfOfTenant(attemptPlaces)],
+  ['Readings for deliveries at once, in a process', halfOfTenant(readPlaces)],
+  ['Samples that are sent at once, in a process', `${testPlaces.places}; of one tenant ${testPlaces.maxOfTenant}`],
+  ['Calls to one webhook at once', `${defaultConcurrency}; \`concurrency\` allows 1 to ${maxConcurrency}`],
+  ['Changes of a webhook that wait for an attempt', grouped(maxWaitingChanges)],
+  ['Body of a webhook', kibibytes(maxWebhookBytes)],
+  [
+    'What Annals reads of the answer of a target',
+    `${kibibytes(targetLimits.answerBytes)}, and ${seconds(targetLimits.answer)} from the beginning of the call; it keeps ${grouped(targetLimits.keptBytes)} bytes`,
+  ],
+  ['Time until a target is connected', seconds(targetLimits.connect)],
+  ['Attempts to deliver a change by webhook', `${attemptSteps.length + 1}, over 3 days`],
+  ['Parked changes', `${keptDays.parked} days`],
+  ['Attempts that are kept', `${keptDays.attempts} days, and ${grouped(maxAttempts)} of a subscription`],
+  ['Nothing but failures of a subscription', `${maxFailing / 86_400_000} days`],
   ['Saved views of a tenant', `${maxViews}, with names of ${maxNameCharacters} characters`],
   ['Changes of a batch', `${grouped(batchLimits.maxChanges.default)}; at most ${grouped(batchLimits.maxChanges.max)}`],
   [

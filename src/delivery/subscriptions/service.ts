@@ -11,6 +11,7 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import { parseInstant } from '../../query/instant.ts';
 import { type Author, recordDocumentChange } from '../../recording/record-document-change.ts';
 import type { HistoryToDeliver, Reading, ReadingPosition } from '../changes.ts';
+import { testPlaces } from '../places.ts';
 import type { DeliveryResult, Target, TargetMembers } from '../targets/target.ts';
 import {
   maxSubscriptions,
@@ -89,7 +90,7 @@ const day = 24 * 60 * 60 * 1000;
 /** Subscriptions. A write and its change entry are one transaction; how far a subscription is is no change. */
 export function createSubscriptions(options: SubscriptionsOptions): Subscriptions {
   const { db, documents, sealer, now, history, targets } = options;
-  const tests = new Semaphore({ places: 16, maxOfTenant: 4, maxWaitingOfTenant: 0, name: 'tests of subscriptions' });
+  const tests = new Semaphore({ ...testPlaces, maxWaitingOfTenant: 0, name: 'tests of subscriptions' });
 
   function targetOf({ type }: { readonly type: string }): Target {
     const target = targets.find((one) => one.type === type);
