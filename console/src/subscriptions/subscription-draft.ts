@@ -57,7 +57,7 @@ export function draftOf(subscription: Subscription): SubscriptionDraft {
     hide: hide.join('\n'),
     type: members.type,
     texts: Object.fromEntries(
-      of(['text', 'number', 'choice', 'lines']).map((field) => [field.name, textOf(memberOf(members, field.name))]),
+      of(['text', 'number', 'choice']).map((field) => [field.name, textOf(memberOf(members, field.name))]),
     ),
     checks: Object.fromEntries(of(['check']).map((field) => [field.name, memberOf(members, field.name) === true])),
     headers: Object.keys(members.headers ?? {}).map((header) => ({ name: header, value: '', isStored: true })),
@@ -114,8 +114,6 @@ function memberValue({ name, kind }: TargetField, draft: SubscriptionDraft, hasS
       return text === '' && hasSecret ? mask : text === '' ? undefined : text;
     case 'number':
       return text === '' ? undefined : Number(text);
-    case 'lines':
-      return text === '' ? undefined : linesOf(text);
     default:
       return text === '' ? undefined : text;
   }
@@ -136,7 +134,6 @@ export function memberOf(members: Members, name: string): unknown {
 }
 
 function textOf(value: unknown): string {
-  if (Array.isArray(value)) return value.join('\n');
   return value === undefined ? '' : String(value);
 }
 

@@ -171,21 +171,6 @@ function Member({ field, draft, current, faults, onChange }: SubscriptionFormPro
       </FormField>
     );
   }
-  if (kind === 'lines') {
-    return (
-      <FormField label={label} hint={hint} error={error}>
-        {(control) => (
-          <textarea
-            {...control}
-            rows={2}
-            spellcheck={false}
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-        )}
-      </FormField>
-    );
-  }
   const setTextOf = (event: { readonly currentTarget: HTMLInputElement }) => setText(event.currentTarget.value);
   if (kind === 'secret') {
     return (

@@ -127,7 +127,6 @@ function Settings({ subscription }: { readonly subscription: Subscription }) {
     const value = memberOf(members, name);
     if (value === undefined) return [];
     if (typeof value === 'boolean') return [[label, value ? 'yes' : 'no']];
-    if (Array.isArray(value)) return [[label, value.join(', ')]];
     if (typeof value === 'object') return [[label, Object.keys(value as object).join(', ')]];
     return [[label, choices?.find(([choice]) => choice === value)?.[1] ?? String(value)]];
   });

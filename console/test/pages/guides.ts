@@ -13,6 +13,7 @@ export function guidesTests(the: () => ConsoleUnderTest): void {
       'Begin',
       'Record changes',
       'Read the history',
+      'Follow the history',
       'Run Annals',
       'Look inside',
       'Records of decisions',

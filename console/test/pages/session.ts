@@ -54,6 +54,8 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
       await page.getByRole('list', { name: 'Terms of the query' }).getByText('create').waitFor();
     };
     await signIn();
+    // The feed could tell it before the button does.
+    await page.getByRole('button', { name: 'Live' }).click();
     await page.context().clearCookies();
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByText('Your session has ended').waitFor();

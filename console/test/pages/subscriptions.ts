@@ -9,12 +9,12 @@ import { sidewaysRoom } from '../support/sideways-room.ts';
 export function subscriptionTests(the: () => ConsoleUnderTest): void {
   test('a webhook is made of a query with its preview, its secret is shown once, and errors stand under their fields', async () => {
     const { server, tenant, open, checkAccessibility } = the();
-    await recordLife(server, tenant, { entity: 'parcel' }, ['{"n":1}', '{"n":2}']);
+    await recordLife(server, tenant, { entity: 'subscribed-parcel' }, ['{"n":1}', '{"n":2}']);
     const page = await open('subscriptions', { statuses: [400] });
     await page.getByText('There is no subscription yet').waitFor();
     await page.getByRole('button', { name: 'New subscription' }).first().click();
     const query = page.getByRole('combobox', { name: 'Query' });
-    await query.fill('entity:parcel');
+    await query.fill('entity:subscribed-parcel');
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Preview' }).click();
     await page.getByText('In the last 24 hours 2 changes match.').waitFor();
