@@ -42,6 +42,7 @@ const groups: Record<string, Record<string, ListedCommand>> = {
   },
   'Follow changes': {
     tail: { summary: 'print the changes of a tenant as they are recorded', load: () => import('./tail.ts') },
+    subscription: { summary: 'list, pause and resume subscriptions', load: () => import('./subscription.ts') },
   },
   'Look after it': {
     cluster: { summary: 'move a tenant to another worker of the cluster', load: () => import('./cluster.ts') },
@@ -81,7 +82,7 @@ function answer(io: CommandIo, text: string): number {
 
 function help(): string {
   const list = Object.entries(groups).map(([title, group]) => {
-    const lines = Object.entries(group).map(([name, { summary }]) => `  ${name.padEnd(11)}${summary}`);
+    const lines = Object.entries(group).map(([name, { summary }]) => `  ${name.padEnd(13)}${summary}`);
     return `${title}:\n${lines.join('\n')}`;
   });
   return `Usage: annals COMMAND [...]

@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { annals } from '../support/server/command.ts';
+import { createEmptyTestDatabase } from '../support/server/database.ts';
+import { temporaryFolder } from '../support/server/package-copy.ts';
+import { startTestServer, type TestServer, testSecretKeys } from '../support/server/server.ts';
+import { subscriptionsOf } from '../support/server/subscriptions.ts';
+
+let server: TestServer;
+let token: string;
+let acme: ReturnType<typeof subscriptionsOf>;
+
+const target = { type: 'webhook', url: 'https://erp.example.com/changes', headers: { 'X-Key': 'kept secret' } };
+const [key = new Uint8Array()] = testSecretKeys;
+
+beforeAll(async () => {
+  // What the states are does not depend on a target then.
+  server = await startTestServer({ environment: { ANNALS_DELIVERIES: 'off' } });
+  token = await server.token('acme');
+  acme = subscriptionsOf(server, 'acme', token);
+  for (const id of ['a', 'b', 'c']) await acme.make({ id, name: `Some ${id}`, target });
+});
+
+afterAll(() => server.close());
+
+async function subscription(...args: string[]) {
+  const { code, stdout, stderr } = await annals(['subscription', ...args], environment());
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  return { code, stderr, lines: lines.map((line) => JSON.parse(line) as Record<string, unknown>) };
+}
+
+function environment(secrets = [key]): Record<string, string> {
+  const texts = secrets.map((one) => Buffer.from(one).toString('base64'));
+  return { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: texts.join(','), LOG_LEVEL: 'fatal' };
+}
+
+async function rowsOf(tenant: string): Promise<Record<string, number>> {
+  const tables = [
+    'subscription',
+    'subscription_state',
+    'subscription_replay',
+    'delivery_waiting',
+    'delivery_attempt',
+  ].concat(['delivery_batch', 'delivery_object', 'delivery_manifest', 'delivery_alert']);
+  const counts: Record<string, number> = {};
+  for (const table of tables) {
+    const { rowCount } = await server.database.pool.query(`select from ${table} where tenant = $1`, [tenant]);
+    counts[table] = rowCount ?? 0;
+  }
+  return counts;
+}
+
+test('the operator lists subscriptions, without the address and the secrets of their targets', async () => {
+  const { code, lines, stderr } = await subscription('list', '--tenant', 'acme');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(lines).toHaveLength(3);
+  expect(lines[0]).toEqual({
+    ...{ tenant: 'acme', id: 'a', name: 'Some a', type: 'webhook', state: 'active', pending: 0, parked: 0 },
+  });
+  expect((await subscription('list')).lines).toEqual(lines);
+  expect(await subscription('list', '--tenant', 'nobody')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('there is no tenant nobody'),
+  });
+});
+
+test('the operator pauses and resumes subscriptions, and reads the state that each then has', async () => {
+  expect(await subscription('pause', '--tenant', 'acme', 'a', 'b')).toEqual({
+    ...{ code: 0, stderr: '' },
+    lines: ['a', 'b'].map((id) => ({ tenant: 'acme', id, state: 'paused', reason: 'client' })),
+  });
+  expect(await acme.get('a')).toMatchObject({ state: 'paused', reason: 'client' });
+  expect(await acme.get('c')).toMatchObject({ state: 'active' });
+  expect((await subscription('resume', '--tenant', 'acme', 'a', 'b')).lines).toEqual(
+    ['a', 'b'].map((id) => ({ tenant: 'acme', id, state: 'active' })),
+  );
+});
+
+test('what cannot be done is exit 1 and names the subscription and why; those before it are done', async () => {
+  const { code, lines, stderr } = await subscription('pause', '--tenant', 'acme', 'a', 'nothing', 'b');
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'annals: acme has no subscription nothing\n' });
+  expect(lines).toEqual([{ tenant: 'acme', id: 'a', state: 'paused', reason: 'client' }]);
+  expect(await acme.get('b')).toMatchObject({ state: 'active' });
+  const early = await subscription('resume', '--tenant', 'acme', '--from', 'start', 'a');
+  expect(early).toMatchObject({ code: 1, lines: [] });
+  expect(early.stderr).toBe('annals: subscription a of acme: from is only for a subscription whose place was lost\n');
+  await acme.call('PUT', '/c', { name: 'Some c', enabled: false, target });
+  expect(await subscription('resume', '--tenant', 'acme', 'c')).toMatchObject({
+    code: 1,
+    stderr: 'annals: subscription c of acme: The subscription is not enabled: set `enabled` to true.\n',
+  });
+});
+
+test('`annals restore` leaves every subscription paused, with all its rows, and the operator resumes it', async () => {
+  const file = join(await temporaryFolder(), 'annals.tar.zst');
+  expect(await annals(['backup', file], environment())).toMatchObject({ code: 0 });
+  const restored = await createEmptyTestDatabase();
+  onTestFinished(restored.drop);
+  const there = { ...environment(), DATABASE_URL: restored.url };
+  expect(await annals(['restore', file], there)).toMatchObject({ code: 0 });
+  const listed = async () =>
+    (await annals(['subscription', 'list'], there)).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  expect((await listed()).map(({ id, state, reason }) => [id, state, reason])).toEqual([
+    ['a', 'paused', 'client'],
+    ['b', 'paused', 'backup'],
+    ['c', 'paused', 'disabled'],
+  ]);
+  expect(await acme.get('b')).toMatchObject({ state: 'active' });
+  expect(await annals(['subscription', 'resume', '--tenant', 'acme', 'b'], there)).toMatchObject({ code: 0 });
+  expect((await listed())[1]).toMatchObject({ id: 'b', state: 'active' });
+});
+
+test('a new secret key seals the secrets of subscriptions anew, and they open with it alone', async () => {
+  const newer = randomBytes(32);
+  const resealed = await annals(['secrets', 'reseal'], environment([newer, key]));
+  expect(JSON.parse(resealed.stdout)).toMatchObject({ unreadable: 0 });
+  expect(JSON.parse((await annals(['secrets', 'reseal'], environment([newer]))).stdout)).toMatchObject({
+    ...{ resealed: 0, unreadable: 0 },
+  });
+  const back = await annals(['secrets', 'reseal'], environment([key, newer]));
+  expect(JSON.parse(back.stdout).resealed).toBeGreaterThanOrEqual(3);
+});
+
+test('the deletion of a tenant leaves no row of its subscriptions, and all rows of another', async () => {
+  const other = subscriptionsOf(server, 'other', await server.token('other'));
+  for (const [of, tenant] of [
+    [acme, 'acme'],
+    [other, 'other'],
+  ] as const) {
+    const { id } = await of.make({ target });
+    const row = (table: string, columns: string, values: string) =>
+      server.database.pool.query(`insert into ${table} (tenant, subscription, ${columns}) values ($1, $2, ${values})`, [
+        tenant,
+        id,
+      ]);
+    await row('subscription_replay', 'position, fingerprint, until', '0, 0, 9');
+    await row(
+      'delivery_waiting',
+      'position, fingerprint, document, attempts, due_at',
+      '1, 0, gen_random_uuid(), 1, now()',
+    );
+    await row('delivery_attempt', 'number, at, kind, outcome', "1, now(), 'live', 'failed'");
+    const batch = 'kind, position, fingerprint, until, first, last, changes, key, begun_at, due_at';
+    await row('delivery_batch', batch, "'live', 0, 0, 1, 1, 1, 1, gen_random_uuid(), now(), now()");
+    await row('delivery_object', 'day, first, last, changes, sha256', "'2026-11-23', 1, 1, 1, ''");
+    await row('delivery_manifest', 'day', "'2026-11-23'");
+    await row('delivery_alert', 'counted', "'{}'");
+  }
+  const kept = await rowsOf('other');
+  expect(Object.values(kept)).toEqual(Array.from({ length: 9 }, () => 1));
+  expect(await annals(['tenant', 'delete', 'acme', '--yes'], environment())).toMatchObject({ code: 0 });
+  expect(Object.values(await rowsOf('acme'))).toEqual(Array.from({ length: 9 }, () => 0));
+  expect(await rowsOf('other')).toEqual(kept);
+});
