@@ -237,13 +237,14 @@ export async function dropParked(
     .execute();
 }
 
-/** Deletes all changes that wait or are parked: their positions mean nothing any more. */
+/** Deletes all changes that wait or are parked, and the bounds of batches: their positions mean nothing any more. */
 export async function dropKept(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
   await transaction
     .deleteFrom('delivery_waiting')
     .where('tenant', '=', tenant)
     .where('subscription', '=', id)
     .execute();
+  await sql`delete from delivery_batch where tenant = ${tenant} and subscription = ${id}`.execute(transaction);
   await transaction
     .deleteFrom('subscription_replay')
     .where('tenant', '=', tenant)

@@ -275,7 +275,15 @@ test('a place that is not there any more pauses the subscription, which says so 
   await eventually(async () => (await acme.get(id)).reason).toBe('restored');
   expect((await acme.get(id)).lastError?.message).toContain('was restored');
   expect((await acme.call('POST', `/${id}/resume`)).status).toBe(409);
+  // The bounds of a batch mean nothing there either.
+  const { pool } = server.database;
+  await pool.query(
+    `insert into delivery_batch (tenant, subscription, kind, position, fingerprint, until, first, last, changes, key, begun_at, due_at)
+       values ('acme', $1, 'live', 0, 0, 1, 1, 1, 1, gen_random_uuid(), now(), now())`,
+    [id],
+  );
   expect((await acme.call('POST', `/${id}/resume`, { from: 'now' })).status).toBe(204);
+  expect((await pool.query('select from delivery_batch where subscription = $1', [id])).rowCount).toBe(0);
   await recordUpdates(server, 'acme', ['found']);
   await eventually(() => acme.counts(id)).toMatchObject({ delivered: 1 });
   expect((await acme.call('POST', `/${id}/resume`, { from: 'now' })).status).toBe(400);
