@@ -198,7 +198,7 @@ test('a restore that fails leaves the database empty, and one that is not empty 
   const faults: [Buffer, string][] = [
     [altered(backup, 'globex\t', 'acme\n2\t'), 'The backup is damaged: missing data for column'],
     [altered(backup, '"rows": 2,', '"rows": 3,'), 'The backup was changed after it was made'],
-    [altered(backup, `"schema": ${newest[0].schema}`, '"schema":999'), 'The backup has schema 999'],
+    [altered(backup, `"schema": ${newest[0].schema}`, '"schema": 999'), 'The backup has schema 999'],
     [altered(backup, '0001-tenants.sql', '0001-tenantz.sql'), 'does not know the migration 0001-tenantz.sql'],
     [
       altered(backup, columns, columns.replace('created_at', 'created_by')),

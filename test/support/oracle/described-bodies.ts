@@ -170,7 +170,7 @@ export class DescribedBodies {
     const [pattern, value] = Object.entries(patternProperties ?? {})[0] ?? [];
     const free =
       pattern !== undefined && value !== undefined
-        ? dictionary(fc.stringMatching(new RegExp(pattern, 'u')), this.arbitrary(value), minProperties)
+        ? dictionary(matching(pattern), this.arbitrary(value), minProperties)
         : additionalProperties === true
           ? dictionary(fc.stringMatching(/^free[A-Z][a-z]{1,8}$/), fc.jsonValue({ maxDepth: 2 }), minProperties)
           : fc.constant({});
@@ -209,7 +209,23 @@ function arbitraryText({ pattern, format, minLength = 0, maxLength = 200 }: Desc
   if (pattern === undefined) {
     return fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 20), unit: 'grapheme' });
   }
-  return fc
-    .stringMatching(new RegExp(pattern, 'u'))
-    .filter((text) => [...text].length >= minLength && [...text].length <= maxLength);
+  return matching(pattern).filter((text) => [...text].length >= minLength && [...text].length <= maxLength);
+}
+
+/** Texts that match. What must not follow is left out of the making, for which it is no help, and looked at afterwards. */
+function matching(pattern: string): fc.Arbitrary<string> {
+  const whole = new RegExp(pattern, 'u');
+  return fc.stringMatching(new RegExp(withoutLookaheads(pattern), 'u')).filter((text) => whole.test(text));
+}
+
+function withoutLookaheads(pattern: string): string {
+  const start = pattern.indexOf('(?!');
+  if (start === -1) return pattern;
+  let depth = 0;
+  for (const { 0: part, index } of pattern.slice(start).matchAll(/\\.|[()]/g)) {
+    if (part === '(') depth += 1;
+    if (part === ')') depth -= 1;
+    if (depth === 0) return withoutLookaheads(pattern.slice(0, start) + pattern.slice(start + index + 1));
+  }
+  throw new Error(`${pattern} has a lookahead without an end`);
 }
