@@ -145,6 +145,36 @@ const rows: readonly { title: string; panels: readonly Panel[] }[] = [
     ],
   },
   {
+    title: 'Deliveries',
+    panels: [
+      {
+        title: 'Attempts by target and outcome',
+        unit: 'cps',
+        queries: {
+          '{{target}} {{outcome}}': 'sum by (target, outcome) (rate(annals_deliveries_total[$__rate_interval]))',
+        },
+      },
+      {
+        title: 'Lag in seconds',
+        unit: 's',
+        queries: { '{{target}}': 'max by (target) (annals_delivery_lag_seconds)' },
+      },
+      {
+        title: 'Lag in positions',
+        unit: 'short',
+        queries: { '{{target}}': 'max by (target) (annals_delivery_lag_positions)' },
+      },
+      {
+        title: 'Subscriptions and parked changes',
+        unit: 'short',
+        queries: {
+          '{{target}} {{state}}': 'max by (target, state) (annals_subscriptions)',
+          '{{target}} parked': 'max by (target) (annals_delivery_parked_changes)',
+        },
+      },
+    ],
+  },
+  {
     title: 'AI desk, jobs, e-mail',
     panels: [
       {

@@ -40,7 +40,7 @@ export function createDelivery(
   { history, tenants, mail }: { history: HistoryServices; tenants: TenantServices; mail: MailQueue },
   closing: AsyncDisposableStack,
 ): DeliveryServices {
-  const { config, db, sealer, logger, clock } = foundation;
+  const { config, db, sealer, logger, clock, metrics } = foundation;
   const { configuration, documents } = tenants;
   const now = () => clock.now();
   const http = createGuardedHttp({ allowed: config.deliveryAllow });
@@ -82,6 +82,9 @@ export function createDelivery(
       const client = await findClient(db, tenant, clientId);
       if (client === undefined || client.revoked) return false;
       return mayReadHistory(client.scopes) && client.scopes.includes('changelog.subscription_manage');
+    },
+    onAttempts: (target, attempts) => {
+      for (const { result } of attempts) metrics?.count('annals_deliveries_total', { target, outcome: result.outcome });
     },
     async tellSuspended(transaction, suspended) {
       const { tenant } = suspended;

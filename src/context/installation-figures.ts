@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
 import { countSessions } from '../console/session-figures.ts';
+import { readDeliveryFigures, readDeliveryLag } from '../delivery/dispatch/delivery-figures.ts';
 import { readOpenJobs } from '../desk/jobs/queue-figures.ts';
 import { readWaiting } from '../desk/mail/mail-figures.ts';
 import { readPendingChanges } from '../history/tallies/pending.ts';
@@ -56,6 +57,26 @@ export function measureInstallation(metrics: Metrics, databaseUrl: string): () =
           const { count, oldest } = await readWaiting(db);
           set('annals_mails_waiting', {}, count);
           set('annals_mail_oldest_seconds', {}, oldest);
+        },
+      },
+      {
+        names: ['annals_subscriptions', 'annals_delivery_parked_changes'],
+        async read(set) {
+          const parkedOf = new Map<string, number>();
+          for (const { type, state, count, parked } of await readDeliveryFigures(db)) {
+            set('annals_subscriptions', { target: type, state }, count);
+            parkedOf.set(type, (parkedOf.get(type) ?? 0) + parked);
+          }
+          for (const [target, parked] of parkedOf) set('annals_delivery_parked_changes', { target }, parked);
+        },
+      },
+      {
+        names: ['annals_delivery_lag_positions', 'annals_delivery_lag_seconds'],
+        async read(set) {
+          for (const { type, positions, seconds } of await readDeliveryLag(db)) {
+            set('annals_delivery_lag_positions', { target: type }, positions);
+            set('annals_delivery_lag_seconds', { target: type }, seconds);
+          }
         },
       },
       {

@@ -81,6 +81,30 @@ export const definitions = {
   annals_jobs_ended_total: { type: 'counter', help: 'Jobs that this process ended', labels: ['type', 'status'] },
   annals_mails_waiting: { type: 'gauge', help: 'E-mails that are not sent yet', aggregation: 'max' },
   annals_mail_oldest_seconds: { type: 'gauge', help: 'Time since the oldest was queued', aggregation: 'max' },
+  annals_deliveries_total: {
+    type: 'counter',
+    help: 'Attempts to deliver to the targets of subscriptions',
+    labels: ['target', 'outcome'],
+  },
+  annals_subscriptions: { type: 'gauge', help: 'Subscriptions', labels: ['target', 'state'], aggregation: 'max' },
+  annals_delivery_parked_changes: {
+    type: 'gauge',
+    help: 'Changes that are parked as failed',
+    labels: ['target'],
+    aggregation: 'max',
+  },
+  annals_delivery_lag_positions: {
+    type: 'gauge',
+    help: 'Positions that the slowest subscription is behind',
+    labels: ['target'],
+    aggregation: 'max',
+  },
+  annals_delivery_lag_seconds: {
+    type: 'gauge',
+    help: 'Time since the recording of the oldest change that is not delivered',
+    labels: ['target'],
+    aggregation: 'max',
+  },
   annals_console_sessions: { type: 'gauge', help: 'Sessions that have not expired', aggregation: 'max' },
 
   annals_provider_calls_total: { type: 'counter', help: 'Ended calls of providers', labels: ['provider', 'outcome'] },

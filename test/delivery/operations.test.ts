@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { readDeliveryFigures, readDeliveryLag } from '../../src/delivery/dispatch/delivery-figures.ts';
+import { givePositions } from '../../src/history/positions/give-positions.ts';
 import { annals } from '../support/server/command.ts';
 import { createEmptyTestDatabase } from '../support/server/database.ts';
 import { temporaryFolder } from '../support/server/package-copy.ts';
+import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer, testSecretKeys } from '../support/server/server.ts';
-import { subscriptionsOf } from '../support/server/subscriptions.ts';
+import { recordUpdates, subscriptionsOf } from '../support/server/subscriptions.ts';
 
 let server: TestServer;
 let token: string;
@@ -112,6 +115,33 @@ test('`annals restore` leaves every subscription paused, with all its rows, and 
   expect(await acme.get('b')).toMatchObject({ state: 'active' });
   expect(await annals(['subscription', 'resume', '--tenant', 'acme', 'b'], there)).toMatchObject({ code: 0 });
   expect((await listed())[1]).toMatchObject({ id: 'b', state: 'active' });
+});
+
+test('the figures are how many subscriptions there are by state, what is parked, and how far those that deliver are behind', async () => {
+  const { db } = server.context;
+  const lag = async () => {
+    await givePositions(db, 'acme');
+    return await readDeliveryLag(db);
+  };
+  const [before] = await lag();
+  // What was recorded of the subscriptions themselves are changes, too.
+  expect(before).toMatchObject({ type: 'webhook', positions: expect.any(Number) });
+  await recordUpdates(server, 'acme', ['p1', 'p2', 'p3']);
+  await eventually(lag).toMatchObject([{ type: 'webhook', positions: (before?.positions ?? 0) + 3 }]);
+  expect((await lag())[0]?.seconds).toBeGreaterThan(0);
+  await db
+    .updateTable('subscription_state')
+    .set({ parked: 2 })
+    .where('tenant', '=', 'acme')
+    .where('subscription', '=', 'a')
+    .execute();
+  const figures = await readDeliveryFigures(db);
+  expect(figures.map(({ state, count, parked }) => [state, count, parked]).sort()).toEqual([
+    ['active', 1, 0],
+    ['paused', 2, 2],
+  ]);
+  await acme.call('POST', '/b/pause');
+  expect(await readDeliveryLag(db)).toEqual([]);
 });
 
 test('a new secret key seals the secrets of subscriptions anew, and they open with it alone', async () => {
