@@ -1,27 +1,20 @@
 import { useEffect, useRef } from 'preact/hooks';
-import uPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
+import type uPlot from 'uplot';
 import './bar-chart.css';
+import { useCode } from '../api/use-code.ts';
+import { FailureBox } from '../components/failure-box.tsx';
 import { timeZone } from '../components/time-text.ts';
-import { type Bars, endOf, middleOf, type Range, type ShownBars, textOfBar, textOfRange, wholeBars } from './bars.ts';
-import { chartColours } from './chart-colours.ts';
-import { tickText } from './tick-text.ts';
+import { type BarChartProps, chartHeight, middleOf, showBar } from './bars.ts';
 
-/** `series` are stacked, the first one lowest. */
-export interface BarChartProps extends ShownBars {
-  /** What the chart shows, for those who do not see it. */
-  readonly label: string;
-  readonly height?: number;
-  /** Called with the range that was dragged over, or the bar that was chosen, in milliseconds since 1970. */
-  readonly onRange?: ((from: number, to: number) => void) | undefined;
-}
+/** What draws comes after the page's own code: the entries below do not wait for it. */
+const loadDrawing = async () => (await import('./draw-bars.ts')).drawBars;
 
 /**
  * Stacked bars over time. One clicks on a bar, drags over a part, or moves with the arrow keys and presses Enter, to narrow the time. The figures
  * of the bar at the pointer or the keyboard stand above it.
  */
 export function BarChart(props: BarChartProps) {
-  const { label, starts, end, series, height = 132, zone } = props;
+  const { label, starts, end, series, zone } = props;
   const host = useRef<HTMLDivElement>(null);
   const readout = useRef<HTMLParagraphElement>(null);
   const chart = useRef<uPlot>(undefined);
@@ -30,21 +23,22 @@ export function BarChart(props: BarChartProps) {
   const latest = useRef(props);
   latest.current = props;
   const usedZone = zone ?? timeZone.value;
+  const { code: drawBars, error } = useCode(loadDrawing);
 
   // The chart is made once for each set of data; callbacks are the latest.
   useEffect(() => {
     const element = host.current;
-    if (element === null || starts.length === 0) return;
+    if (element === null || drawBars === undefined || starts.length === 0) return;
     place.current = -1;
     const draw = () => {
       chart.current?.destroy();
-      chart.current = makeChart(element, latest, (text) => {
+      chart.current = drawBars(element, latest, (text) => {
         if (readout.current !== null) readout.current.textContent = text;
       });
     };
     draw();
     const sizes = new ResizeObserver(() => {
-      if (element.clientWidth > 0) chart.current?.setSize({ width: element.clientWidth, height });
+      if (element.clientWidth > 0) chart.current?.setSize({ width: element.clientWidth, height: chartHeight });
     });
     sizes.observe(element);
     const scheme = matchMedia('(prefers-color-scheme: dark)');
@@ -55,7 +49,7 @@ export function BarChart(props: BarChartProps) {
       chart.current?.destroy();
       chart.current = undefined;
     };
-  }, [starts, end, series, height, usedZone]);
+  }, [drawBars, starts, end, series, usedZone]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     const plot = chart.current;
@@ -72,6 +66,7 @@ export function BarChart(props: BarChartProps) {
     }
   };
 
+  if (error !== undefined) return <FailureBox error={error} />;
   return (
     <figure class="bar-chart">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move over the bars. */}
@@ -79,123 +74,4 @@ export function BarChart(props: BarChartProps) {
       <p ref={readout} class="bar-chart-readout number" aria-live="polite" />
     </figure>
   );
-}
-
-function makeChart(
-  element: HTMLElement,
-  latest: { readonly current: BarChartProps },
-  onText: (text: string) => void,
-): uPlot {
-  const { starts, end, series, height = 132, zone, onRange } = latest.current;
-  const colours = chartColours(element);
-  const middles = starts.map((_start, index) => middleOf(latest.current, index) / 1_000);
-  // Each series is drawn over the sum of it and those below, the highest first.
-  const sums = series.map((_, top) =>
-    starts.map((_start, index) => series.slice(0, top + 1).reduce((sum, { counts }) => sum + (counts[index] ?? 0), 0)),
-  );
-  const bars = uPlot.paths.bars?.({ size: [0.84, 48], radius: 0.12 });
-  const axis = { stroke: colours.text, font: colours.font, ticks: { show: false }, gap: 4 } as const;
-  const first = (starts[0] ?? 0) / 1_000;
-  const last = end / 1_000;
-  const usedZone = zone ?? timeZone.value;
-  return new uPlot(
-    {
-      width: Math.max(element.clientWidth, 200),
-      height,
-      padding: [10, 20, 0, 0],
-      legend: { show: false },
-      tzDate:
-        usedZone === 'local'
-          ? (seconds) => new Date(seconds * 1e3)
-          : (seconds) => uPlot.tzDate(new Date(seconds * 1e3), 'Etc/UTC'),
-      cursor: {
-        y: false,
-        points: { show: false },
-        drag: { x: onRange !== undefined, y: false, setScale: false, dist: minDrag },
-      },
-      scales: { x: { range: [first, last] }, y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] } },
-      axes: [
-        {
-          ...axis,
-          grid: { show: false },
-          size: 26,
-          space: 64,
-          values: (_plot, ticks, _axis, _space, distance) => ticks.map((tick) => tickText(tick, distance, usedZone)),
-        },
-        {
-          ...axis,
-          grid: { stroke: colours.grid, width: 1 },
-          size: 46,
-          space: 34,
-          // Counts are whole.
-          incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7],
-          values: (_plot, ticks) => ticks.map(shortCount),
-        },
-      ],
-      series: [
-        {},
-        ...series
-          .map(({ label, colour }) => ({
-            label,
-            fill: colours.of(colour),
-            width: 0,
-            ...(bars === undefined ? {} : { paths: bars }),
-            points: { show: false },
-          }))
-          .toReversed(),
-      ],
-      hooks: {
-        ready: [({ over, cursor }) => onClick(over, () => showBar(latest.current, cursor.idx))],
-        setCursor: [
-          (plot) => {
-            const range = selectedRange(plot, latest.current);
-            onText(
-              range === undefined ? textOfBar(latest.current, plot.cursor.idx) : textOfRange(latest.current, range),
-            );
-          },
-        ],
-        setSelect: [
-          (plot) => {
-            const range = selectedRange(plot, latest.current);
-            plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-            if (range !== undefined) latest.current.onRange?.(...range);
-          },
-        ],
-      },
-    },
-    [middles, ...sums.toReversed()],
-    element,
-  );
-}
-
-/** Pixels. A shorter movement with the button down is a click. */
-const minDrag = 5;
-
-/** Calls back for a click, and not at the end of a drag. */
-function onClick(element: HTMLElement, act: () => void): void {
-  let from = 0;
-  element.addEventListener('mousedown', ({ clientX }) => {
-    from = clientX;
-  });
-  element.addEventListener('click', ({ clientX }) => {
-    if (Math.abs(clientX - from) < minDrag) act();
-  });
-}
-
-/** Narrows the time to one bar. */
-function showBar(props: BarChartProps, index: number | null | undefined): void {
-  const from = props.starts[index ?? -1];
-  if (from !== undefined) props.onRange?.(from, endOf(props, index ?? -1));
-}
-
-/** The whole bars that are dragged over; undefined where nothing is. */
-function selectedRange(plot: uPlot, bars: Bars): Range | undefined {
-  const { left, width } = plot.select;
-  if (width < minDrag) return undefined;
-  return wholeBars(bars, plot.posToVal(left, 'x') * 1_000, plot.posToVal(left + width, 'x') * 1_000);
-}
-
-function shortCount(count: number): string {
-  if (count >= 1e6) return `${count / 1e6}M`;
-  return count >= 1e3 ? `${count / 1e3}k` : String(count);
 }

@@ -24,6 +24,17 @@ export interface ShownBars extends Bars {
   readonly zone?: 'utc' | undefined;
 }
 
+/** `series` are stacked, the first one lowest. */
+export interface BarChartProps extends ShownBars {
+  /** What the chart shows, for those who do not see it. */
+  readonly label: string;
+  /** Called with the range that was dragged over, or the bar that was chosen, in milliseconds since 1970. */
+  readonly onRange?: ((from: number, to: number) => void) | undefined;
+}
+
+/** Pixels; the style sheet keeps the place free until the bars are drawn. */
+export const chartHeight = 132;
+
 /** From the first moment on, and before the other; in milliseconds since 1970. */
 export type Range = [from: number, before: number];
 
@@ -34,6 +45,12 @@ export function endOf({ starts, end }: Bars, index: number): number {
 
 export function middleOf(bars: Bars, index: number): number {
   return ((bars.starts[index] ?? 0) + endOf(bars, index)) / 2;
+}
+
+/** Narrows the time to one bar. */
+export function showBar(props: BarChartProps, index: number | null | undefined): void {
+  const from = props.starts[index ?? -1];
+  if (from !== undefined) props.onRange?.(from, endOf(props, index ?? -1));
 }
 
 /** What stands above the chart while one points at a bar. */

@@ -1,0 +1,130 @@
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { timeZone } from '../components/time-text.ts';
+import {
+  type BarChartProps,
+  type Bars,
+  chartHeight,
+  middleOf,
+  type Range,
+  showBar,
+  textOfBar,
+  textOfRange,
+  wholeBars,
+} from './bars.ts';
+import { chartColours } from './chart-colours.ts';
+import { tickText } from './tick-text.ts';
+
+/** Draws stacked bars in an element; `onText` is called with the figures of the bar or the range at the pointer. */
+export function drawBars(
+  element: HTMLElement,
+  latest: { readonly current: BarChartProps },
+  onText: (text: string) => void,
+): uPlot {
+  const { starts, end, series, zone, onRange } = latest.current;
+  const colours = chartColours(element);
+  const middles = starts.map((_start, index) => middleOf(latest.current, index) / 1_000);
+  // Each series is drawn over the sum of it and those below, the highest first.
+  const sums = series.map((_, top) =>
+    starts.map((_start, index) => series.slice(0, top + 1).reduce((sum, { counts }) => sum + (counts[index] ?? 0), 0)),
+  );
+  const bars = uPlot.paths.bars?.({ size: [0.84, 48], radius: 0.12 });
+  const axis = { stroke: colours.text, font: colours.font, ticks: { show: false }, gap: 4 } as const;
+  const first = (starts[0] ?? 0) / 1_000;
+  const last = end / 1_000;
+  const usedZone = zone ?? timeZone.value;
+  return new uPlot(
+    {
+      width: Math.max(element.clientWidth, 200),
+      height: chartHeight,
+      padding: [10, 20, 0, 0],
+      legend: { show: false },
+      tzDate:
+        usedZone === 'local'
+          ? (seconds) => new Date(seconds * 1e3)
+          : (seconds) => uPlot.tzDate(new Date(seconds * 1e3), 'Etc/UTC'),
+      cursor: {
+        y: false,
+        points: { show: false },
+        drag: { x: onRange !== undefined, y: false, setScale: false, dist: minDrag },
+      },
+      scales: { x: { range: [first, last] }, y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] } },
+      axes: [
+        {
+          ...axis,
+          grid: { show: false },
+          size: 26,
+          space: 64,
+          values: (_plot, ticks, _axis, _space, distance) => ticks.map((tick) => tickText(tick, distance, usedZone)),
+        },
+        {
+          ...axis,
+          grid: { stroke: colours.grid, width: 1 },
+          size: 46,
+          space: 34,
+          // Counts are whole.
+          incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7],
+          values: (_plot, ticks) => ticks.map(shortCount),
+        },
+      ],
+      series: [
+        {},
+        ...series
+          .map(({ label, colour }) => ({
+            label,
+            fill: colours.of(colour),
+            width: 0,
+            ...(bars === undefined ? {} : { paths: bars }),
+            points: { show: false },
+          }))
+          .toReversed(),
+      ],
+      hooks: {
+        ready: [({ over, cursor }) => onClick(over, () => showBar(latest.current, cursor.idx))],
+        setCursor: [
+          (plot) => {
+            const range = selectedRange(plot, latest.current);
+            onText(
+              range === undefined ? textOfBar(latest.current, plot.cursor.idx) : textOfRange(latest.current, range),
+            );
+          },
+        ],
+        setSelect: [
+          (plot) => {
+            const range = selectedRange(plot, latest.current);
+            plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            if (range !== undefined) latest.current.onRange?.(...range);
+          },
+        ],
+      },
+    },
+    [middles, ...sums.toReversed()],
+    element,
+  );
+}
+
+/** Pixels. A shorter movement with the button down is a click. */
+const minDrag = 5;
+
+/** Calls back for a click, and not at the end of a drag. */
+function onClick(element: HTMLElement, act: () => void): void {
+  let from = 0;
+  element.addEventListener('mousedown', ({ clientX }) => {
+    from = clientX;
+  });
+  element.addEventListener('click', ({ clientX }) => {
+    if (Math.abs(clientX - from) < minDrag) act();
+  });
+}
+
+/** The whole bars that are dragged over; undefined where nothing is. */
+function selectedRange(plot: uPlot, bars: Bars): Range | undefined {
+  const { left, width } = plot.select;
+  if (width < minDrag) return undefined;
+  return wholeBars(bars, plot.posToVal(left, 'x') * 1_000, plot.posToVal(left + width, 'x') * 1_000);
+}
+
+function shortCount(count: number): string {
+  if (count >= 1e6) return `${count / 1e6}M`;
+  return count >= 1e3 ? `${count / 1e3}k` : String(count);
+}
