@@ -63,9 +63,15 @@ const beyondSchemas: readonly { operation: RegExp; field: RegExp; message: RegEx
   },
   {
     operation: /Subscription$/,
-    field: /^(q|from|to|parked|target\.(url|headers(\..*)?))$/,
+    field: /^(q|from|to|parked|target\.headers(\..*)?)$/,
     message: /./,
-    because: 'a pattern cannot tell every query, URL, header and cursor',
+    because: 'a pattern cannot tell every query, header and cursor',
+  },
+  {
+    operation: /Subscription$/,
+    field: /^target\.(url|endpoint)$/,
+    message: /^must be a URL$|^must begin with https:\/\/$/,
+    because: 'a pattern cannot tell every URL, and a service may allow http',
   },
   { operation: /CustomEntityType$/, field: /^jsonSchema/, message: /./, because: 'it is a schema of its own' },
   { operation: /Instance$/, field: /^id$/, message: /bytes of UTF-8/, because: 'a schema counts characters' },

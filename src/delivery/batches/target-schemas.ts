@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { TargetHeaders } from '../targets/headers.ts';
 import type { TargetMembers } from '../targets/target.ts';
+import { targetUrl } from '../targets/url.ts';
 
 /** When a batch ends, with the limits of what a subscription may ask for. */
 export const batchLimits = {
@@ -60,7 +61,7 @@ const batchMembers = {
 export const HttpTarget = Type.Object(
   {
     type: Type.Literal('http'),
-    url: Type.String({ maxLength: 2_000 }),
+    url: targetUrl('(?:[/?][^#]*)?'),
     headers: Type.Optional(TargetHeaders),
     encoding: Type.Optional(
       Type.Enum(['ndjson', 'json'], {
@@ -80,9 +81,9 @@ export const S3Target = Type.Object(
   {
     type: Type.Literal('s3'),
     endpoint: Type.Optional(
-      Type.String({
+      targetUrl('/?', {
         maxLength: 500,
-        pattern: '^https?://[^/?#]+/?$',
+        'x-must': 'be a URL that begins with https:// and ends behind the host',
         description: 'Of another S3 server: https://minio.example. Left out: that of Amazon for the region.',
       }),
     ),
@@ -106,11 +107,7 @@ export type S3Members = Static<typeof S3Target>;
 export const SplunkTarget = Type.Object(
   {
     type: Type.Literal('splunk'),
-    url: Type.String({
-      maxLength: 2_000,
-      pattern: '^https?://[^?#]+$',
-      description: 'Of the HTTP Event Collector: https://splunk.example:8088.',
-    }),
+    url: targetUrl('(?:/[^?#]*)?', { description: 'Of the HTTP Event Collector: https://splunk.example:8088.' }),
     token: Type.String({ minLength: 1, maxLength: 500, pattern: '^[!-~]+$' }),
     index: Type.Optional(Type.String({ minLength: 1, maxLength: 80, description: "Left out: the token's." })),
     sourcetype: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Left out: the token's." })),

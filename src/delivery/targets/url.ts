@@ -1,12 +1,22 @@
+import { type TStringOptions, Type } from 'typebox';
 import type { ErrorDetail } from '../../core/errors.ts';
 
-/** What is wrong with the URL of a target. Where its name leads to is checked at each connection. */
+/** A name without the characters that no host has, or an IPv6 address. */
+const host = '(?:[^\\u0000-\\u0020\\u007f"#%/:<>?@[\\\\\\]^`{|}]+|\\[[0-9A-Fa-f:.]+\\])(?::[0-9]{1,5})?';
+
+/** The URL of a target. `rest`: the pattern of what follows the host. */
+export function targetUrl(rest: string, options: TStringOptions = {}) {
+  return Type.String({
+    maxLength: 2_000,
+    pattern: `^https?://${host}${rest}$`,
+    'x-must': 'be a URL that begins with https://, without user, password and fragment',
+    ...options,
+  });
+}
+
+/** What is wrong with the URL of a target beyond its schema. Where its name leads to is checked at each connection. */
 export function faultsOfUrl(field: string, text: string, allowsPlain: boolean): ErrorDetail[] {
-  const url = URL.parse(text);
-  const fault = (message: string) => [{ field, message }];
-  if (url === null || url.hostname === '') return fault('must be a URL that begins with https://');
-  if (url.username !== '' || url.password !== '') return fault('must have no user and no password: use a header');
-  if (url.hash !== '') return fault('must have no fragment');
-  if (url.protocol === 'https:' || (url.protocol === 'http:' && allowsPlain)) return [];
-  return fault('must begin with https://');
+  if (!URL.canParse(text)) return [{ field, message: 'must be a URL' }];
+  if (text.startsWith('https://') || allowsPlain) return [];
+  return [{ field, message: 'must begin with https://' }];
 }

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { TargetHeaders } from '../targets/headers.ts';
+import { targetUrl } from '../targets/url.ts';
 
 export const defaultConcurrency = 4;
 export const maxConcurrency = 8;
@@ -8,7 +9,7 @@ export const maxConcurrency = 8;
 export const WebhookTarget = Type.Object(
   {
     type: Type.Literal('webhook'),
-    url: Type.String({ maxLength: 2_000, description: 'https. Annals calls it with POST, and follows no redirect.' }),
+    url: targetUrl('(?:[/?][^#]*)?', { description: 'https. Annals calls it with POST, and follows no redirect.' }),
     headers: Type.Optional(TargetHeaders),
     signing: Type.Optional(
       Type.Enum(['hmac', 'ed25519'], {
