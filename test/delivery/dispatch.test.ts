@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { verifyWebhook } from '@annals/client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { dropOld } from '../../src/delivery/dispatch/upkeep.ts';
-import { maxAttempts, noteAttempts } from '../../src/delivery/subscriptions/store.ts';
+import { maxAttempts, noteAttempts } from '../../src/delivery/subscriptions/attempt-store.ts';
 import { deleteTenant } from '../../src/postgres/tenants/delete-tenant.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import { eventually } from '../support/server/patience.ts';

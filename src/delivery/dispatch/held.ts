@@ -4,8 +4,8 @@ import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import type { HistoryToDeliver, Reading, ReadingPosition } from '../changes.ts';
+import { type MadeAttempt, noteAttempts } from '../subscriptions/attempt-store.ts';
 import type { SubscriptionDocument } from '../subscriptions/schemas.ts';
-import { type MadeAttempt, noteAttempts } from '../subscriptions/store.ts';
 import type { Sending, Target } from '../targets/target.ts';
 import {
   changeState,

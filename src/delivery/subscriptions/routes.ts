@@ -20,7 +20,8 @@ import {
   type TargetSchemas,
   TestResult,
 } from './schemas.ts';
-import type { Maker, Subscriptions } from './service.ts';
+import type { Subscriptions } from './service.ts';
+import type { Maker } from './write-subscriptions.ts';
 
 const tags = ['Subscriptions'];
 const writing: readonly Scope[] = ['changelog.subscription_manage'];
