@@ -47,7 +47,7 @@ import { maxCandidates } from '../../src/history/directory/candidates.ts';
 import { entriesOfPortions } from '../../src/history/directory/search-documents.ts';
 import { maxWordCharacters } from '../../src/history/directory/words.ts';
 import { maxSmallBytes } from '../../src/history/document/document-at.ts';
-import { maxUnsent, streamTime } from '../../src/history/feed/event-stream.ts';
+import { longPortions, maxPortionBytes, maxUnsent, streamTime } from '../../src/history/feed/event-stream.ts';
 import { maxAnswerBytes } from '../../src/history/feed/feed-answer.ts';
 import { feedAnswers } from '../../src/history/feed/routes.ts';
 import { feedLimits } from '../../src/history/feed/schemas.ts';
@@ -176,6 +176,10 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['`limit` and `wait` of the feed', `${grouped(feedLimits.items)} changes; ${feedLimits.wait} s`],
   ['Changes in one answer of the feed', mebibytes(maxAnswerBytes)],
   ['What a client of a stream of the feed has not taken', mebibytes(maxUnsent)],
+  [
+    `Changes of more than ${kibibytes(2 * maxPortionBytes)} that clients`,
+    `${mebibytes(longPortions.places)}; of one tenant ${mebibytes(longPortions.places / 2)}`,
+  ],
   ['A stream of the feed', `${streamTime.mean / 60_000} minutes, plus or minus ${streamTime.spread / 60_000}`],
   ['Connections for reading, in a process', halfOfTenant(connections.reads)],
   [

@@ -67,7 +67,7 @@ export class Channel {
   join(reader: ChannelReader, { position }: Position): boolean {
     if (position < this.#keptFrom || this.#stop.aborted) return false;
     this.#readers.set(reader, position);
-    if (position < this.#reached.reached.position) this.#send(reader, { ...this.#reached, items: this.#kept });
+    if (position < this.#reached.reached.position) this.#send(reader, { ...this.#reached, items: [...this.#kept] });
     return true;
   }
 

@@ -1,17 +1,20 @@
 import { Readable, type Writable } from 'node:stream';
+import type { Release } from '../../core/concurrency/semaphore.ts';
 import { AccessTokenFault } from '../../http/credentials.ts';
 import { RestoredCursor } from './feed-cursor.ts';
 import type { FeedItem, Matches } from './read-matches.ts';
 
-/** The texts of events. Readers of one channel have the same items, and share their texts. */
-const texts = new WeakMap<FeedItem, Buffer>();
+/** The events of a portion, as they are sent. Readers of one channel have the same items, and share their bytes. */
+const bytesOf = new WeakMap<readonly FeedItem[], Buffer>();
 
-export function changeEvent(item: FeedItem): Buffer {
-  const known = texts.get(item);
+function changeEvents(items: readonly FeedItem[]): Buffer {
+  const known = bytesOf.get(items);
   if (known !== undefined) return known;
-  const text = Buffer.from(`id: ${item.cursor}\nevent: change\ndata: ${item.text}\n\n`);
-  texts.set(item, text);
-  return text;
+  const bytes = Buffer.from(
+    items.map(({ cursor, text }) => `id: ${cursor}\nevent: change\ndata: ${text}\n\n`).join(''),
+  );
+  bytesOf.set(items, bytes);
+  return bytes;
 }
 
 function event(name: string, id: string, data: object): string {
@@ -22,8 +25,12 @@ function event(name: string, id: string, data: object): string {
 const retry = 5_000;
 /** Bytes that a client has not taken: with more at the end of the positions it is cut off (delivery 2). */
 export const maxUnsent = 1024 * 1024;
-/** Before that end, no more is read while a client has not taken so many bytes. */
-const fullAt = 256 * 1024;
+/**
+ * Bytes of a portion before that end, where each reader has texts of its own. No more is read while the client has not taken so
+ * many. A single change may have more; where `longPortions` has no room for it, the client comes again by its last id.
+ */
+export const maxPortionBytes = 64 * 1024;
+export const longPortions = { places: 64 * 1024 * 1024, name: 'bytes of long changes of the feed' };
 /** Positions without an event, and milliseconds, after which a client is told where the stream is. */
 const positionsOfSilence = 10_000;
 export const silence = 15_000;
@@ -44,6 +51,8 @@ export interface StreamOptions {
   readonly reading: AbortController;
   /** The first of them, or why there is none. */
   readonly first: Matches | RestoredCursor;
+  /** Takes memory for a portion that is longer than `maxPortionBytes`; undefined: there is none now. */
+  readonly takeMemory: (bytes: number) => Release | undefined;
 }
 
 /** A feed as server-sent events. */
@@ -56,6 +65,7 @@ export class EventStream {
   #passed = 0;
   #spokenAt = performance.now();
   #drained: (() => void) | undefined;
+  #releaseMemory: Release | undefined;
   #hasEnded = false;
 
   constructor(options: StreamOptions) {
@@ -65,6 +75,7 @@ export class EventStream {
     this.#position = options.begin.position;
     const drained = () => this.#drained?.();
     options.response.on('drain', drained);
+    options.response.once('close', () => this.#releaseMemory?.());
     const ended = () => this.end();
     this.body = new Readable({
       read: drained,
@@ -89,7 +100,6 @@ export class EventStream {
       await this.#sendPortion(first, true);
       let isFirst = !first.caughtUp;
       for await (const portion of portions) {
-        if (this.#hasEnded) return;
         await this.#sendPortion(portion, isFirst);
         if (portion.caughtUp) isFirst = false;
       }
@@ -116,6 +126,7 @@ export class EventStream {
       this.end();
       return;
     }
+    if (this.#unsent() === 0) this.#releaseMemory?.();
     if (now - this.#spokenAt >= silence) this.#sendPosition();
     this.#options.verifyAgain().catch((error: unknown) => {
       // While the database is away nobody can say.
@@ -125,23 +136,34 @@ export class EventStream {
 
   async #sendPortion(portion: Matches, isBeforeEnd: boolean): Promise<void> {
     const { items, reached, cursor, caughtUp, expired } = portion;
-    for (const item of items) {
-      if (!isBeforeEnd && this.#unsent() > maxUnsent) {
-        this.#options.response.destroy();
-        return;
-      }
-      this.#send(changeEvent(item));
+    if (this.#hasEnded) return;
+    const events = changeEvents(items);
+    if (!isBeforeEnd && events.length > 0 && this.#unsent() > maxUnsent) {
+      this.#options.response.destroy();
+      return;
     }
+    if (isBeforeEnd && events.length > 2 * maxPortionBytes && !this.#holdMemory(events.length)) {
+      this.end();
+      return;
+    }
+    if (events.length > 0) this.#send(events);
     this.#passed = items.length > 0 ? 0 : this.#passed + reached.position - this.#position;
     this.#cursor = cursor;
     this.#position = reached.position;
     if (expired > 0 || this.#passed >= positionsOfSilence) this.#sendPosition(expired);
     if (isBeforeEnd && caughtUp) this.#send(event('caught-up', cursor, { position: reached.position }));
-    while (isBeforeEnd && !caughtUp && !this.#hasEnded && this.#unsent() > fullAt) {
+    while (isBeforeEnd && !caughtUp && !this.#hasEnded && this.#unsent() > maxPortionBytes) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#drained = resolve;
       await promise;
     }
+  }
+
+  /** Holds memory until the client has taken what is unsent. Returns whether there was some. */
+  #holdMemory(bytes: number): boolean {
+    this.#releaseMemory?.();
+    this.#releaseMemory = this.#options.takeMemory(bytes);
+    return this.#releaseMemory !== undefined;
   }
 
   /** Bytes that are still here. What the operating system has taken is the client's. */

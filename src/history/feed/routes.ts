@@ -7,7 +7,7 @@ import { parseQuery } from '../../query/parse.ts';
 import { changelogDialect } from '../ask/dialect.ts';
 import { historyOperation, mayShowContext, refuseContextWithoutScope } from '../routes/operation.ts';
 import { HistoryPath } from '../routes/schemas.ts';
-import { EventStream, OpenStreams } from './event-stream.ts';
+import { EventStream, longPortions, maxPortionBytes, OpenStreams } from './event-stream.ts';
 import type { Feed } from './feed.ts';
 import { readAnswer } from './feed-answer.ts';
 import { RestoredCursor } from './feed-cursor.ts';
@@ -20,6 +20,7 @@ export const feedAnswers = { places: 64, maxWaitingOfTenant: 1_000, name: 'answe
 export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Promise<void> {
   const streams = new OpenStreams();
   const answers = new Semaphore(feedAnswers);
+  const memory = new Semaphore(longPortions);
   const stopping = new AbortController();
   app.addHook('preClose', async () => {
     stopping.abort();
@@ -76,6 +77,8 @@ export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Pro
         portions,
         reading,
         first,
+        // A change that is longer than a tenant may ever have counts as that.
+        takeMemory: (bytes) => memory.tryAcquire(tenant, Math.min(bytes, longPortions.places / 2)),
       });
       onClientGone(reply, () => events.end());
       streams
@@ -90,7 +93,7 @@ export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Pro
 }
 
 /** Of one read of a stream. */
-const portion = { maxItems: 1_000, maxBytes: 256 * 1024 };
+const portion = { maxItems: 1_000, maxBytes: maxPortionBytes };
 
 const events = stream(
   { 'text/event-stream': { schema: FeedEvents, example: exampleOfFeedEvents } },

@@ -18,19 +18,22 @@ function portion(items: FeedItem[], caughtUp: boolean): Matches {
 }
 
 /** A stream whose portions come as they are given, and whose client takes nothing until it is told to. */
-function open(first: Matches, verifyAgain: () => Promise<void> = async () => {}) {
+function open(first: Matches, verifyAgain: () => Promise<void> = async () => {}, memory = 8 * maxUnsent) {
   const portions = new PassThrough({ objectMode: true });
   const wanted: (() => void)[] = [];
   let isTaking = false;
   let taken = '';
+  const chunks: Buffer[] = [];
   const response = new Writable({
     highWaterMark: 16_384,
     write(chunk: Buffer, _encoding, done) {
       taken += chunk.toString();
+      chunks.push(chunk);
       if (isTaking) done();
       else wanted.push(done);
     },
   });
+  let held = 0;
   const reading = new AbortController();
   reading.signal.addEventListener('abort', () => portions.end());
   const stream = new EventStream({
@@ -40,6 +43,13 @@ function open(first: Matches, verifyAgain: () => Promise<void> = async () => {})
     portions,
     reading,
     first,
+    takeMemory(bytes) {
+      if (held + bytes > memory) return undefined;
+      held += bytes;
+      return () => {
+        held -= bytes;
+      };
+    },
   });
   stream.body.pipe(response);
   const running = stream.run();
@@ -53,6 +63,8 @@ function open(first: Matches, verifyAgain: () => Promise<void> = async () => {})
       for (const done of wanted.splice(0)) done();
     },
     taken: () => taken,
+    chunks,
+    held: () => held,
   };
 }
 
@@ -114,4 +126,39 @@ test('before that end the stream waits for its client, however long an item is',
   take();
   await expect.poll(taken).toContain('event: caught-up');
   expect(taken().match(/event: change/g)).toHaveLength(3);
+});
+
+test('the changes of a portion are one write, whose bytes all readers of a channel share', async () => {
+  const [one, other] = [open(portion([], true)), open(portion([], true))];
+  const shared = portion([item(1), item(2), item(3)], true);
+  for (const reader of [one, other]) {
+    reader.take();
+    reader.push(shared);
+    await expect.poll(reader.taken).toContain('id: c3\n');
+  }
+  const [sent, sentToOther] = [one, other].map(({ chunks }) => chunks.at(-1));
+  expect(sent?.toString().match(/event: change/g)).toHaveLength(3);
+  expect(sentToOther?.buffer).toBe(sent?.buffer);
+  expect(sentToOther?.byteOffset).toBe(sent?.byteOffset);
+});
+
+test('a long change holds memory until its client has taken it or gone, and ends the stream where there is none', async () => {
+  const long = portion([item(1, maxUnsent)], false);
+  const reader = open(long);
+  expect(reader.held()).toBeGreaterThan(maxUnsent);
+  reader.take();
+  reader.push(portion([item(2)], true));
+  await expect.poll(reader.taken).toContain('event: caught-up');
+  reader.stream.look(performance.now());
+  expect(reader.held()).toBe(0);
+
+  const gone = open(long);
+  gone.response.destroy();
+  await expect.poll(gone.held).toBe(0);
+
+  const refused = open(long, undefined, maxUnsent);
+  refused.take();
+  await refused.running;
+  expect(refused.stream.hasEnded).toBe(true);
+  expect(refused.taken()).not.toContain('event: change');
 });
