@@ -26,6 +26,7 @@ import type { HttpServer } from './http/http-server-type.ts';
 import { measureRequests } from './http/metrics/requests.ts';
 import { createMetricsServer } from './http/metrics/server.ts';
 import { describeInterface } from './http/openapi/routes.ts';
+import { mcpRoutes } from './mcp/routes.ts';
 import { type Figures, textOf } from './metrics/metrics.ts';
 import { foldObserver, takenObserver } from './metrics/recording.ts';
 import { WriteProbe } from './postgres/write-probe.ts';
@@ -62,6 +63,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     findPage,
     findTenants,
     historyReads,
+    historyTexts,
     jobs,
     mail,
     metrics,
@@ -100,6 +102,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(jobUpkeep, { jobs, findTenants });
   await app.register(mailUpkeep, { mail, findTenants });
   await app.register(usageRoutes, { usage, now: () => clock.now() });
+  await app.register(mcpRoutes, { history: historyTexts, isOwnOrigin: webConsole.isOwnOrigin });
   await app.register(consoleRoutes, webConsole);
   await app.register(consoleUpkeep, webConsole);
   await app.register(docsRoutes, { basePath: basePathOf(config.baseUrl) });

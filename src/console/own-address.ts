@@ -6,6 +6,8 @@ import { AnnalsError } from '../core/errors.ts';
 export interface OwnAddress {
   /** What is wrong with the host that the request names or with the page that it comes from, if anything is. */
   faultOfOrigin(request: Pick<FastifyRequest, 'method' | 'headers'>): AnnalsError | undefined;
+  /** Whether a request comes from no page, or from one of ours. */
+  isOwnOrigin(headers: Pick<FastifyRequest, 'headers'>['headers']): boolean;
   /** Whether people may sign in: over TLS, on this machine, or where a setting allows it. */
   readonly allowsSignIn: boolean;
   readonly isOverTls: boolean;
@@ -28,12 +30,14 @@ export function createOwnAddress(baseUrl: string | undefined, allowsInsecure: bo
   }
 
   function isOwnOrigin(origin: string, host: string): boolean {
-    return own === undefined ? origin === `http://${host.toLowerCase()}` : origin === own.origin;
+    if (own !== undefined) return origin === own.origin;
+    return isLoopback(parseHost(host)?.name ?? '') && origin === `http://${host.toLowerCase()}`;
   }
 
   return {
     isOverTls,
     allowsSignIn: own === undefined || isOverTls || isLoopback(own.hostname) || allowsInsecure,
+    isOwnOrigin: ({ origin, host = '' }) => origin === undefined || isOwnOrigin(origin, host),
     faultOfOrigin({ method, headers }) {
       const { host = '', origin, 'sec-fetch-site': site } = headers;
       const parsed = parseHost(host);

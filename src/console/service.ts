@@ -2,7 +2,7 @@ import type { Sealer } from '../core/sealing.ts';
 import { basePathOf } from '../http/base-path.ts';
 import type { ConsoleAccess } from '../http/credentials.ts';
 import type { Database } from '../postgres/database.ts';
-import { createOwnAddress } from './own-address.ts';
+import { createOwnAddress, type OwnAddress } from './own-address.ts';
 import { ConsolePage, versionHeader } from './page.ts';
 import { createSessionCookie } from './session-cookie.ts';
 import { type ConsoleClients, Sessions } from './sessions.ts';
@@ -14,6 +14,7 @@ export interface Console {
   /** Where the page was built. */
   readonly folder: string;
   readonly access: ConsoleAccess;
+  readonly isOwnOrigin: OwnAddress['isOwnOrigin'];
 }
 
 /** The server side of the console, built once for a process. */
@@ -31,7 +32,7 @@ export function createConsole(options: {
 }): Console {
   const { db, vital, sealer, clients, installation, baseUrl, allowsInsecure, folder } = options;
   const basePath = basePathOf(baseUrl);
-  const { allowsSignIn, isOverTls, faultOfOrigin } = createOwnAddress(baseUrl, allowsInsecure);
+  const { allowsSignIn, isOverTls, faultOfOrigin, isOwnOrigin } = createOwnAddress(baseUrl, allowsInsecure);
   const cookie = createSessionCookie({ sealer, installation, isOverTls, basePath });
   const sessions = new Sessions({ db, vital, cookie, clients });
   const page = new ConsolePage(folder, basePath);
@@ -40,6 +41,7 @@ export function createConsole(options: {
     allowsSignIn,
     page,
     folder,
+    isOwnOrigin,
     access: {
       faultOfOrigin,
       verify: (request) => sessions.find(request),

@@ -8,7 +8,6 @@ import { createJobs, type Jobs } from '../desk/jobs/service.ts';
 import { createMailQueue, type MailQueue } from '../desk/mail/service.ts';
 import { readModels } from '../desk/models/read-models.ts';
 import type { ModelList } from '../desk/models/schemas.ts';
-import { createAnswerQuery } from '../history/answer.ts';
 import { createLanguageModels } from '../providers/language-models.ts';
 import { observedCalls, providerCallObserver, quotaRefusalObserver, tracedCalls } from '../providers/observed-calls.ts';
 import type { LanguageModels } from '../providers/port.ts';
@@ -31,7 +30,7 @@ export interface DeskServices {
 
 export async function createDesk(
   foundation: Foundation,
-  { findPage, exportHistory, languageModels }: HistoryServices & Pick<DeskServices, 'languageModels'>,
+  { historyTexts, exportHistory, languageModels }: HistoryServices & Pick<DeskServices, 'languageModels'>,
   tenants: TenantServices,
   times: CompletionTimes | undefined,
 ): Promise<DeskServices> {
@@ -72,7 +71,7 @@ export async function createDesk(
     logger,
     now,
     documents,
-    askHistory: createAnswerQuery(findPage),
+    askHistory: historyTexts.changes,
     caller: completions.caller,
     queueMail: mail.queueMail,
     jobs,

@@ -1,4 +1,5 @@
 import type { ExportHistory } from '../core/export-history.ts';
+import { type AnswerQuery, createAnswerQuery } from '../history/answer.ts';
 import { createExportHistory } from '../history/export/export-history.ts';
 import { createFeed, type Feed } from '../history/feed/feed.ts';
 import { type Follow, Follower } from '../history/feed/follower.ts';
@@ -6,6 +7,7 @@ import { createFeedReads } from '../history/feed/read-matches.ts';
 import { createFindPage, type FindPage } from '../history/find-page.ts';
 import { createHistoryReads, type HistoryReads } from '../history/history-reads.ts';
 import { DictionaryCache, maxNameBytes } from '../history/names/dictionary-cache.ts';
+import { createTextAnswers, type TextAnswers } from '../history/text-answers.ts';
 import { createSavedViews, type SavedViews } from '../history/views/service.ts';
 import type { DocumentLists } from '../pagination/document-lists.ts';
 import { isDistributed } from '../postgres/is-distributed.ts';
@@ -15,6 +17,8 @@ import type { Foundation } from './foundation.ts';
 export interface HistoryServices {
   findPage: FindPage;
   historyReads: HistoryReads;
+  /** The same as texts of limited length, for language models. */
+  historyTexts: TextAnswers & { readonly changes: AnswerQuery };
   /** What goes out of the history, by position. */
   feed: Feed;
   exportHistory: ExportHistory;
@@ -40,9 +44,15 @@ export function createHistory(
   const follower = new Follower({ db, isDistributed: () => isDistributed(vital.pool), onError });
   closing.defer(() => follower.close());
   const follow: Follow = (tenant, onNews) => follower.follow(tenant, onNews);
+  const findPage = createFindPage(history);
+  const historyReads = createHistoryReads(history);
   return {
-    findPage: createFindPage(history),
-    historyReads: createHistoryReads(history),
+    findPage,
+    historyReads,
+    historyTexts: {
+      changes: createAnswerQuery(findPage, sealer),
+      ...createTextAnswers({ reads: historyReads, sealer, now }),
+    },
     feed: createFeed(createFeedReads({ ...history, sealer }), { follow, onError }),
     exportHistory: createExportHistory({ ...history, db: exports.db }),
     savedViews: createSavedViews({ db, documents, now }),

@@ -35,7 +35,16 @@ const groups: readonly { readonly title: string; readonly names: readonly string
   { title: 'Record changes', names: ['recording/README'] },
   {
     title: 'Read the history',
-    names: ['console', 'query-language', 'history-reads', 'saved-views', 'api', 'pagination', 'compatibility'],
+    names: [
+      'console',
+      'query-language',
+      'history-reads',
+      'saved-views',
+      'ai-tools',
+      'api',
+      'pagination',
+      'compatibility',
+    ],
   },
   { title: 'Follow the history', names: ['delivery/README'] },
   {

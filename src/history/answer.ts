@@ -1,8 +1,10 @@
 import { doWork, requestLimit } from '../core/concurrency/work.ts';
+import type { Sealer } from '../core/sealing.ts';
 import type { StopSignal } from '../core/stop-signal.ts';
 import { parseQuery } from '../query/parse.ts';
 import { changelogDialect } from './ask/dialect.ts';
-import { cutValues, firstMembers } from './entry/cut-values.ts';
+import { cutValues, firstMembers, valueLimits } from './entry/cut-values.ts';
+import { showEntries } from './entry/shown-entries.ts';
 import type { FindPage } from './find-page.ts';
 import type { EntryRow, PageOfEntries } from './page/store.ts';
 import { entryText, historyText } from './page/view.ts';
@@ -26,20 +28,20 @@ interface AskedQuery {
   page: number;
   size: number;
   maxBytes: number;
+  /** Whether entries come with their refs. */
+  withRef?: boolean | undefined;
   /** Aborted when nobody waits for the answer any more. Annals then cancels the query in the database too. */
   signal?: StopSignal | undefined;
 }
 
-// Bytes of a value, tried in this order.
-const valueLimits = [4_096, 1_024, 256, 64];
-
 /** For modules that query the change history for a client that is allowed to. context.ts hands it to them. */
-export function createAnswerQuery(findPage: FindPage): AnswerQuery {
-  return async (tenant, { q, page, size, maxBytes, signal }) => {
+export function createAnswerQuery(findPage: FindPage, sealer: Sealer): AnswerQuery {
+  return async (tenant, { q, page, size, maxBytes, withRef = false, signal }) => {
     const query = parseQuery(q, changelogDialect);
     return await doWork({ tenant, signal, timeLimit: requestLimit }, async () => {
       const skip = (page - 1) * size;
-      const found = await findPage(tenant, query, { skip, size, inPieces: true });
+      const read = await findPage(tenant, query, { skip, size, inPieces: true, withIdentity: withRef });
+      const found = await showEntries(sealer, tenant, read, { ref: withRef });
       const { entries, cut } = await fittingEntries(found, maxBytes);
       const onPage = Math.max(0, Math.min(size, found.total - skip));
       const shown = entries.length;
@@ -58,7 +60,7 @@ export function createAnswerQuery(findPage: FindPage): AnswerQuery {
  * The first entries that fit into so many bytes together. An entry that does not fit alone is cut to a quarter of them.
  * Annals does not read the later pieces of a long page.
  */
-async function fittingEntries({ entries, pieces }: PageOfEntries, maxBytes: number) {
+export async function fittingEntries({ entries, pieces }: PageOfEntries, maxBytes: number) {
   const fitting: EntryRow[] = [];
   let cut = 0;
   let room = maxBytes;
@@ -80,7 +82,12 @@ async function cutEntry(entry: EntryRow, maxBytes: number): Promise<EntryRow> {
   let shown = entry;
   for (const limit of valueLimits) {
     const [cut] = await cutValues([shown.paths], limit);
-    if (cut !== undefined) shown = { ...entry, ...cut };
+    if (cut !== undefined)
+      shown = {
+        ...entry,
+        paths: cut.paths,
+        cut: cut.cut.map((path, place) => `${path} (${cut.lengths[place]} bytes)`),
+      };
     if (bytesOf(shown) <= maxBytes) return shown;
   }
   const related = Buffer.byteLength(entry.related ?? '') > maxBytes / 4 ? null : entry.related;

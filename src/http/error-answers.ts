@@ -8,10 +8,23 @@ import type { HttpServer } from './http-server-type.ts';
 
 /** Gives every error the answer and the body that the contract says. */
 export function answerErrors(app: HttpServer): void {
-  app.setErrorHandler(answerError);
+  answerErrorsAs(app, { fault: ({ body }) => body, message: errorMessageBody });
   app.setNotFoundHandler(() => {
     throw nothingAtThisPath();
   });
+}
+
+/** The bodies of errors, for a protocol that has its own. */
+export interface ErrorBodies {
+  /** Of 401. */
+  fault(fault: AccessTokenFault): unknown;
+  /** Of any other error. */
+  message(error: AnnalsError): unknown;
+}
+
+/** Gives the errors of a plugin's routes bodies of their own. Statuses, headers and what is logged are those of every error. */
+export function answerErrorsAs(app: HttpServer, bodies: ErrorBodies): void {
+  app.setErrorHandler((error, request, reply) => answerError(error, request, reply, bodies));
 }
 
 /** For an unknown path, and alike for a known one with another method. */
@@ -19,9 +32,9 @@ export function nothingAtThisPath(): AnnalsError {
   return new AnnalsError('resource_not_found', 'There is nothing at this path.');
 }
 
-function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, bodies: ErrorBodies): FastifyReply {
   if (error instanceof AccessTokenFault) {
-    return reply.code(401).header('www-authenticate', 'Bearer').send(error.body);
+    return reply.code(401).header('www-authenticate', 'Bearer').send(bodies.fault(error));
   }
   const answer =
     error instanceof AnnalsError ? error : (frameworkError(error, request) ?? internalError(error, request));
@@ -31,7 +44,7 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
     else if (answer.status === 503) request.log.warn({ err: error }, 'request failed');
     else request.log.error({ err: error }, 'request failed');
   }
-  return reply.code(answer.status).headers(answer.headers).send(errorMessageBody(answer));
+  return reply.code(answer.status).headers(answer.headers).send(bodies.message(answer));
 }
 
 /** Seconds after which a client may call again while the database is away. */

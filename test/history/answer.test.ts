@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createSealer } from '../../src/core/sealing.ts';
 import { createAnswerQuery } from '../../src/history/answer.ts';
 import type { EntryRow } from '../../src/history/page/store.ts';
 import { entryText } from '../../src/history/page/view.ts';
@@ -21,7 +22,10 @@ test('an answer has the first entries that fit into its bytes, and tells how man
   async function* pieces() {
     yield later;
   }
-  const answer = createAnswerQuery(async () => ({ way: 'tallies', total: 9, entries, pieces: pieces() }));
+  const answer = createAnswerQuery(
+    async () => ({ way: 'tallies', total: 9, entries, pieces: pieces() }),
+    createSealer([new Uint8Array(32)]),
+  );
   const bytes = Buffer.byteLength(entryText(entryOf('a')));
   for (const [maxBytes, shown] of [
     [bytes - 1, 0],

@@ -71,6 +71,8 @@ import { maxTurnOfRequests } from '../../src/http/request-turns.ts';
 import { requestShares } from '../../src/http/request-work.ts';
 import { looks, maxClientSilence } from '../../src/http/slow-clients.ts';
 import { portionTime } from '../../src/http/tenant-rate.ts';
+import { maxBodyBytes as maxMcpBytes } from '../../src/mcp/routes.ts';
+import { maxChanges, maxResultBytes } from '../../src/mcp/tools.ts';
 import { maxPieceBytes, maxStreamedBytes } from '../../src/pagination/pieces.ts';
 import { maxDescription } from '../../src/postgres/backup/read-backup.ts';
 import { maxEnd } from '../../src/postgres/backup/tar.ts';
@@ -173,6 +175,8 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Answers of the feed that are read or sent as JSON', halfOfTenant(feedAnswers.places)],
   ['Answers of the feed that are read or sent as JSON', `${grouped(feedAnswers.maxWaitingOfTenant)} of a tenant`],
   ['Positions that one request of the feed looks at', grouped(maxPlaces)],
+  ['A request of an AI tool', kibibytes(maxMcpBytes)],
+  ['What one call of an AI tool answers', `${kibibytes(maxResultBytes)}; ${maxChanges} changes`],
   ['`limit` and `wait` of the feed', `${grouped(feedLimits.items)} changes; ${feedLimits.wait} s`],
   ['Changes in one answer of the feed', mebibytes(maxAnswerBytes)],
   ['What a client of a stream of the feed has not taken', mebibytes(maxUnsent)],

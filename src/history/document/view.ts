@@ -6,16 +6,26 @@ import type { AskedDocument, DocumentAt } from './document-at.ts';
 const maxPartLength = 256 * 1024;
 
 /** The body of the answer: a text, or a stream of its parts if it is long. */
-export function documentBody({ entity, entityId }: AskedDocument, found: DocumentAt): string | Readable {
-  const { at, exists, complete, name, document, changes, lastChange } = found;
+export function documentBody(asked: AskedDocument, found: DocumentAt): string | Readable {
+  const { document = '' } = found;
+  const { before, after } = aroundDocument(asked, found);
+  if (document.length <= maxPartLength) return `${before}${document}${after}`;
+  return streamOfTexts(partsOfText(before, document, after));
+}
+
+/** The text of the answer before the document and after it. */
+export function aroundDocument(
+  { entity, entityId }: AskedDocument,
+  { at, exists, complete, name, document, changes, lastChange }: DocumentAt,
+): { before: string; after: string } {
   const time = (moment: number) => new Date(moment).toISOString();
   const head = JSON.stringify({ entity, entityId, at: time(at), exists, complete, ...(name === null ? {} : { name }) });
   const last = lastChange === undefined ? {} : { lastChange: { ...lastChange, at: time(lastChange.at) } };
   const tail = JSON.stringify({ changes, ...last });
-  const before = `${head.slice(0, -1)},${document === undefined ? '' : '"document":'}`;
-  const after = `${document === undefined ? '' : ','}${tail.slice(1)}`;
-  if (document === undefined || document.length <= maxPartLength) return `${before}${document ?? ''}${after}`;
-  return streamOfTexts(partsOfText(before, document, after));
+  return {
+    before: `${head.slice(0, -1)},${document === undefined ? '' : '"document":'}`,
+    after: `${document === undefined ? '' : ','}${tail.slice(1)}`,
+  };
 }
 
 async function* partsOfText(before: string, document: string, after: string): AsyncGenerator<string> {

@@ -4,12 +4,18 @@ import { entriesOf, kindOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { cellAt, type JsonNode, sizeCell, startCell } from '../../core/json/tape.ts';
 
+/** Bytes of a value, tried in this order where a text is too long. */
+export const valueLimits = [4_096, 1_024, 256, 64] as const;
+const shortestLimit = 64;
+
 /** The `paths` of an entry after values were cut. */
 export interface CutPaths {
   /** JSON text. */
   readonly paths: string;
   /** The paths with a value that was cut. */
   readonly cut: readonly string[];
+  /** The bytes that the longest value of each of them has. */
+  readonly lengths: readonly number[];
 }
 
 /**
@@ -17,7 +23,7 @@ export interface CutPaths {
  * the beginning of its text. Takes the `paths` of several entries, as JSON texts. Long ones are cut in a worker thread.
  *
  * @example
- * await cutValues(['{"a":{"after":[1,2,3]}}'], 4); // [{ paths: '{"a":{"after":"[1,2"}}', cut: ['a'] }]
+ * await cutValues(['{"a":{"after":[1,2,3]}}'], 4); // [{ paths: '{"a":{"after":"[1,2"}}', cut: ['a'], lengths: [7] }]
  */
 export const cutValues = threaded(import.meta.url, 'cutValues', (paths: readonly string[], limit: number): CutPaths[] =>
   paths.map((text) => cutPaths(text, limit)),
@@ -35,22 +41,74 @@ export const firstMembers = threaded(import.meta.url, 'firstMembers', (text: str
   return objectText(members);
 });
 
+/** A document as far as it fits. */
+export interface FittingDocument {
+  /** JSON text. */
+  readonly text: string;
+  /** The members whose values were cut, with the bytes that they have. */
+  readonly cut: readonly (readonly [name: string, bytes: number])[];
+  /** How many members are left out. */
+  readonly left: number;
+}
+
+/** A document, as a JSON text, cut until it has at most `maxBytes`: the values of its members first, then its last members. */
+export const fitDocument = threaded(
+  import.meta.url,
+  'fitDocument',
+  (text: string, maxBytes: number): FittingDocument => {
+    if (Buffer.byteLength(text) <= maxBytes) return { text, cut: [], left: 0 };
+    const document = parseJson(text);
+    if (kindOf(document) !== 'object')
+      return { text: beginning(document, maxBytes / 2), cut: [['document', lengthOf(document)]], left: 0 };
+    const all = entriesOf(document);
+    const limit = valueLimits.find((one) => sizeOfMembers(all, one) <= maxBytes) ?? shortestLimit;
+    const shown: [string, JsonNode | string][] = [];
+    let room = maxBytes - 2;
+    for (const [name, value] of all) {
+      const member: [string, JsonNode | string] = [name, isLonger(value, limit) ? beginning(value, limit) : value];
+      room -= Buffer.byteLength(objectText([member])) - 1;
+      if (room < 0) break;
+      shown.push(member);
+    }
+    const cut = all.slice(0, shown.length).filter(([, value]) => isLonger(value, limit));
+    return {
+      text: objectText(shown),
+      cut: cut.map(([name, value]) => [name, lengthOf(value)]),
+      left: all.length - shown.length,
+    };
+  },
+);
+
+function sizeOfMembers(members: readonly (readonly [string, JsonNode])[], limit: number): number {
+  return members.reduce(
+    (sum, [name, value]) => sum + Buffer.byteLength(JSON.stringify(name)) + Math.min(lengthOf(value), limit) + 2,
+    2,
+  );
+}
+
 function cutPaths(text: string, limit: number): CutPaths {
   const cut: string[] = [];
+  const lengths: number[] = [];
   const members = entriesOf(parseJson(text)).map(([path, change]): [string, string] => {
     const sides = entriesOf(change);
     if (!sides.some(([, value]) => isLonger(value, limit))) return [path, objectText(sides)];
     cut.push(path);
+    lengths.push(Math.max(...sides.map(([, value]) => lengthOf(value))));
     return [
       path,
       objectText(sides.map(([side, value]) => [side, isLonger(value, limit) ? beginning(value, limit) : value])),
     ];
   });
-  return { paths: objectText(members), cut };
+  return { paths: objectText(members), cut, lengths };
 }
 
-function isLonger({ tape, node }: JsonNode, limit: number): boolean {
-  return cellAt(tape.cells, node + sizeCell) > limit;
+function isLonger(value: JsonNode, limit: number): boolean {
+  return lengthOf(value) > limit;
+}
+
+/** Bytes of the value's JSON text. */
+function lengthOf({ tape, node }: JsonNode): number {
+  return cellAt(tape.cells, node + sizeCell);
 }
 
 /** The beginning of a value as the JSON text of a string. */

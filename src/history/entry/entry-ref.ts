@@ -36,6 +36,11 @@ export function openRef(sealer: Sealer, tenant: string, ref: string): ReferredEn
   return { at: content.readUIntBE(0, timeBytes), identity: content.toString('hex', timeBytes) };
 }
 
+/** For a ref whose entry retention has deleted. */
+export function changeIsGone(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'This change is not kept any more.');
+}
+
 function purposeOf(tenant: string): string {
   return JSON.stringify(['ref of a change entry, format 1', tenant]);
 }

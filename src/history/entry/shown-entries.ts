@@ -49,6 +49,6 @@ async function withCutValues(rows: readonly EntryRow[], limit: number): Promise<
   const shown = new Map(long.map((row, index) => [row, cut[index]]));
   return rows.map((row) => {
     const changed = shown.get(row);
-    return changed === undefined || changed.cut.length === 0 ? row : { ...row, ...changed };
+    return changed === undefined || changed.cut.length === 0 ? row : { ...row, paths: changed.paths, cut: changed.cut };
   });
 }

@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
-import { AnnalsError } from '../../core/errors.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { jsonStream } from '../../http/openapi/answers.ts';
 import { queryInteger } from '../../http/query-parameters.ts';
-import { parseInstant } from '../../query/instant.ts';
+import { askedWhen } from '../asked-times.ts';
 import type { AskedDocument } from '../document/document-at.ts';
 import { documentBody } from '../document/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
@@ -105,8 +104,7 @@ export async function documentRoutes(
     },
     async (request, reply) => {
       const { entity, entityId, at, changes } = request.query;
-      const when = changes === undefined ? { at: momentOf(at, now) } : { changes: onlyChanges(changes, at) };
-      const asked: AskedDocument = { entity, entityId, when };
+      const asked: AskedDocument = { entity, entityId, when: askedWhen({ at, changes }, now) };
       const begun = performance.now();
       const { found, release } = await reads.document(request.params.tenant, asked);
       reply.headers(timingOf('documents', begun));
@@ -116,20 +114,4 @@ export async function documentRoutes(
       return await reply.type('application/json; charset=utf-8').send(documentBody(asked, found));
     },
   );
-}
-
-function momentOf(at: string | undefined, now: () => number): number {
-  if (at === undefined) return now();
-  const instant = parseInstant(at);
-  if (typeof instant !== 'string') return instant.millisecond;
-  throw violation('at', `at must be ${instant}`);
-}
-
-function onlyChanges(changes: number, at: string | undefined): number {
-  if (at === undefined) return changes;
-  throw violation('changes', 'changes and at cannot be given together');
-}
-
-function violation(field: string, message: string): AnnalsError {
-  return new AnnalsError('validation_violation', message, { details: [{ field, message }] });
 }

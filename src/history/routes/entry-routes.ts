@@ -1,9 +1,8 @@
-import { AnnalsError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { jsonStream } from '../../http/openapi/answers.ts';
 import { streamOfTexts } from '../../pagination/page-texts.ts';
-import { openRef } from '../entry/entry-ref.ts';
+import { changeIsGone, openRef } from '../entry/entry-ref.ts';
 import { showEntries } from '../entry/shown-entries.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import type { PageOfEntries } from '../page/store.ts';
@@ -37,7 +36,7 @@ export async function entryRoutes(
       const withContext = mayShowContext(context, request.credentials.scopes);
       const begun = performance.now();
       const found = await reads.entry(tenant, openRef(sealer, tenant, ref), withContext);
-      if (found === undefined) throw new AnnalsError('resource_not_found', 'This change is not kept any more.');
+      if (found === undefined) throw changeIsGone();
       reply.headers(timingOf(found.way, begun));
       const shown = await showEntries(sealer, tenant, found, { ref: true, valueLimit });
       return await reply.type('application/json; charset=utf-8').send(entryBody(shown));

@@ -1,10 +1,9 @@
 import { Type } from 'typebox';
-import { AnnalsError } from '../../core/errors.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { queryInteger } from '../../http/query-parameters.ts';
-import { parseInstant } from '../../query/instant.ts';
-import type { FoundDocument } from '../directory/search-documents.ts';
+import { firstMillisecondFrom } from '../asked-times.ts';
+import { documentView } from '../directory/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { historyOperation } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
@@ -112,24 +111,16 @@ export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryRea
       const { field, entity, prefix = '', changedBefore, size = 20 } = request.query;
       const { tenant } = request.params;
       if (field === 'document') {
-        const asked = { entity, prefix, changedBefore: momentOf(changedBefore), size };
-        return { field, values: (await reads.documents(tenant, asked)).map(viewOf) };
+        const asked = {
+          entity,
+          prefix,
+          changedBefore: changedBefore === undefined ? undefined : firstMillisecondFrom('changedBefore', changedBefore),
+          size,
+        };
+        return { field, values: (await reads.documents(tenant, asked)).map(documentView) };
       }
       if (field === 'path') return { field, values: await reads.paths(tenant, { entity, prefix, size }) };
       return { field, values: await reads.names(tenant, { field, prefix, size }) };
     },
   );
-}
-
-/** The first millisecond that is not before a time. */
-function momentOf(time: string | undefined): number | undefined {
-  if (time === undefined) return undefined;
-  const instant = parseInstant(time);
-  if (typeof instant !== 'string') return instant.whole ? instant.millisecond : instant.millisecond + 1;
-  const message = `changedBefore must be ${instant}`;
-  throw new AnnalsError('validation_violation', message, { details: [{ field: 'changedBefore', message }] });
-}
-
-function viewOf({ entity, entityId, name, at }: FoundDocument) {
-  return { entity, entityId, ...(name === null ? {} : { name }), at: new Date(at).toISOString() };
 }

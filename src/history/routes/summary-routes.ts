@@ -1,9 +1,9 @@
-import { AnnalsError } from '../../core/errors.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { changelogDialect } from '../ask/dialect.ts';
-import { calendarOf } from '../count/calendar.ts';
+import { calendarIn } from '../asked-times.ts';
+import { facetsView, histogramView } from '../count/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { historyOperation, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
@@ -32,20 +32,12 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
     },
     async (request, reply) => {
       const { q = '', buckets: maxBuckets = 60, timeZone } = request.query;
-      const calendar = timeZone === undefined ? undefined : calendarOf(timeZone);
-      if (timeZone !== undefined && calendar === undefined) throw noSuchZone();
+      const calendar = timeZone === undefined ? undefined : calendarIn(timeZone);
       const query = parseQuery(q, changelogDialect);
       const begun = performance.now();
       const found = await reads.histogram(request.params.tenant, query, { maxBuckets, calendar });
       reply.headers(timingOf(found.way, begun));
-      return {
-        from: timeOf(found.from),
-        to: timeOf(found.to),
-        interval: found.interval,
-        totalElements: found.total,
-        buckets: found.buckets.map((bucket) => ({ ...bucket, at: timeOf(bucket.at) })),
-        after: found.after,
-      };
+      return histogramView(found);
     },
   );
 
@@ -69,18 +61,9 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
       const { q = '', field, size = 20 } = request.query;
       const query = parseQuery(q, changelogDialect);
       const begun = performance.now();
-      const { way, total, values, others } = await reads.facets(request.params.tenant, query, { field, size });
-      reply.headers(timingOf(way, begun));
-      return { field, totalElements: total, values: [...values], others };
+      const found = await reads.facets(request.params.tenant, query, { field, size });
+      reply.headers(timingOf(found.way, begun));
+      return facetsView(found);
     },
   );
-}
-
-function noSuchZone(): AnnalsError {
-  const message = 'timeZone must be an IANA time zone, such as Europe/Berlin';
-  return new AnnalsError('validation_violation', message, { details: [{ field: 'timeZone', message }] });
-}
-
-function timeOf(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }

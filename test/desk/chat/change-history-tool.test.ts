@@ -213,7 +213,7 @@ test('an entry that is too long alone is shown with its long values cut, and the
   expect(Object.keys(wide.paths).length).toBeGreaterThan(10);
   expect(wide.paths.field0).toEqual({ after: 'value 0' });
   expect(long.paths.price).toEqual({ after: 17 });
-  expect(long.cut).toEqual(['text']);
+  expect(long.cut).toEqual(['text (100002 bytes)']);
   expect(told.note).toContain('2 entries are too long');
   expect(JSON.stringify(told).length).toBeLessThan(48 * 1024);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cutValues } from '../../../src/history/entry/cut-values.ts';
+import { cutValues, fitDocument } from '../../../src/history/entry/cut-values.ts';
 
 async function cutText(value: string, limit: number): Promise<unknown> {
   const [{ paths, cut } = { paths: '', cut: [] }] = await cutValues([`{"p":{"after":${value}}}`], limit);
@@ -32,6 +32,23 @@ test.each([
 test('keys that look like others, and keys that come first or last, keep their places', async () => {
   const paths = '{"__proto__":{"before":1.10},"2":{"after":"abcdef"},"10":{"after":-0}}';
   expect(await cutValues([paths], 7)).toEqual([
-    { paths: '{"__proto__":{"before":1.10},"2":{"after":"abcde"},"10":{"after":-0}}', cut: ['2'] },
+    { paths: '{"__proto__":{"before":1.10},"2":{"after":"abcde"},"10":{"after":-0}}', cut: ['2'], lengths: [8] },
   ]);
+});
+
+test('a document that just fits is whole; one byte less cuts its longest values, and then leaves out its last members', async () => {
+  const document = JSON.stringify({ a: 1, text: 'x'.repeat(5_000), list: [1, 2, 3], z: 'end' });
+  expect(await fitDocument(document, document.length)).toEqual({ text: document, cut: [], left: 0 });
+  const cut = await fitDocument(document, document.length - 1);
+  expect(JSON.parse(cut.text)).toEqual({ a: 1, text: 'x'.repeat(4_094), list: [1, 2, 3], z: 'end' });
+  expect([cut.cut, cut.left]).toEqual([[['text', 5_002]], 0]);
+  const first = await fitDocument(document, 20);
+  expect([JSON.parse(first.text), first.left]).toEqual([{ a: 1 }, 3]);
+  for (const maxBytes of [2, 20, 100, 300, 1_500, 4_500]) {
+    const { text } = await fitDocument(document, maxBytes);
+    expect(Buffer.byteLength(text), `${maxBytes}`).toBeLessThanOrEqual(maxBytes);
+    expect(() => JSON.parse(text)).not.toThrow();
+  }
+  const array = await fitDocument(JSON.stringify(Array.from({ length: 1_000 }, () => '"')), 200);
+  expect([Buffer.byteLength(array.text) <= 200, array.cut]).toEqual([true, [['document', 5_001]]]);
 });

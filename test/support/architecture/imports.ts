@@ -16,7 +16,7 @@ export const layers: readonly (readonly string[])[] = [
   ['cli'],
   ['app'],
   ['context'],
-  ['history', 'sources', 'delivery', 'desk', 'tenants', 'access', 'console', 'docs', 'demo'],
+  ['history', 'sources', 'delivery', 'desk', 'tenants', 'access', 'console', 'mcp', 'docs', 'demo'],
   ['recording'],
   ['http', 'providers'],
   ['postgres', 'query', 'pagination', 'metrics', 'tracing'],

@@ -1,0 +1,148 @@
+import type { Sealer } from '../core/sealing.ts';
+import { parseQuery } from '../query/parse.ts';
+import { fittingEntries } from './answer.ts';
+import { changelogDialect } from './ask/dialect.ts';
+import { askedWhen, calendarIn, firstMillisecondFrom } from './asked-times.ts';
+import type { FacetField } from './count/summary-store.ts';
+import { facetsView, histogramView } from './count/view.ts';
+import { documentView } from './directory/view.ts';
+import { aroundDocument } from './document/view.ts';
+import { type FittingDocument, fitDocument } from './entry/cut-values.ts';
+import { changeIsGone, openRef } from './entry/entry-ref.ts';
+import { showEntries } from './entry/shown-entries.ts';
+import type { HistoryReads } from './history-reads.ts';
+import { entryText } from './page/view.ts';
+
+/** JSON text of a part of an answer, and what it leaves out, in words; undefined where it leaves out nothing. */
+export interface TextAnswer {
+  readonly text: string;
+  readonly left?: string | undefined;
+  /** Of a list: how many values it has. */
+  readonly shown?: number | undefined;
+}
+
+export interface AskedCounts {
+  q: string;
+  /** Over time, or by the values of a field. */
+  by: 'time' | FacetField;
+  size: number;
+  buckets: number;
+  timeZone?: string | undefined;
+}
+
+export interface AskedNames {
+  field: 'document' | 'path' | 'entity' | 'actor' | 'related.entity';
+  entity?: string | undefined;
+  prefix: string;
+  changedBefore?: string | undefined;
+  size: number;
+}
+
+export interface AskedText {
+  entity: string;
+  entityId: string;
+  at?: string | undefined;
+  changes?: number | undefined;
+}
+
+/** The further reads (contract 4) as JSON texts of at most `maxBytes` each, for modules that ask for a client that may. All throw AnnalsErrors. */
+export interface TextAnswers {
+  counts(tenant: string, asked: AskedCounts, maxBytes: number): Promise<TextAnswer>;
+  names(tenant: string, asked: AskedNames, maxBytes: number): Promise<TextAnswer>;
+  change(tenant: string, ref: string, maxBytes: number): Promise<TextAnswer>;
+  document(tenant: string, asked: AskedText, maxBytes: number): Promise<TextAnswer>;
+}
+
+export function createTextAnswers({
+  reads,
+  sealer,
+  now,
+}: {
+  reads: HistoryReads;
+  sealer: Sealer;
+  now: () => number;
+}): TextAnswers {
+  async function namesOf(tenant: string, { field, entity, prefix, changedBefore, size }: AskedNames) {
+    if (field === 'path') return await reads.paths(tenant, { entity, prefix, size });
+    if (field !== 'document') return await reads.names(tenant, { field, prefix, size });
+    const before = changedBefore === undefined ? undefined : firstMillisecondFrom('changedBefore', changedBefore);
+    return (await reads.documents(tenant, { entity, prefix, changedBefore: before, size })).map(documentView);
+  }
+
+  return {
+    async counts(tenant, { q, by, size, buckets: maxBuckets, timeZone }, maxBytes) {
+      const calendar = timeZone === undefined ? undefined : calendarIn(timeZone);
+      const query = parseQuery(q, changelogDialect);
+      if (by === 'time')
+        return { text: JSON.stringify(histogramView(await reads.histogram(tenant, query, { maxBuckets, calendar }))) };
+      const { values, ...rest } = facetsView(await reads.facets(tenant, query, { field: by, size }));
+      const fitting = firstThatFit(values, maxBytes - Buffer.byteLength(JSON.stringify(rest)) - 12);
+      return {
+        text: JSON.stringify({ ...rest, values: fitting }),
+        left: leftOf(values.length - fitting.length),
+      };
+    },
+
+    async names(tenant, asked, maxBytes) {
+      const values = await namesOf(tenant, asked);
+      const fitting = firstThatFit<unknown>(values, maxBytes - 64);
+      return {
+        text: JSON.stringify({ field: asked.field, values: fitting }),
+        left: leftOf(values.length - fitting.length),
+        shown: values.length,
+      };
+    },
+
+    async change(tenant, ref, maxBytes) {
+      const found = await reads.entry(tenant, openRef(sealer, tenant, ref), false);
+      if (found === undefined) throw changeIsGone();
+      const { entries, cut } = await fittingEntries(await showEntries(sealer, tenant, found, { ref: true }), maxBytes);
+      const [entry] = entries;
+      if (entry === undefined) throw changeIsGone();
+      const left = cut === 0 ? undefined : 'Long values are cut (see `cut`), and further paths left out.';
+      return { text: entryText(entry), left };
+    },
+
+    async document(tenant, { entity, entityId, at, changes }, maxBytes) {
+      const asked = { entity, entityId, when: askedWhen({ at, changes }, now) };
+      const { found, release } = await reads.document(tenant, asked);
+      try {
+        const { before, after } = aroundDocument(asked, found);
+        if (found.document === undefined) return { text: `${before}${after}` };
+        const room = maxBytes - Buffer.byteLength(before) - Buffer.byteLength(after);
+        const { text, cut, left } = await fitDocument(found.document, room);
+        return { text: `${before}${text}${after}`, left: leftOfDocument(cut, left) };
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+/** Members whose values are cut are named up to here. */
+const maxNamedMembers = 20;
+
+function leftOfDocument(cut: FittingDocument['cut'], left: number): string | undefined {
+  const named = cut.slice(0, maxNamedMembers).map(([member, bytes]) => `${member.slice(0, 100)} (${bytes} bytes)`);
+  const others = cut.length - named.length;
+  const words = [
+    ...(cut.length === 0
+      ? []
+      : [`Cut are the values of ${named.join(', ')}${others === 0 ? '' : ` and ${others} others`}.`]),
+    ...(left === 0 ? [] : [`The last ${left} members are left out.`]),
+  ];
+  return words.length === 0 ? undefined : words.join(' ');
+}
+
+function firstThatFit<Item>(items: readonly Item[], maxBytes: number): Item[] {
+  let room = maxBytes;
+  const end = items.findIndex((item) => {
+    room -= Buffer.byteLength(JSON.stringify(item)) + 1;
+    return room < 0;
+  });
+  return end === -1 ? [...items] : items.slice(0, end);
+}
+
+function leftOf(count: number): string | undefined {
+  return count === 0 ? undefined : `The last ${count} values are left out: together they are too long.`;
+}

@@ -1,0 +1,73 @@
+import type { FastifyRequest } from 'fastify';
+import { AnnalsError } from '../core/errors.ts';
+import { productVersion } from '../core/package-folder.ts';
+import { answerErrorsAs } from '../http/error-answers.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
+import { historyScopes } from '../http/scopes.ts';
+import type { HistoryTexts } from './history-texts.ts';
+import { createMcp } from './server.ts';
+
+export interface McpOptions {
+  history: HistoryTexts;
+  /** Whether a request comes from no page, or from one of ours. */
+  isOwnOrigin: (headers: FastifyRequest['headers']) => boolean;
+}
+
+/** A call has a query and few words besides. */
+export const maxBodyBytes = 64 * 1024;
+
+/** The codes of JSON-RPC 2.0. */
+const invalidRequest = -32_600;
+const internalError = -32_603;
+
+/** The change history for AI tools, by the Model Context Protocol (contract 18). Every answer has the protocol's shape, errors too. */
+export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOptions): Promise<void> {
+  const mcp = createMcp(history, productVersion());
+
+  answerErrorsAs(app, {
+    fault: ({ message }) => rpcError(invalidRequest, message),
+    message: ({ status, type, message, details }) =>
+      rpcError(status < 500 ? invalidRequest : internalError, message, {
+        type,
+        ...(details.length > 0 && { details }),
+      }),
+  });
+
+  app.post(
+    '/mcp/:tenant',
+    { bodyLimit: maxBodyBytes, config: { scopes: historyScopes, work: 'reads' }, schema: { hide: true } },
+    async (request, reply) => {
+      if (!isOwnOrigin(request.headers)) throw foreignOrigin();
+      if (Array.isArray(request.body)) throw new AnnalsError('validation_violation', 'A request is one JSON object.');
+      const { tenant } = request.credentials;
+      const onError = (error: unknown) => request.log.error({ err: error }, 'a tool of MCP failed');
+      const answer = await mcp({ tenant, onError }).fetch(webRequest(request), { parsedBody: request.body });
+      // As a whole: until then the time of the request counts.
+      const text = await answer.text();
+      return await reply.code(answer.status).headers(Object.fromEntries(answer.headers)).send(text);
+    },
+  );
+
+  // There are no sessions, and nothing to listen to.
+  app.route({
+    method: ['GET', 'DELETE'],
+    url: '/mcp/:tenant',
+    config: { scopes: historyScopes },
+    schema: { hide: true },
+    handler: async (_request, reply) =>
+      await reply.code(405).header('allow', 'POST').send(rpcError(invalidRequest, 'Only POST is answered here.')),
+  });
+}
+
+function webRequest({ url, headers }: FastifyRequest): Request {
+  const given = Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []));
+  return new Request(new URL(url, 'http://localhost'), { method: 'POST', headers: Object.fromEntries(given) });
+}
+
+function rpcError(code: number, message: string, data?: Record<string, unknown>) {
+  return { jsonrpc: '2.0', id: null, error: { code, message, ...(data && { data }) } };
+}
+
+function foreignOrigin(): AnnalsError {
+  return new AnnalsError('insufficient_permissions', 'Only a page of this service may send this request.');
+}
