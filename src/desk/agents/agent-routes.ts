@@ -16,7 +16,7 @@ const writing: readonly Scope[] = ['ai.agent_manage'];
 /** Agents (contract 8). */
 export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
   const { agents, paginator } = options;
-  const { writes, documents } = agents;
+  const { own, documents } = agents;
 
   listRoutes(app, paginator, {
     path: '/ai-service/:tenant/agentic/agents',
@@ -35,16 +35,16 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
     tags,
     name: 'Agent',
     one: 'agent',
-    read: { scopes: reading, schema: Agent, find: ({ params: { tenant, id } }) => agents.find(tenant, id) },
+    read: { scopes: reading, schema: Agent, find: ({ params: { tenant, id } }) => own.find(tenant, id) },
     put: {
       scopes: writing,
       errors: ['conflict_resource'],
       body: AgentBody,
       located: Created,
       put: ({ params, request, author }) =>
-        writes.put(author, params.id, { body: request.body as Static<typeof AgentBody>, text: request.bodyText }),
+        own.put(author, params.id, { body: request.body as Static<typeof AgentBody>, text: request.bodyText }),
     },
-    remove: { scopes: writing, remove: ({ params, author }) => writes.remove(author, params.id) },
+    remove: { scopes: writing, remove: ({ params, author }) => own.remove(author, params.id) },
   });
 
   app.patch(
@@ -62,7 +62,7 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
     },
     async (request, reply) => {
       const { tenant, id } = request.params;
-      await writes.patch({ tenant, actor: request.credentials.clientName }, id, request.bodyText);
+      await own.patch({ tenant, actor: request.credentials.clientName }, id, request.bodyText);
       return await reply.code(204).send();
     },
   );

@@ -6,6 +6,7 @@ import { parseJson } from '../../core/json/parse.ts';
 import { refuseLargeDocument, sizeOfJson } from '../../core/json/size.ts';
 import { compileValidator } from '../../http/validation.ts';
 import { projectedJson } from '../../query/json-projection.ts';
+import { metadataOf } from '../../recording/documents/own-documents.ts';
 import { contentOf, displayName, faultsOfBody } from './agent-document.ts';
 import { patchedText } from './agent-patch.ts';
 import type { AgentDocument } from './answer-schemas.ts';
@@ -56,11 +57,10 @@ export const writtenAgent = threaded(
     const before: AgentDocument | undefined = beforeText === undefined ? undefined : JSON.parse(beforeText);
     const body: AgentBody = JSON.parse(bodyText);
     const content = contentOf(body, before);
-    const createdAt = before?.metadata.createdAt ?? new Date(now).toISOString();
-    const modifiedAt = new Date(Math.max(now, Date.parse(createdAt))).toISOString();
+    const metadata = metadataOf({ version, now }, before?.metadata.createdAt);
     const disabledReason = content.enabled ? undefined : before?.disabledReason;
     return {
-      ...written({ id, ...content, metadata: { version, createdAt, modifiedAt }, disabledReason } as AgentDocument),
+      ...written({ id, ...content, metadata, disabledReason } as AgentDocument),
       before: before && headOf(before),
     };
   },

@@ -1,11 +1,11 @@
-import { AnnalsError, invalidBody } from '../../core/errors.ts';
+import { type AnnalsError, invalidBody } from '../../core/errors.ts';
 import { mask } from '../../core/mask.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
-import { inTransaction } from '../../postgres/transaction.ts';
+import type { Database } from '../../postgres/database.ts';
+import { ownDocuments } from '../../recording/documents/own-documents.ts';
 import type { Author } from '../../recording/record-document-change.ts';
 import { faultOfAgentId } from './agent-document.ts';
-import { type AgentRow, deleteAgent, findAgent, insertAgent, updateAgent } from './agent-store.ts';
+import { type AgentRow, agentNoun, agentTable, resetFailures } from './agent-store.ts';
 import {
   type AgentHead,
   type BodyHead,
@@ -15,11 +15,12 @@ import {
   writtenAgent,
 } from './agent-texts.ts';
 import { addressOf } from './llm-config.ts';
-import { recordAgentChange } from './recorded-change.ts';
 import type { AgentBody } from './schemas.ts';
 import { sealKey } from './secrets.ts';
 
-export interface AgentWrites {
+export interface OwnAgents {
+  /** The agent as JSON text. Throws resource_not_found. */
+  find(tenant: string, id: string): Promise<string>;
   /** `text` is the JSON text of the body. */
   put(author: Author, id: string, sent: { body: AgentBody; text: string }): Promise<'created' | 'replaced'>;
   /** `patch` is the JSON text of a patch that has been validated. */
@@ -29,118 +30,73 @@ export interface AgentWrites {
 
 /** The body of a PUT, or what a patch makes of the stored agent. */
 interface Sent {
+  readonly version: number | undefined;
   readonly body: BodyHead;
   /** JSON text. */
   readonly text: string;
 }
 
-/** Writes agents (contract 8). Each write and its change entry are one transaction. */
-export function createAgentWrites(options: { db: Database; sealer: Sealer; now: () => number }): AgentWrites {
-  const { db, sealer, now } = options;
-
-  async function insert(author: Author, id: string, { body, text }: Sent): Promise<boolean> {
-    const { tenant } = author;
-    const apiKey = body.llmConfig?.apiKey;
-    if (apiKey === mask) throw keyIsMasked('must be the key itself: this is the mask that answers show');
-    return await inTransaction(db, async (transaction) => {
-      const at = now();
-      const { agent, document, fields } = await writtenAgent(text, { id, version: 1, now: at }, undefined);
-      const sealedKey = apiKey === undefined ? null : sealKey(sealer, tenant, id, apiKey);
-      const row = { id, version: 1, document, fields, sealedKey, term: 1, enabled: agent.enabled };
-      if (!(await insertAgent(transaction, tenant, row))) return false;
-      await recordAgentChange(transaction, author, agent, { after: document, at });
-      return true;
-    });
-  }
-
-  async function replace(
-    transaction: DatabaseTransaction,
-    author: Author,
-    id: string,
-    { current, sent: { body, text } }: { current: AgentRow; sent: Sent },
-  ): Promise<void> {
-    const { tenant } = author;
-    const sentVersion = body.metadata?.version;
-    if (sentVersion !== undefined && sentVersion !== current.version) throw oldVersion();
-    const at = now();
-    const version = current.version + 1;
-    const { agent, before, document, fields } = await writtenAgent(text, { id, version, now: at }, current.document);
-    const { sealedKey, isNew } = keyOf(tenant, before, current, body);
-    const term = agent.enabled && before?.enabled === false ? current.term + 1 : current.term;
-    const row = { id, version, document, fields, sealedKey, term, enabled: agent.enabled };
-    await updateAgent(transaction, tenant, row);
-    const replacedSecrets = isNew ? ['llmConfig.apiKey'] : [];
-    const change = { before: current.document, after: document, at, replacedSecrets };
-    await recordAgentChange(transaction, author, agent, change);
-  }
+/** Agents by id, and their writing (contract 8). */
+export function createOwnAgents(options: { db: Database; sealer: Sealer; now: () => number }): OwnAgents {
+  const agents = ownDocuments(options, {
+    noun: agentNoun,
+    table: agentTable,
+    entity: agentNoun,
+    async written({ body, text }: Sent, { transaction, author: { tenant }, id, version, now }, current) {
+      const { agent, before, document, fields } = await writtenAgent(text, { id, version, now }, current?.document);
+      const { sealedKey, isNew } = keyOf({ tenant, id }, body, before && current && { head: before, ...current });
+      const { term } = current ?? { term: 1 };
+      const isEnabledAnew = agent.enabled && before?.enabled === false;
+      return {
+        row: { document, fields, sealedKey, term: isEnabledAnew ? term + 1 : term, enabled: agent.enabled },
+        name: agent.shownName,
+        replacedSecrets: isNew ? ['llmConfig.apiKey'] : [],
+        besides: isEnabledAnew ? () => resetFailures(transaction, tenant, { id, term: term + 1 }) : undefined,
+      };
+    },
+    nameOf: async (document) => (await readAgentHead(document)).shownName,
+  });
 
   /**
    * A client that sends the mask back keeps the stored key. The service never sends a key to an address that the key
-   * was not set for.
+   * was not set for. `isNew`: whether it takes the place of another one.
    */
   function keyOf(
-    tenant: string,
-    before: AgentHead | undefined,
-    { sealedKey }: AgentRow,
+    { tenant, id }: { tenant: string; id: string },
     { llmConfig }: BodyHead,
+    before: (AgentRow & { readonly head: AgentHead }) | undefined,
   ): { sealedKey: Uint8Array | null; isNew: boolean } {
+    const stored = before?.sealedKey ?? null;
     const apiKey = llmConfig?.apiKey;
-    if (llmConfig === undefined || apiKey === undefined || before === undefined) {
-      return { sealedKey: null, isNew: false };
+    if (llmConfig === undefined || apiKey === undefined) return { sealedKey: null, isNew: false };
+    if (apiKey !== mask) {
+      return { sealedKey: sealKey(options.sealer, tenant, id, apiKey), isNew: stored !== null };
     }
-    if (apiKey !== mask) return { sealedKey: sealKey(sealer, tenant, before.id, apiKey), isNew: sealedKey !== null };
-    const sameReader =
-      before.llmConfig.provider === llmConfig.provider && addressOf(before.llmConfig) === addressOf(llmConfig);
-    if (sealedKey === null || !sameReader) throw keyIsMasked('must be given anew for another provider or address');
-    return { sealedKey, isNew: false };
+    if (before === undefined) throw keyIsMasked('must be the key itself: this is the mask that answers show');
+    const { llmConfig: other } = before.head;
+    const sameReader = other.provider === llmConfig.provider && addressOf(other) === addressOf(llmConfig);
+    if (stored === null || !sameReader) throw keyIsMasked('must be given anew for another provider or address');
+    return { sealedKey: stored, isNew: false };
   }
 
   return {
-    async put(author, id, sent) {
+    find: agents.find,
+    remove: agents.remove,
+
+    async put(author, id, { body, text }) {
       const fault = faultOfAgentId(id);
       if (fault !== undefined) throw invalidBody({ field: 'id', message: fault });
-      refuseFaults(id, sent.body);
-      for (;;) {
-        const replaced = await inTransaction(db, async (transaction) => {
-          const current = await findAgent(transaction, author.tenant, id, { lock: true });
-          if (current !== undefined) await replace(transaction, author, id, { current, sent });
-          return current !== undefined;
-        });
-        if (replaced) return 'replaced';
-        // The agent does not exist, so any version that the client sends is old.
-        if (sent.body.metadata?.version !== undefined) throw oldVersion();
-        // Another request may have created the agent meanwhile. Then this request replaces it.
-        if (await insert(author, id, sent)) return 'created';
-      }
+      refuseFaults(id, body);
+      return await agents.put(author, id, { version: body.metadata?.version, body, text });
     },
 
     async patch(author, id, patch) {
-      await inTransaction(db, async (transaction) => {
-        const current = await findAgent(transaction, author.tenant, id, { lock: true });
-        if (current === undefined) throw agentNotFound();
-        await replace(transaction, author, id, { current, sent: await patchedAgent(current.document, patch) });
-      });
-    },
-
-    async remove(author, id) {
-      const { tenant } = author;
-      await inTransaction(db, async (transaction) => {
-        const current = await findAgent(transaction, tenant, id, { lock: true });
-        if (current === undefined) throw agentNotFound();
-        await deleteAgent(transaction, tenant, id);
-        const { document: before } = current;
-        await recordAgentChange(transaction, author, await readAgentHead(before), { before, at: now() });
+      await agents.replace(author, id, async ({ document }) => {
+        const { body, text } = await patchedAgent(document, patch);
+        return { version: body.metadata?.version, body, text };
       });
     },
   };
-}
-
-export function agentNotFound(): AnnalsError {
-  return new AnnalsError('resource_not_found', 'There is no such agent.');
-}
-
-function oldVersion(): AnnalsError {
-  return new AnnalsError('conflict_resource', 'The agent has changed: its metadata.version is a different one.');
 }
 
 function keyIsMasked(message: string): AnnalsError {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { countFailure, findAgent, updateAgent } from './agent-store.ts';
+import { recordDocumentChange } from '../../recording/record-document-change.ts';
+import { agentNoun, agentTable, countFailure } from './agent-store.ts';
 import { type AgentHead, disabledAgent } from './agent-texts.ts';
 import type { QueueMail } from './ports.ts';
-import { recordAgentChange } from './recorded-change.ts';
 
 /** The tenth configuration failure in a row disables the agent (spec: limits). */
 const maxFailures = 10;
@@ -33,16 +33,25 @@ export async function noteFailure(
 ): Promise<boolean> {
   const failures = await countFailure(transaction, tenant, failed);
   if (failures === undefined || failures < maxFailures) return false;
-  const current = await findAgent(transaction, tenant, failed.id, { lock: true });
+  const current = await agentTable.find(transaction, tenant, failed.id, { lock: true });
   if (current === undefined) return false;
   const time = new Date(failed.at).toISOString();
   const version = current.version + 1;
   const reason = reasonOf(failed, time);
   const { agent, document, fields } = await disabledAgent(current.document, { version, time, reason });
-  const row = { ...current, id: failed.id, version, document, fields, enabled: false };
-  await updateAgent(transaction, tenant, row);
-  const change = { before: current.document, after: document, at: failed.at };
-  await recordAgentChange(transaction, { tenant, actor: 'system' }, agent, change);
+  await agentTable.update(transaction, tenant, failed.id, { ...current, version, document, fields, enabled: false });
+  await recordDocumentChange(
+    transaction,
+    { tenant, actor: 'system' },
+    {
+      entity: agentNoun,
+      entityId: failed.id,
+      at: failed.at,
+      name: agent.shownName,
+      before: current.document,
+      after: document,
+    },
+  );
   if (failed.notificationEmail !== undefined) {
     await queueMail(transaction, { tenant, to: failed.notificationEmail, ...mailOf(tenant, agent, failed, time) });
   }

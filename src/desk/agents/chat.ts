@@ -7,10 +7,10 @@ import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { causeOf } from '../../providers/failure-cause.ts';
+import { notFound } from '../../recording/documents/own-documents.ts';
 import type { QueuedChat } from '../queued-chat.ts';
-import { findAgent } from './agent-store.ts';
+import { agentNoun, agentTable } from './agent-store.ts';
 import { readAgentHead } from './agent-texts.ts';
-import { agentNotFound } from './agent-writes.ts';
 import { type ChatAttemptOptions, createChatAttempt } from './chat-attempt.ts';
 import type { ChatOutcome, ChatResult } from './chat-outcome.ts';
 import { logExpiredChats, logUnansweredChat } from './expired-chats.ts';
@@ -55,8 +55,8 @@ export function createChats(options: ChatOptions): Chats {
   const sessions = new Semaphore({ maxOfTenant: 1 });
 
   async function availableAgent(tenant: string, agentId: string): Promise<RunningChat['agent']> {
-    const agent = await findAgent(db, tenant, agentId);
-    if (agent === undefined) throw agentNotFound();
+    const agent = await agentTable.find(db, tenant, agentId);
+    if (agent === undefined) throw notFound(agentNoun);
     const head = await readAgentHead(agent.document);
     if (!head.enabled) throw new AnnalsError('conflict_resource', 'The agent is disabled.');
     return { ...agent, head };

@@ -4,8 +4,7 @@ import type { DocumentLists } from '../../pagination/document-lists.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { ProviderCaller } from '../../providers/provider-caller.ts';
-import { findAgent } from './agent-store.ts';
-import { type AgentWrites, agentNotFound, createAgentWrites } from './agent-writes.ts';
+import { createOwnAgents, type OwnAgents } from './agent-writes.ts';
 import { type Chats, createChats } from './chat.ts';
 import { createModelCaller } from './model-caller.ts';
 import type { AskHistory, JobQueue, QueueMail } from './ports.ts';
@@ -13,12 +12,10 @@ import type { AskHistory, JobQueue, QueueMail } from './ports.ts';
 /** Agents, chats with them, and their logs (contract 8). */
 export interface Agents {
   readonly db: Database;
-  readonly writes: AgentWrites;
+  readonly own: OwnAgents;
   readonly documents: DocumentLists;
   readonly chats: Chats;
   readonly jobs: JobQueue;
-  /** The agent as JSON text. Throws resource_not_found. */
-  find(tenant: string, id: string): Promise<string>;
 }
 
 export interface AgentRoutesOptions {
@@ -48,13 +45,7 @@ export function createAgents(options: AgentsOptions): Agents {
     db,
     documents,
     jobs,
-    writes: createAgentWrites({ db, sealer, now }),
+    own: createOwnAgents({ db, sealer, now }),
     chats: createChats({ db, sealer, logger, now, models, askHistory, queueMail, notificationEmail }),
-
-    async find(tenant, id) {
-      const found = await findAgent(db, tenant, id);
-      if (found === undefined) throw agentNotFound();
-      return found.document;
-    },
   };
 }

@@ -13,6 +13,7 @@ import {
   refuseOtherTimes,
   valuesOfDocument,
 } from './document.ts';
+import { widthOf } from './instance-store.ts';
 import { patchDocument } from './patch-document.ts';
 
 /** What a client says of an instance besides its content. */
@@ -23,8 +24,7 @@ export interface WrittenInstance {
   readonly document: string;
   /** The text for the jsonb column. */
   readonly fields: string;
-  /** Number of JSON values of the document. */
-  readonly values: number;
+  readonly wide: number;
   /** The name that change entries show. */
   readonly name: string | undefined;
 }
@@ -52,7 +52,7 @@ export const writtenInstance = threaded(
     const document = documentText(input, { id, version, createdAt, modifiedAt: Math.max(now, createdAt) });
     const values = valuesOfDocument(input);
     refuseLargeDocument('An instance', { bytes: Buffer.byteLength(document), values });
-    return { document, fields: projectedJson(document), values, name: displayName(input.name) };
+    return { document, fields: projectedJson(document), wide: widthOf(values), name: displayName(input.name) };
   },
 );
 

@@ -1,4 +1,5 @@
 import { AnnalsError } from '../../core/errors.ts';
+import { notFound } from '../../recording/documents/own-documents.ts';
 
 /** Ids of types: capital letters, digits and `_`; the first character is a letter (contract 9). */
 export const typeIdPattern = /^[A-Z][A-Z0-9_]{0,62}$/;
@@ -20,24 +21,15 @@ export function faultOfInstanceId(id: string): string | undefined {
   return undefined;
 }
 
+export const typeNoun = 'custom entity type';
+export const instanceNoun = 'instance';
+
 export function typeNotFound(): AnnalsError {
-  return new AnnalsError('resource_not_found', 'There is no such custom entity type.');
+  return notFound(typeNoun);
 }
 
 export function instanceNotFound(): AnnalsError {
-  return new AnnalsError('resource_not_found', 'There is no such instance.');
-}
-
-export function alreadyThere(what: 'type' | 'instance'): AnnalsError {
-  return new AnnalsError(
-    'conflict_resource',
-    `There is ${what === 'type' ? 'a type' : 'an instance'} with this id already.`,
-  );
-}
-
-/** Optimistic locking: somebody else has written the document since the client read it (contract 9). */
-export function oldVersion(): AnnalsError {
-  return new AnnalsError('conflict_resource', 'The document has changed: its metadata.version is a different one.');
+  return notFound(instanceNoun);
 }
 
 export function idDiffers(): AnnalsError {

@@ -1,8 +1,8 @@
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { documentText, readDocument, valuesOfDocument } from './document.ts';
-import { insertInstance } from './instance-store.ts';
-import { insertType } from './type-store.ts';
+import { instanceTable, widthOf } from './instance-store.ts';
+import { typeTable } from './type-store.ts';
 import { readSentType, writtenType } from './type-texts.ts';
 
 /** An instance as its history left it. Times are in milliseconds since 1970. */
@@ -25,13 +25,14 @@ export async function storeDocuments(
   { type, instances, now }: { type: string; instances: readonly KnownInstance[]; now: number },
 ): Promise<void> {
   const sent = await readSentType(type, undefined);
-  const row = await writtenType(sent, { version: 1, now }, undefined);
-  if (!(await insertType(transaction, tenant, row))) return;
+  const written = await writtenType(sent, { version: 1, now }, undefined);
+  if (!(await typeTable.insert(transaction, tenant, sent.id, written))) return;
+  const table = instanceTable(sent.id);
   for (const { content, ...state } of instances) {
     const input = readDocument(content);
     const document = documentText(input, state);
     const { id, version } = state;
-    const written = { document, fields: projectedJson(document), values: valuesOfDocument(input) };
-    await insertInstance(transaction, tenant, { type: sent.id, id, version, ...written });
+    const wide = widthOf(valuesOfDocument(input));
+    await table.insert(transaction, tenant, id, { version, document, fields: projectedJson(document), wide });
   }
 }

@@ -4,9 +4,9 @@ import { elementsOf, kindOf, membersOf } from '../../core/json/members.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText, sourceText } from '../../core/json/text.ts';
 import { projectedJson } from '../../query/json-projection.ts';
+import type { DocumentRow } from '../../recording/documents/document-table.ts';
 import { createdAtOf, type DocumentInput, displayName, documentText, readDocument, refuse } from './document.ts';
 import { idDiffers, typeIdPattern } from './refusals.ts';
-import type { TypeRow } from './type-store.ts';
 
 /** A type as a client sent it. */
 export interface SentType {
@@ -18,9 +18,8 @@ export interface SentType {
   readonly jsonSchema: string | null;
 }
 
-export interface WrittenType extends TypeRow {
-  /** The text for the jsonb column. */
-  readonly fields: string;
+export interface WrittenType extends DocumentRow {
+  readonly jsonSchema: string | null;
   /** The name that change entries show. */
   readonly name: string | undefined;
 }
@@ -53,7 +52,7 @@ export const writtenType = threaded(
     const input = readDocument(text);
     const createdAt = before === undefined ? now : createdAtOf(before);
     const document = documentText(input, { id, version, createdAt, modifiedAt: Math.max(now, createdAt) });
-    return { id, version, document, jsonSchema, fields: projectedJson(document), name: displayName(input.name) };
+    return { version, document, jsonSchema, fields: projectedJson(document), name: displayName(input.name) };
   },
 );
 

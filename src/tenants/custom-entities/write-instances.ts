@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { inTransaction } from '../../postgres/transaction.ts';
 import { hasCode } from '../../postgres/write-once.ts';
-import { type Author, type RecordedDocument, recordDocumentChange } from '../../recording/record-document-change.ts';
+import type { StoredDocument } from '../../recording/documents/document-table.ts';
+import { type OwnDocuments, oldVersion, ownDocuments } from '../../recording/documents/own-documents.ts';
+import type { Author } from '../../recording/record-document-change.ts';
 import { nameOfDocument, refuse } from './document.ts';
-import { deleteInstance, findInstance, insertInstance, type StoredDocument, updateInstance } from './instance-store.ts';
+import { type InstanceColumns, instanceTable } from './instance-store.ts';
 import {
   patchedInstance,
   readSentInstance,
@@ -13,17 +13,21 @@ import {
   writtenInstance,
 } from './instance-texts.ts';
 import {
-  alreadyThere,
   faultOfInstanceId,
   foreignKeyViolation,
   idDiffers,
   instanceNotFound,
-  oldVersion,
+  instanceNoun,
   reservedInstanceId,
   typeNotFound,
 } from './refusals.ts';
-import { findType, type TypeRow } from './type-store.ts';
+import { typeTable } from './type-store.ts';
 import type { Put, WriteContext } from './write-types.ts';
+
+interface Type extends StoredDocument {
+  readonly id: string;
+  readonly jsonSchema: string | null;
+}
 
 /** An instance as a client sent it, or as a patch makes it. */
 interface Sent extends SentInstance {
@@ -31,7 +35,8 @@ interface Sent extends SentInstance {
   readonly text: string;
 }
 
-export interface InstanceWrites {
+export interface OwnInstances {
+  find(tenant: string, type: string, id: string): Promise<string>;
   /** Returns the id. If the document has none, Annals makes a random one. */
   create(author: Author, type: string, text: string): Promise<string>;
   put(author: Author, type: string, id: string, text: string): Promise<Put>;
@@ -40,60 +45,44 @@ export interface InstanceWrites {
   remove(author: Author, type: string, id: string): Promise<void>;
 }
 
-/**
- * Writes instances (contract 9). One transaction has both the write and its change entry, so the database has both or
- * neither. Writers of one instance wait for each other. Annals refuses a write with an old version.
- */
-export function createInstanceWrites(context: WriteContext): InstanceWrites {
-  const { db, now } = context;
+/** Instances by id, and their writing (contract 9). */
+export function createOwnInstances(context: WriteContext): OwnInstances {
+  const { db } = context;
 
-  async function typeOf(tenant: string, type: string): Promise<TypeRow> {
-    const found = await findType(db, tenant, type);
+  async function typeOf(tenant: string, id: string): Promise<Type> {
+    const found = await typeTable.find(db, tenant, id);
     if (found === undefined) throw typeNotFound();
-    return found;
+    return { ...found, id };
   }
 
-  async function insert(author: Author, type: TypeRow, id: string, { text }: Sent): Promise<boolean> {
-    try {
-      return await inTransaction(db, async (transaction) => {
-        const at = now();
-        const { name, ...written } = await writtenInstance(text, { id, version: 1, now: at }, undefined);
-        if (!(await insertInstance(transaction, author.tenant, { type: type.id, id, version: 1, ...written })))
-          return false;
-        const { document } = written;
-        await record(transaction, author, type, { entityId: id, at, name, after: document });
-        return true;
-      });
-    } catch (error) {
-      if (hasCode(error, foreignKeyViolation)) throw typeNotFound();
-      throw error;
-    }
-  }
-
-  async function replace(
-    transaction: DatabaseTransaction,
-    author: Author,
-    type: TypeRow,
-    { id, current, sent }: { id: string; current: StoredDocument; sent: Sent },
-  ): Promise<void> {
-    if (sent.version !== undefined && sent.version !== current.version) throw oldVersion();
-    const at = now();
-    const version = current.version + 1;
-    const before = current.document;
-    const { name, ...written } = await writtenInstance(sent.text, { id, version, now: at }, before);
-    await updateInstance(transaction, author.tenant, { type: type.id, id, version, ...written });
-    const { document } = written;
-    await record(transaction, author, type, { entityId: id, at, name, before, after: document });
+  function instancesOf({ id: type, version: typeVersion, jsonSchema }: Type): OwnDocuments<Sent, InstanceColumns> {
+    return ownDocuments(context, {
+      noun: instanceNoun,
+      table: instanceTable(type),
+      entity: type,
+      schemaVersion: jsonSchema === null ? undefined : String(typeVersion),
+      async written(sent, { id, version, now }, before) {
+        const { name, ...row } = await writtenInstance(sent.text, { id, version, now }, before?.document);
+        return { name, row };
+      },
+      nameOf: nameOfDocument,
+    });
   }
 
   return {
+    async find(tenant, type, id) {
+      const found = await instanceTable(type).find(db, tenant, id);
+      if (found === undefined) throw instanceNotFound();
+      return found.document;
+    },
+
     async create(author, typeId, text) {
       const sent = { text, ...(await readSentInstance(text)) };
       const id = sent.id ?? randomUUID();
       refuseId(id);
       const type = await typeOf(author.tenant, typeId);
       await checkAgainstSchema(context, type, sent, id);
-      if (!(await insert(author, type, id, sent))) throw alreadyThere('instance');
+      await ofDeletedType(instancesOf(type).create(author, id, sent));
       return id;
     },
 
@@ -103,18 +92,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
       refuseId(id);
       const type = await typeOf(author.tenant, typeId);
       await checkAgainstSchema(context, type, sent, id);
-      for (;;) {
-        const replaced = await inTransaction(db, async (transaction) => {
-          const current = await findInstance(transaction, author.tenant, { type: type.id, id }, { lock: true });
-          if (current !== undefined) await replace(transaction, author, type, { id, current, sent });
-          return current !== undefined;
-        });
-        if (replaced) return 'replaced';
-        // The version of an instance that does not exist counts as an old one.
-        if (sent.version !== undefined) throw oldVersion();
-        // Another writer was faster, so this write replaces the instance.
-        if (await insert(author, type, id, sent)) return 'created';
-      }
+      return await ofDeletedType(instancesOf(type).put(author, id, sent));
     },
 
     async patch(author, typeId, id, patch) {
@@ -122,45 +100,32 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
       const type = await typeOf(author.tenant, typeId);
       for (;;) {
         // Patches and checks without a lock, because a schema may be slow. Annals stores exactly what it has checked.
-        const current = await findInstance(db, author.tenant, { type: type.id, id });
+        const current = await instanceTable(typeId).find(db, author.tenant, id);
         if (current === undefined) throw instanceNotFound();
         const text = await patchedInstance(current.document, patch);
         const sent = { text, ...(await readSentInstance(text)) };
         if (sent.id !== id) throw idDiffers();
         if (sent.version !== undefined && sent.version !== current.version) throw oldVersion();
         await checkAgainstSchema(context, type, sent, id);
-        const patched = await inTransaction(db, async (transaction) => {
-          const locked = await findInstance(transaction, author.tenant, { type: type.id, id }, { lock: true });
-          if (locked?.document !== current.document) return false;
-          await replace(transaction, author, type, { id, current, sent });
-          return true;
-        });
-        if (patched) return;
+        const isSame = ({ document }: { readonly document: string }) => document === current.document;
+        if (await instancesOf(type).replace(author, id, (locked) => (isSame(locked) ? sent : undefined))) return;
       }
     },
 
     async remove(author, typeId, id) {
-      const type = await typeOf(author.tenant, typeId);
-      await inTransaction(db, async (transaction) => {
-        const current = await findInstance(transaction, author.tenant, { type: type.id, id }, { lock: true });
-        if (current === undefined) throw instanceNotFound();
-        await deleteInstance(transaction, author.tenant, { type: type.id, id });
-        const { document: before } = current;
-        const name = await nameOfDocument(before);
-        await record(transaction, author, type, { entityId: id, at: now(), name, before });
-      });
+      await instancesOf(await typeOf(author.tenant, typeId)).remove(author, id);
     },
   };
 }
 
-async function record(
-  transaction: DatabaseTransaction,
-  author: Author,
-  { id: entity, version, jsonSchema }: TypeRow,
-  change: Omit<RecordedDocument, 'entity'>,
-): Promise<void> {
-  const schemaVersion = jsonSchema === null ? undefined : String(version);
-  await recordDocumentChange(transaction, author, { ...change, entity, schemaVersion });
+/** The type may be deleted between its check and the write of an instance. */
+async function ofDeletedType<Result>(write: Promise<Result>): Promise<Result> {
+  try {
+    return await write;
+  } catch (error) {
+    if (hasCode(error, foreignKeyViolation)) throw typeNotFound();
+    throw error;
+  }
 }
 
 function refuseId(id: string): void {
@@ -170,7 +135,7 @@ function refuseId(id: string): void {
 
 async function checkAgainstSchema(
   { schemas }: WriteContext,
-  { jsonSchema }: TypeRow,
+  { jsonSchema }: Type,
   { text }: Sent,
   id: string,
 ): Promise<void> {

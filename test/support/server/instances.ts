@@ -1,7 +1,7 @@
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { projectedJson } from '../../../src/query/json-projection.ts';
 import { documentText, readDocument, valuesOfDocument } from '../../../src/tenants/custom-entities/document.ts';
-import { insertInstance } from '../../../src/tenants/custom-entities/instance-store.ts';
+import { instanceTable, widthOf } from '../../../src/tenants/custom-entities/instance-store.ts';
 import type { ModelDocument } from '../oracle/document-evaluator.ts';
 import { writeJson } from '../oracle/json-model.ts';
 import type { TestServer } from './server.ts';
@@ -18,8 +18,8 @@ export async function storeInstances(
       const state = { id, version: 1, createdAt: 0, modifiedAt: 0 };
       const input = readDocument(writeJson(content));
       const document = documentText(input, state);
-      const written = { document, fields: projectedJson(document), values: valuesOfDocument(input) };
-      await insertInstance(transaction, tenant, { type, id, version: 1, ...written });
+      const row = { version: 1, document, fields: projectedJson(document), wide: widthOf(valuesOfDocument(input)) };
+      await instanceTable(type).insert(transaction, tenant, id, row);
     }
   });
 }

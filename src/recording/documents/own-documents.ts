@@ -1,0 +1,156 @@
+import { AnnalsError } from '../../core/errors.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { type Author, type RecordedDocument, recordDocumentChange } from '../record-document-change.ts';
+import type { DocumentRow, DocumentTable, StoredDocument } from './document-table.ts';
+
+/** A document that is written. */
+export interface Writing {
+  readonly transaction: DatabaseTransaction;
+  readonly author: Author;
+  readonly id: string;
+  readonly version: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** What becomes of a document that was sent. */
+export interface WrittenDocument<Own> extends Pick<RecordedDocument, 'name' | 'replacedSecrets'> {
+  readonly row: Omit<DocumentRow, 'version'> & Own;
+  /** What else the transaction does, after the row is written. */
+  readonly besides?: (() => Promise<void>) | undefined;
+}
+
+/** How documents of one kind are kept. `Sent`: what a client sent, with the version that it expects the document to have. */
+export interface DocumentKind<Sent, Own> extends Pick<RecordedDocument, 'entity' | 'schemaVersion'> {
+  /** In messages: `agent`. */
+  readonly noun: string;
+  readonly table: DocumentTable<Own>;
+  /** `before`: the document that it replaces. */
+  written(
+    sent: Sent,
+    writing: Writing,
+    before: (StoredDocument & Own) | undefined,
+  ): WrittenDocument<Own> | Promise<WrittenDocument<Own>>;
+  /** The name that change entries show of a stored document. */
+  nameOf(document: string): string | undefined | Promise<string | undefined>;
+}
+
+/** Documents that record their own changes: a write and its change entry are one transaction. Writers of one wait for each other. */
+export interface OwnDocuments<Sent, Own> {
+  /** The document as JSON text. Throws resource_not_found. */
+  find(tenant: string, id: string): Promise<string>;
+  /** Throws conflict_resource if there is a document with this id. */
+  create(author: Author, id: string, sent: Sent): Promise<void>;
+  /** Throws conflict_resource for an old version, as `replace` does. */
+  put(author: Author, id: string, sent: Sent): Promise<'created' | 'replaced'>;
+  /** `sentFor` sees the document that is there, locked. Returns false if it wants nothing written. Throws resource_not_found. */
+  replace(
+    author: Author,
+    id: string,
+    sentFor: (before: StoredDocument & Own) => Sent | undefined | Promise<Sent | undefined>,
+  ): Promise<boolean>;
+  /** Throws resource_not_found. */
+  remove(author: Author, id: string): Promise<void>;
+}
+
+export function ownDocuments<Sent extends { readonly version?: number | undefined }, Own>(
+  { db, now }: { readonly db: Database; readonly now: () => number },
+  { noun, table, entity, schemaVersion, written, nameOf }: DocumentKind<Sent, Own>,
+): OwnDocuments<Sent, Own> {
+  type Change = Pick<RecordedDocument, 'before' | 'after' | 'name' | 'replacedSecrets'>;
+  const record = ({ transaction, author, id, now: at }: Omit<Writing, 'version'>, change: Change) =>
+    recordDocumentChange(transaction, author, { entity, schemaVersion, entityId: id, at, ...change });
+
+  async function insert(author: Author, id: string, sent: Sent): Promise<boolean> {
+    return await inTransaction(db, async (transaction) => {
+      const writing = { transaction, author, id, version: 1, now: now() };
+      const { row, besides, ...change } = await written(sent, writing, undefined);
+      if (!(await table.insert(transaction, author.tenant, id, { ...row, version: 1 }))) return false;
+      await besides?.();
+      await record(writing, { ...change, after: row.document });
+      return true;
+    });
+  }
+
+  /** Returns undefined if there is no document with this id. */
+  async function replace(
+    author: Author,
+    id: string,
+    sentFor: (before: StoredDocument & Own) => Sent | undefined | Promise<Sent | undefined>,
+  ): Promise<boolean | undefined> {
+    return await inTransaction(db, async (transaction) => {
+      const before = await table.find(transaction, author.tenant, id, { lock: true });
+      if (before === undefined) return undefined;
+      const sent = await sentFor(before);
+      if (sent === undefined) return false;
+      if (sent.version !== undefined && sent.version !== before.version) throw oldVersion();
+      const writing = { transaction, author, id, version: before.version + 1, now: now() };
+      const { row, besides, ...change } = await written(sent, writing, before);
+      await table.update(transaction, author.tenant, id, { ...row, version: writing.version });
+      await besides?.();
+      await record(writing, { ...change, before: before.document, after: row.document });
+      return true;
+    });
+  }
+
+  return {
+    async find(tenant, id) {
+      const found = await table.find(db, tenant, id);
+      if (found === undefined) throw notFound(noun);
+      return found.document;
+    },
+
+    async create(author, id, sent) {
+      if (await insert(author, id, sent)) return;
+      throw new AnnalsError('conflict_resource', `There is ${withArticle(noun)} with this id already.`);
+    },
+
+    async put(author, id, sent) {
+      for (;;) {
+        if ((await replace(author, id, () => sent)) === true) return 'replaced';
+        // The version of a document that does not exist counts as an old one.
+        if (sent.version !== undefined) throw oldVersion();
+        // Another writer may have been faster. Then this write replaces the document.
+        if (await insert(author, id, sent)) return 'created';
+      }
+    },
+
+    async replace(author, id, sentFor) {
+      const replaced = await replace(author, id, sentFor);
+      if (replaced === undefined) throw notFound(noun);
+      return replaced;
+    },
+
+    async remove(author, id) {
+      await inTransaction(db, async (transaction) => {
+        const before = await table.find(transaction, author.tenant, id, { lock: true });
+        if (before === undefined) throw notFound(noun);
+        await table.remove(transaction, author.tenant, id);
+        const { document } = before;
+        await record({ transaction, author, id, now: now() }, { before: document, name: await nameOf(document) });
+      });
+    },
+  };
+}
+
+/** What a document says of itself. It stays made when it was made, and is never changed before. */
+export function metadataOf(
+  { version, now }: Pick<Writing, 'version' | 'now'>,
+  createdAt = new Date(now).toISOString(),
+): { version: number; createdAt: string; modifiedAt: string } {
+  return { version, createdAt, modifiedAt: new Date(Math.max(now, Date.parse(createdAt))).toISOString() };
+}
+
+export function notFound(noun: string): AnnalsError {
+  return new AnnalsError('resource_not_found', `There is no such ${noun}.`);
+}
+
+/** Optimistic locking: somebody else has written the document since the client read it (contract 9). */
+export function oldVersion(): AnnalsError {
+  return new AnnalsError('conflict_resource', 'The document has changed: its metadata.version is a different one.');
+}
+
+function withArticle(noun: string): string {
+  return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
+}
