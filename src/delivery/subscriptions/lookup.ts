@@ -1,23 +1,22 @@
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import type { Connection } from '../../postgres/database.ts';
+import { notFound } from '../../recording/documents/own-documents.ts';
 import type { HistoryToDeliver, ReadingPosition } from '../changes.ts';
 import type { Target } from '../targets/target.ts';
-import { mayBeId, type SubscriptionDocument } from './schemas.ts';
-import { findSubscription, type StoredSubscription } from './store.ts';
+import type { SubscriptionDocument } from './schemas.ts';
+import { subscriptionTable } from './store.ts';
+
+export const subscriptionNoun = 'subscription';
 
 /** A subscription that is there. Throws resource_not_found. */
 export async function foundSubscription(
   connection: Connection,
   tenant: string,
   id: string,
-): Promise<{ stored: StoredSubscription; document: SubscriptionDocument }> {
-  const stored = mayBeId(id) ? await findSubscription(connection, tenant, id) : undefined;
-  if (stored === undefined) throw subscriptionNotFound();
-  return { stored, document: JSON.parse(stored.document) as SubscriptionDocument };
-}
-
-export function subscriptionNotFound(): AnnalsError {
-  return new AnnalsError('resource_not_found', 'There is no such subscription.');
+): Promise<{ sealed: Uint8Array | null; document: SubscriptionDocument }> {
+  const stored = await subscriptionTable.find(connection, tenant, id);
+  if (stored === undefined) throw notFound(subscriptionNoun);
+  return { sealed: stored.sealed, document: JSON.parse(stored.document) as SubscriptionDocument };
 }
 
 /** The kind of target that has this `type`. */

@@ -1,8 +1,9 @@
 import type { AskedOfList, DocumentLists } from '../../pagination/document-lists.ts';
 import type { Page, PageWanted } from '../../pagination/paginator.ts';
+import { notFound } from '../../recording/documents/own-documents.ts';
 import type { Reading } from '../changes.ts';
 import { attemptRows } from './attempt-store.ts';
-import { foundSubscription, subscriptionNotFound } from './lookup.ts';
+import { foundSubscription, subscriptionNoun } from './lookup.ts';
 import { mayBeId } from './schemas.ts';
 import { createSteering, type SubscriptionSteering } from './steer-subscriptions.ts';
 import { findShown, subscriptionRows } from './store.ts';
@@ -28,7 +29,7 @@ export function createSubscriptions(context: SubscriptionContext & { documents: 
 
     async find(tenant, id) {
       const document = mayBeId(id) ? await findShown(db, tenant, id) : undefined;
-      if (document === undefined) throw subscriptionNotFound();
+      if (document === undefined) throw notFound(subscriptionNoun);
       return document;
     },
 

@@ -5,12 +5,13 @@ import { Stop } from '../../core/stop-signal.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { parseInstant } from '../../query/instant.ts';
+import { notFound } from '../../recording/documents/own-documents.ts';
 import type { ReadingPosition } from '../changes.ts';
 import { testPlaces } from '../places.ts';
 import type { DeliveryResult } from '../targets/target.ts';
 import { noteAttempts } from './attempt-store.ts';
-import { foundSubscription, placeOf, targetOf } from './lookup.ts';
-import type { ReplayBody } from './schemas.ts';
+import { foundSubscription, placeOf, subscriptionNoun, targetOf } from './lookup.ts';
+import { mayBeId, type ReplayBody } from './schemas.ts';
 import { openSecrets, withSecrets } from './secrets.ts';
 import {
   dropKept,
@@ -19,7 +20,7 @@ import {
   lockState,
   makeDue,
   resumeSubscription,
-  type StoredSubscription,
+  type StateOfSubscription,
   stopSubscription,
   unpark,
 } from './store.ts';
@@ -42,11 +43,12 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
   async function withState(
     tenant: string,
     id: string,
-    work: (transaction: DatabaseTransaction, stored: StoredSubscription) => Promise<void>,
+    work: (transaction: DatabaseTransaction, state: StateOfSubscription) => Promise<void>,
   ): Promise<void> {
     await inTransaction(db, async (transaction) => {
-      await lockState(transaction, tenant, id);
-      await work(transaction, (await foundSubscription(transaction, tenant, id)).stored);
+      const state = mayBeId(id) ? await lockState(transaction, tenant, id) : undefined;
+      if (state === undefined) throw notFound(subscriptionNoun);
+      await work(transaction, state);
     });
   }
 
@@ -58,8 +60,8 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
 
   return {
     async test(tenant, id) {
-      const { stored, document } = await foundSubscription(db, tenant, id);
-      const secrets = openSecrets(sealer, tenant, id, stored.sealed);
+      const { sealed, document } = await foundSubscription(db, tenant, id);
+      const secrets = openSecrets(sealer, tenant, id, sealed);
       const sending = {
         tenant,
         subscription: id,

@@ -2,20 +2,22 @@ import { type RawBuilder, sql } from 'kysely';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
-import { projectedJson } from '../../query/json-projection.ts';
+import { documentTable } from '../../recording/documents/document-table.ts';
 import type { ReadingPosition } from '../changes.ts';
 import './tables.ts';
 import type { PauseReason, SubscriptionState } from './tables.ts';
 
-export interface StoredSubscription {
-  readonly version: number;
-  /** JSON text, without what changes with deliveries. */
-  readonly document: string;
+export interface SubscriptionColumns {
   readonly sealed: Uint8Array | null;
+  /** The id of the client whose scopes count. */
   readonly maker: string;
-  readonly state: SubscriptionState;
-  readonly reason: PauseReason | null;
 }
+
+/** Its documents are without what changes with deliveries. */
+export const subscriptionTable = documentTable<SubscriptionColumns>('subscription', {
+  sealed: 'sealed',
+  maker: 'maker',
+});
 
 /** What changes with deliveries, as jsonb of the subscription `s` and its state `t`. */
 const live = sql`jsonb_strip_nulls(jsonb_build_object(
@@ -44,28 +46,9 @@ export async function findShown(db: Connection, tenant: string, id: string): Pro
   return rows[0]?.document;
 }
 
-/** Nobody else writes subscriptions of the tenant until the transaction ends. */
-export async function lockSubscriptions(transaction: DatabaseTransaction, tenant: string): Promise<void> {
-  await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
-}
-
-export async function findSubscription(
-  db: Connection,
-  tenant: string,
-  id: string,
-): Promise<StoredSubscription | undefined> {
-  return await db
-    .selectFrom('subscription as s')
-    .innerJoin('subscription_state as t', (join) =>
-      join.onRef('t.tenant', '=', 's.tenant').onRef('t.subscription', '=', 's.id'),
-    )
-    .select(['s.version', 's.document', 's.sealed', 's.maker', 't.state', 't.reason'])
-    .where('s.tenant', '=', tenant)
-    .where('s.id', '=', id)
-    .executeTakeFirst();
-}
-
+/** How many subscriptions the tenant has. Nobody else adds one until the transaction ends. */
 export async function countSubscriptions(transaction: DatabaseTransaction, tenant: string): Promise<number> {
+  await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
   const { count } = await transaction
     .selectFrom('subscription')
     .select((expression) => expression.fn.countAll<number>().as('count'))
@@ -74,26 +57,13 @@ export async function countSubscriptions(transaction: DatabaseTransaction, tenan
   return count;
 }
 
-interface Written {
-  readonly id: string;
-  readonly version: number;
-  readonly document: string;
-  readonly sealed: Uint8Array | null;
-  readonly maker: string;
-}
-
-export async function insertSubscription(
+/** Where a new subscription stands, and whether it delivers. */
+export async function insertState(
   transaction: DatabaseTransaction,
   tenant: string,
-  { id, document, ...written }: Written,
-  begin: ReadingPosition & { readonly cursor: string; readonly enabled: boolean },
+  id: string,
+  { position, fingerprint, cursor, enabled }: ReadingPosition & { readonly cursor: string; readonly enabled: boolean },
 ): Promise<void> {
-  const fields = sql<string>`${projectedJson(document)}::jsonb`;
-  await transaction
-    .insertInto('subscription')
-    .values({ tenant, id, document, fields, ...written })
-    .execute();
-  const { position, fingerprint, cursor, enabled } = begin;
   await transaction
     .insertInto('subscription_state')
     .values({
@@ -113,23 +83,6 @@ export async function insertSubscription(
       last_error: null,
     })
     .execute();
-}
-
-export async function updateSubscription(
-  transaction: DatabaseTransaction,
-  tenant: string,
-  { id, version, document, sealed, maker }: Written,
-): Promise<void> {
-  await transaction
-    .updateTable('subscription')
-    .set({ version, document, fields: sql`${projectedJson(document)}::jsonb`, sealed, maker })
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
-    .execute();
-}
-
-export async function deleteSubscription(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
-  await transaction.deleteFrom('subscription').where('tenant', '=', tenant).where('id', '=', id).execute();
 }
 
 /** Stops a subscription. What is on its way may still arrive. */
@@ -257,11 +210,24 @@ export async function dropKept(transaction: DatabaseTransaction, tenant: string,
     .execute();
 }
 
-/** The row of a subscription's state, so that no run of a process settles meanwhile. */
-export async function lockState(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
-  await sql`select from subscription_state where tenant = ${tenant} and subscription = ${id} for update`.execute(
-    transaction,
-  );
+export interface StateOfSubscription {
+  readonly state: SubscriptionState;
+  readonly reason: PauseReason | null;
+}
+
+/** The state of a subscription. No run of a process settles until the transaction ends. */
+export async function lockState(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  id: string,
+): Promise<StateOfSubscription | undefined> {
+  return await transaction
+    .selectFrom('subscription_state')
+    .select(['state', 'reason'])
+    .where('tenant', '=', tenant)
+    .where('subscription', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
 }
 
 /** Subscriptions that deliver. */
