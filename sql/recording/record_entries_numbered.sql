@@ -55,7 +55,6 @@ declare
   places integer[];
   inserted bigint[] := '{}';
   number bigint;
-  delta record;
 begin
   if without_room <> '{}' then
     entry_path_numbers := path_numbers_left(entry_path_numbers, without_room, path_rest);
@@ -157,26 +156,23 @@ begin
   end if;
 
   if cardinality(places) > 0 then
-    select array_agg(entry_ats[e.i]) as ats, array_agg(sequences[e.i]) as sequences,
-           array_agg(kind_ids[entry_kinds[e.i]]) as kinds,
-           array_agg(actor_ids[entry_actors[e.i]]) as actors,
-           sum(octet_length(entry_ids[e.i])::bigint + octet_length(entry_paths[e.i])
-               + coalesce(octet_length(entry_names[e.i]), 0) + coalesce(octet_length(entry_schema_versions[e.i]), 0)
-               + coalesce(octet_length(entry_related[e.i]), 0) + coalesce(octet_length(entry_marks[e.i]), 0)
-               + coalesce(octet_length(entry_contexts[e.i]), 0)) as bytes,
-           case when bool_or(entry_names[e.i] is not null)
-             then array_agg(case when entry_names[e.i] is not null then entry_documents[e.i] end) end as documents,
-           case when bool_or(entry_names[e.i] is not null) then array_agg(entry_names[e.i]) end as names
-      into delta
-      from unnest(places) as e (i);
     number := coalesce(numbers[entries + kinds + actors + 2], nextval('change_delta_delta_seq'));
     insert into change_delta
         (tenant, delta, ats, sequences, kinds, actors, recorder, recorded, day, bytes, documents, names, transaction)
       overriding system value
-      values (of_tenant, number, delta.ats, delta.sequences, delta.kinds, delta.actors, coalesce(recorder, 2), now,
-              now / 86400000, delta.bytes, delta.documents, delta.names,
-              -- 0: the tenant is on another server, where this id means nothing
-              case when placement is distinct from '0' then this_transaction end);
+      select of_tenant, number, array_agg(entry_ats[e.i]), array_agg(sequences[e.i]),
+             array_agg(kind_ids[entry_kinds[e.i]]), array_agg(actor_ids[entry_actors[e.i]]), coalesce(recorder, 2), now,
+             now / 86400000,
+             sum(octet_length(entry_ids[e.i])::bigint + octet_length(entry_paths[e.i])
+                 + coalesce(octet_length(entry_names[e.i]), 0) + coalesce(octet_length(entry_schema_versions[e.i]), 0)
+                 + coalesce(octet_length(entry_related[e.i]), 0) + coalesce(octet_length(entry_marks[e.i]), 0)
+                 + coalesce(octet_length(entry_contexts[e.i]), 0)),
+             case when bool_or(entry_names[e.i] is not null)
+               then array_agg(case when entry_names[e.i] is not null then entry_documents[e.i] end) end,
+             case when bool_or(entry_names[e.i] is not null) then array_agg(entry_names[e.i]) end,
+             -- 0: the tenant is on another server, where this id means nothing
+             case when placement is distinct from '0' then this_transaction end
+        from unnest(places) as e (i);
     if related_of <> '{}' then
       insert into change_related (tenant, at, sequence, item, document, entity, entity_id)
         select of_tenant, entry_ats[related_of[r.i]], sequences[related_of[r.i]], related_items[r.i],

@@ -8,9 +8,8 @@ const afterLast = Date.UTC(2101, 0, 1);
  * finer digits cut off, or a text that says what is wrong. A leap second is refused: no entry could show it.
  */
 export function importTime(text: string): number | string {
-  // What the runtime writes it also reads, in a quarter of the time.
-  const own = text.length === lengthOfOwn ? Date.parse(text) : Number.NaN;
-  if (own >= 0 && own < afterLast && new Date(own).toISOString() === text) return own;
+  const own = text.length === lengthOfOwn ? ownTime(text) : undefined;
+  if (own !== undefined) return own;
   const parts = rfc3339.exec(text);
   if (parts === null) return 'is no RFC 3339 time with Z or an offset';
   const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [
@@ -31,4 +30,34 @@ export function importTime(text: string): number | string {
   const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
   const at = date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + milliseconds;
   return at >= 0 && at < afterLast ? at : outside;
+}
+
+/** The day of the last time: most lines of a file are of the same few days. */
+let knownDay = { text: '1970-01-01T', start: 0 };
+
+/**
+ * Reads a time as the runtime writes it; undefined if the text is none, or another form of it. The runtime itself takes six times as
+ * long, and the expression four times as long as the runtime.
+ */
+function ownTime(text: string): number | undefined {
+  if (text.startsWith(knownDay.text)) {
+    const [hour, minute, second] = [digits(text, 11, 13), digits(text, 14, 16), digits(text, 17, 19)];
+    const at = knownDay.start + ((hour * 60 + minute) * 60 + second) * 1000 + digits(text, 20, 23);
+    const isTime = hour < 24 && minute < 60 && second < 60 && at >= 0;
+    return isTime && text[13] === ':' && text[16] === ':' && text[19] === '.' && text[23] === 'Z' ? at : undefined;
+  }
+  const at = Date.parse(text);
+  if (!(at >= 0 && at < afterLast) || new Date(at).toISOString() !== text) return undefined;
+  knownDay = { text: text.slice(0, 'YYYY-MM-DDT'.length), start: at - (at % 86_400_000) };
+  return at;
+}
+
+/** The number that digits from `start` to `end` write; NaN where one of them is no digit. */
+function digits(text: string, start: number, end: number): number {
+  let number = 0;
+  for (let at = start; at < end; at += 1) {
+    const digit = text.charCodeAt(at) - 0x30;
+    number = digit >= 0 && digit <= 9 ? number * 10 + digit : Number.NaN;
+  }
+  return number;
 }

@@ -18,26 +18,20 @@ export async function pathCandidates(
 ): Promise<PathCandidates> {
   const decisions: Decide[] = [];
   for (const term of terms) decisions.push(await decisionOf(term, names, means));
-  const verdicts = new Map<number, Set<boolean | undefined>>();
+  const certain = new Set<number>();
+  // Where a path has no number, or names share theirs, reading the entry decides.
+  const possible = new Set<number>(rest === undefined ? [] : [rest]);
   const slice = new TimeSlice();
-  for (const [index, { number, name }] of names.entries()) {
+  for (const [index, { number, name, isShared }] of names.entries()) {
     if (index % 16 === 0 && slice.isDue) await slice.rest();
     const verdict = allOf(decisions.map((decide) => decide(name)));
-    const known = verdicts.get(number);
-    if (known === undefined) verdicts.set(number, new Set([verdict]));
-    else known.add(verdict);
-  }
-  const certain: number[] = [];
-  // Names that share a number differ, or a path has no number: then reading the entry decides.
-  const possible = rest === undefined ? [] : [rest];
-  for (const [number, [verdict, ...others]] of verdicts) {
-    if (number === rest) continue;
-    if (others.length > 0 || verdict === undefined) possible.push(number);
-    else if (verdict) certain.push(number);
+    if (verdict === false) continue;
+    const isCertain = verdict === true && !isShared && number !== rest;
+    (isCertain ? certain : possible).add(number);
   }
   // Made here, in slices: the texts of many terms take as long as their match.
   if (slice.isDue) await slice.rest();
-  return { certain: listsOfNumbers(certain), possible: listsOfNumbers(possible), unnumberedTo };
+  return { certain: listsOfNumbers([...certain]), possible: listsOfNumbers([...possible]), unnumberedTo };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { type SqlBool, sql } from 'kysely';
-import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { statementsOf } from '../../postgres/statements.ts';
 import { textOfProjection } from '../../query/json-projection.ts';
+import { readPathNames } from '../names/path-name-store.ts';
 import { hasNumber, unnumbered } from '../page/path-predicate.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import { found, runSearch, type Search } from '../page/search-store.ts';
@@ -22,7 +23,12 @@ export async function readPathFacets(
   search: Search,
   size: number,
 ): Promise<PathFacets> {
-  const { unclear, unnumberedTo } = await readUnclear(transaction, tenant);
+  const { names, rest, unnumberedTo } = await readPathNames(statementsOf(transaction), tenant, {
+    entities: null,
+    like: null,
+    shared: true,
+  });
+  const unclear = [...new Set([...names.map(({ number }) => number), ...(rest === undefined ? [] : [rest])])];
   const areUnclear = [...(unclear.length === 0 ? [] : [hasNumber(unclear)]), ...unnumbered(unnumberedTo)];
   const isUnclear = sql<SqlBool>`${search.condition} and (${sql.join(areUnclear, sql` or `)})`;
   const ofRead =
@@ -66,20 +72,4 @@ export async function readPathFacets(
     value === null ? [] : [{ value: textOfProjection(value), count }],
   );
   return { total: rows[0]?.total ?? 0, values, others: (rows[0]?.names ?? 0) - values.length };
-}
-
-/** The numbers that do not tell the name of a path: several names have them, or none. */
-async function readUnclear(
-  transaction: DatabaseTransaction,
-  tenant: string,
-): Promise<{ unclear: number[]; unnumberedTo: number | undefined }> {
-  const { rows } = await sql<{ at: number | null; number: number | null }>`
-    select b.at, u.number
-      from (select) as one
-      left join change_path_backlog b on b.tenant = ${tenant}
-      left join lateral (
-        select c.number from change_path c where c.tenant = ${tenant}
-          group by c.number having min(c.name) <> max(c.name) or bool_or(c.entity = '')
-      ) as u on true`.execute(transaction);
-  return { unclear: rows.flatMap(({ number }) => number ?? []), unnumberedTo: rows[0]?.at ?? undefined };
 }

@@ -14,6 +14,8 @@ export interface PathName {
   readonly number: number;
   readonly entity: string;
   readonly name: string;
+  /** Whether another name has the number too, so that it does not tell which one an entry has. */
+  readonly isShared: boolean;
 }
 
 export const noPathNames: PathNames = { names: [], rest: undefined, unnumberedTo: undefined };
@@ -39,25 +41,29 @@ export interface WantedNames {
   readonly entities: readonly string[] | null;
   /** Patterns of LIKE, of which one accepts the name, or another name with the same number. */
   readonly like: readonly string[] | null;
+  /** Only those whose numbers do not tell them. */
+  readonly shared?: boolean;
 }
 
 /** Reads names of paths in one statement. A tenant has some ten thousand at most, and a query mostly means a few. */
 export async function readPathNames(
   statements: Statements,
   tenant: string,
-  { entities, like }: WantedNames,
+  { entities, like, shared = false }: WantedNames,
 ): Promise<PathNames> {
   const { rows } = await statements.query<{ at: number | null } & PathName>({
-    text: `select b.at, p.number, p.entity, p.name
+    text: `select b.at, p.number, p.entity, p.name, p."isShared"
              from (select) as one
              left join change_path_backlog b on b.tenant = $1
              left join lateral (
-               select distinct c.number, c.entity, c.name from change_path c
+               select distinct c.number, c.entity, c.name,
+                      min(c.name) over (partition by c.number) <> max(c.name) over (partition by c.number) as "isShared"
+                 from change_path c
                  where c.tenant = $1 and ($2::text[] is null or c.entity = any ($2) or c.entity = '')
                    and ($3::text[] is null or c.entity = '' or c.number in (
                      select o.number from change_path o where o.tenant = $1 and o.name like any ($3)))
-             ) as p on true`,
-    values: [tenant, entities, like],
+             ) as p on not $4 or p."isShared" or p.entity = ''`,
+    values: [tenant, entities, like, shared],
   });
   const names = rows.filter(({ number }) => number !== null);
   return {

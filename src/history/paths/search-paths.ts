@@ -40,21 +40,16 @@ interface NumberedName {
 
 /** The names that begin so, in order. */
 function named({ names, rest }: PathNames, begins: RegExp): NumberedName[] {
-  const nameOf = new Map<number, string>();
-  const shared = new Set(rest === undefined ? [] : [rest]);
-  for (const { name, number } of names) {
-    if ((nameOf.get(number) ?? name) !== name) shared.add(number);
-    nameOf.set(number, name);
-  }
   const numbered = Map.groupBy(
     names.filter(({ name }) => begins.test(name)),
     ({ name }) => name,
   );
   return [...numbered]
-    .map(([name, ofEntities]) => {
-      const numbers = ofEntities.map(({ number }) => number);
-      return { name, numbers, isShared: numbers.some((number) => shared.has(number)) };
-    })
+    .map(([name, ofEntities]) => ({
+      name,
+      numbers: ofEntities.map(({ number }) => number),
+      isShared: ofEntities.some(({ number, isShared }) => isShared || number === rest),
+    }))
     .sort((one, other) => compareCodePoints(one.name, other.name));
 }
 

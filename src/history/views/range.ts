@@ -6,7 +6,7 @@ const maxDays = 36_500;
 export const rangeForms = `today, yesterday, all, P1D to P${maxDays}D, or two times such as 2026-06-01T00:00:00Z/2026-07-01T00:00:00Z, the second may be ..`;
 
 /** What every range looks like. */
-export const rangePattern = '^(?:today|yesterday|all|P[1-9][0-9]{0,4}D|[^/]+/[^/]+)$';
+export const rangePattern = '^(?:today|yesterday|all|P([1-9][0-9]{0,4})D|([^/]+)/([^/]+))$';
 
 /**
  * What is wrong with the range of a view, or undefined. A range is a day by the reader's clock (`today`, `yesterday`), a number of
@@ -14,11 +14,10 @@ export const rangePattern = '^(?:today|yesterday|all|P[1-9][0-9]{0,4}D|[^/]+/[^/
  * the second; `..` in its place: without an end), or `all`.
  */
 export function faultOfRange(range: string): string | undefined {
-  if (range === 'today' || range === 'yesterday' || range === 'all') return undefined;
-  const days = /^P([1-9]\d{0,4})D$/.exec(range)?.[1];
-  if (days !== undefined && Number(days) <= maxDays) return undefined;
-  const [first, second, ...more] = range.split('/');
-  if (first === undefined || second === undefined || more.length > 0) return `must be ${rangeForms}`;
+  const parts = new RegExp(rangePattern).exec(range);
+  const [days, first, second] = parts?.slice(1) ?? [];
+  if (parts === null || Number(days) > maxDays) return `must be ${rangeForms}`;
+  if (first === undefined || second === undefined) return undefined;
   const from = parseInstant(first);
   const before = second === '..' ? undefined : parseInstant(second);
   if (typeof from === 'string') return `must begin with ${from}`;

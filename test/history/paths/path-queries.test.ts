@@ -255,7 +255,7 @@ test('names are those of entries that are there: not of dropped entries, nor of 
 });
 
 test('a number that is also that of the rest is read', async () => {
-  const names = { names: [{ number: 7, entity: 'order', name: 'price' }], unnumberedTo: undefined };
+  const names = { names: [{ number: 7, entity: 'order', name: 'price', isShared: false }], unnumberedTo: undefined };
   const means = { regexes: new RegexMatcherPool(), budget: new RegexBudget() };
   const term = match('path', { kind: 'text', text: 'price', quoted: false }, 1);
   expect(await pathCandidates([term], { ...names, rest: 7 }, means)).toMatchObject({
@@ -273,6 +273,7 @@ test('many patterns on many names let other work go on between them', async () =
     number: place,
     entity: 'order',
     name: `name${place}.x`,
+    isShared: false,
   }));
   const terms = Array.from({ length: 200 }, (_none, place) =>
     match('path', { kind: 'glob', parts: ['', `e${place}`, 'x'] }, place),
