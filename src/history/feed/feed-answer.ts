@@ -10,8 +10,10 @@ export interface FeedAsked {
   readonly limit: number;
   /** Seconds to wait for the first item. */
   readonly wait: number;
-  /** Ends the waiting. */
+  /** The client has gone. */
   readonly signal: AbortSignal;
+  /** The service stops: it ends the waiting, and what was found is the answer. */
+  readonly stopping: AbortSignal;
   /** An answer has a place while it is read, and until it is released. A request that waits has none. */
   readonly answers: Semaphore;
 }
@@ -23,7 +25,7 @@ export const maxAnswerBytes = 1024 * 1024;
 export async function readAnswer(
   feed: Feed,
   tenant: string,
-  { limit, wait, signal, answers, ...asked }: FeedAsked,
+  { limit, wait, signal, stopping, answers, ...asked }: FeedAsked,
 ): Promise<{ text: string; release: Release }> {
   const release = await answers.acquire(tenant, signal);
   let found: Matches;
@@ -35,7 +37,7 @@ export async function readAnswer(
     throw error;
   }
   release();
-  const waiting = AbortSignal.any([signal, AbortSignal.timeout(wait * 1_000)]);
+  const waiting = AbortSignal.any([signal, stopping, AbortSignal.timeout(wait * 1_000)]);
   const later = { ...asked, after: found.reached, maxItems: limit, maxBytes: maxAnswerBytes, signal: waiting };
   for await (const portion of feed.portions(tenant, later)) {
     found = { ...portion, expired: found.expired + portion.expired };

@@ -53,8 +53,8 @@ export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Pro
       const begin = await feed.positionOf(tenant, lastEventId ? lastEventId : after);
       const asked = { q, withContext, after: begin };
       if (!acceptsEvents(request.headers.accept)) {
-        const signal = AbortSignal.any([whenClientGone(reply), stopping.signal]);
-        const answer = await readAnswer(feed, tenant, { ...asked, limit, wait, signal, answers });
+        const ends = { signal: whenClientGone(reply), stopping: stopping.signal };
+        const answer = await readAnswer(feed, tenant, { ...asked, ...ends, limit, wait, answers });
         onAnswered(reply.raw, answer.release);
         return await reply.type(jsonType).header('cache-control', 'no-store').send(answer.text);
       }
