@@ -266,20 +266,21 @@ test('up to 5,000 candidates are looked at one by one, and more are found in the
   expect(await candidates()).toBeUndefined();
 });
 
-test('a search reads 21,100 entries, and the index of documents only where these have too few', async () => {
+test('a search reads 21,100 entries, in portions, and the index of documents only where these have too few', async () => {
+  expect(entriesOfPortions.reduce((sum, some) => sum + some, 0)).toBe(21_100);
   const of = 'newest';
   await server.token(of);
-  const entries = entriesOfPortions.reduce((sum, some) => sum + some, 0);
-  const newest = Array.from({ length: entries - 1 }, (_, index) => changeOf({ at: now + index, entityId: 'busy' }));
+  const portions = [2, 3, 5];
+  const newest = Array.from({ length: 9 }, (_, index) => changeOf({ at: now + index, entityId: 'busy' }));
   await recordAll(of, [changeOf({ at: now - 1, entityId: 'rare' }), ...newest]);
   const search = () =>
     inSnapshotOf(of, async (snapshot) => {
-      const found = await searchDocuments(snapshot, of, { prefix: '', size: 2 });
+      const found = await searchDocuments(snapshot, of, { prefix: '', size: 2 }, portions);
       const { rows } = await sql`select from pg_cursors where name = 'documents'`.execute(snapshot.transaction);
       return { found: found.map(({ entityId }) => entityId), cursors: rows.length };
     });
   expect(await search()).toEqual({ found: ['busy', 'rare'], cursors: 0 });
-  await recordAll(of, [changeOf({ at: now + entries, entityId: 'busy' })]);
+  await recordAll(of, [changeOf({ at: now + 9, entityId: 'busy' })]);
   expect(await search()).toEqual({ found: ['busy', 'rare'], cursors: 1 });
 });
 

@@ -10,12 +10,13 @@ import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { homeOf } from '../../support/server/data-folder.ts';
 import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
 import { type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
 
 const tenant = 'acme';
-const clients = 64;
+const clients = trials(16);
 const requestsOfClient = 3;
 const changesOfRequest = 10;
 const victims = ['recorder', 'database', 'recorder'] as const;
@@ -85,7 +86,7 @@ async function killDatabase(): Promise<void> {
   process.kill(Number(pidFile.split('\n')[0]), 'SIGKILL');
 }
 
-test('64 clients send while recorders and the database are killed: what was acknowledged is an entry exactly once', async () => {
+test(`${clients} clients send while recorders and the database are killed: what was acknowledged is an entry exactly once`, async () => {
   let acknowledged = 0;
   let sent = 0;
   const all: string[] = [];
@@ -114,4 +115,4 @@ test('64 clients send while recorders and the database are killed: what was ackn
     tenant,
   ]);
   expect(rows.map(({ id }) => id).sort()).toEqual(all.sort());
-}, 240_000);
+}, trials(240_000));

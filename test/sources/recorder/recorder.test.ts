@@ -255,12 +255,15 @@ describe('limits, on both sides', () => {
     const small = `${JSON.stringify(change())}\n`;
     expect(await statusOf(`${small}${sized(8 * megabyte - small.length)}`)).toBe(200);
     expect(await statusOf(`${small}${sized(8 * megabyte - small.length + 1)}`)).toBe(413);
-    expect(await statusOf(sized(16 * megabyte))).toBe(200);
-    expect(await statusOf(sized(16 * megabyte + 1))).toBe(413);
-    expect(await statusOf(sized(16 * megabyte), { type: 'application/json' })).toBe(200);
+    // Recorded once: what comes again is known by its id.
+    const longest = sized(16 * megabyte);
+    const tooLong = sized(16 * megabyte + 1);
+    expect(await statusOf(longest)).toBe(200);
+    expect(await statusOf(tooLong)).toBe(413);
+    expect(await statusOf(longest, { type: 'application/json' })).toBe(200);
     const packed = { headers: { 'content-encoding': 'gzip' } };
-    expect(await statusOf(gzipSync(sized(16 * megabyte)), packed)).toBe(200);
-    expect(await statusOf(gzipSync(sized(16 * megabyte + 1)), packed)).toBe(413);
+    expect(await statusOf(gzipSync(longest, { level: 1 }), packed)).toBe(200);
+    expect(await statusOf(gzipSync(tooLong, { level: 1 }), packed)).toBe(413);
   });
 
   test('1,000,000 values', async () => {
