@@ -86,33 +86,37 @@ async function killDatabase(): Promise<void> {
   process.kill(Number(pidFile.split('\n')[0]), 'SIGKILL');
 }
 
-test(`${clients} clients send while recorders and the database are killed: what was acknowledged is an entry exactly once`, async () => {
-  let acknowledged = 0;
-  let sent = 0;
-  const all: string[] = [];
-  const clientAt = async (client: number) => {
-    for (let request = 0; request < requestsOfClient; request++) {
-      const ids = Array.from({ length: changesOfRequest }, (_none, index) => `${client}-${request}-${index}`);
-      all.push(...ids);
-      const times = await sendUntilAcknowledged(ids);
-      sent += times;
-      acknowledged += 1;
-    }
-  };
-  const total = clients * requestsOfClient;
-  const killing = (async () => {
-    for (const [kill, victim] of victims.entries()) {
-      // Each in another part of the run.
-      const share = (kill + Math.random()) / (victims.length + 1);
-      while (acknowledged < total * share) await sleep(5);
-      if (victim === 'database') await killDatabase();
-      else await recorders.replace(kill % 2);
-    }
-  })();
-  await Promise.all([killing, ...Array.from({ length: clients }, (_none, client) => clientAt(client))]);
-  expect(sent).toBeGreaterThan(total);
-  const { rows } = await pool.query<{ id: string }>('select entity_id as id from change_entry where tenant = $1', [
-    tenant,
-  ]);
-  expect(rows.map(({ id }) => id).sort()).toEqual(all.sort());
-}, trials(240_000));
+test(
+  `${clients} clients send while recorders and the database are killed: what was acknowledged is an entry exactly once`,
+  async () => {
+    let acknowledged = 0;
+    let sent = 0;
+    const all: string[] = [];
+    const clientAt = async (client: number) => {
+      for (let request = 0; request < requestsOfClient; request++) {
+        const ids = Array.from({ length: changesOfRequest }, (_none, index) => `${client}-${request}-${index}`);
+        all.push(...ids);
+        const times = await sendUntilAcknowledged(ids);
+        sent += times;
+        acknowledged += 1;
+      }
+    };
+    const total = clients * requestsOfClient;
+    const killing = (async () => {
+      for (const [kill, victim] of victims.entries()) {
+        // Each in another part of the run.
+        const share = (kill + Math.random()) / (victims.length + 1);
+        while (acknowledged < total * share) await sleep(5);
+        if (victim === 'database') await killDatabase();
+        else await recorders.replace(kill % 2);
+      }
+    })();
+    await Promise.all([killing, ...Array.from({ length: clients }, (_none, client) => clientAt(client))]);
+    expect(sent).toBeGreaterThan(total);
+    const { rows } = await pool.query<{ id: string }>('select entity_id as id from change_entry where tenant = $1', [
+      tenant,
+    ]);
+    expect(rows.map(({ id }) => id).sort()).toEqual(all.sort());
+  },
+  trials(240_000),
+);
