@@ -1,8 +1,7 @@
 import { CompiledQuery } from 'kysely';
-import type { StopSignal } from '../../core/stop-signal.ts';
 import { int4Array, int8Array, textArray } from '../../postgres/binary-arrays.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
-import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
+import { type BacklogOptions, type TenantWork, workInTurn } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { pathColumns } from '../../recording/path-columns.ts';
 import { documentNumber, type NamedDocuments, nameDocuments, waitForFolds } from '../directory/name-documents.ts';
@@ -14,35 +13,9 @@ export const bytesOfPortion = 8 * 1024 * 1024;
 /** Tenants whose older entries may have no numbers of paths, and documents that the directory does not have. */
 export const unnumberedPaths: TenantWork = { table: 'change_path_backlog', condition: 'true' };
 
-export interface NumberPathsOptions {
-  signal: StopSignal;
-  findTenants: FindTenants;
-  /** Called with the milliseconds that a portion took. */
-  rest: (taken: number) => Promise<void>;
-  onError: (error: unknown) => void;
-}
-
-/**
- * Numbers the paths of the entries that an earlier version recorded, and names their documents in the directory, one portion
- * of each tenant in turn. If the turn of a tenant fails, the next run tries it again.
- */
-export async function numberPathsOfTenants(db: Database, options: NumberPathsOptions): Promise<void> {
-  const { signal, findTenants, rest, onError } = options;
-  let tenants = await findTenants(unnumberedPaths);
-  while (tenants.length > 0) {
-    const open: string[] = [];
-    for (const tenant of tenants) {
-      if (signal.aborted) return;
-      const begun = performance.now();
-      try {
-        if (!(await numberPortion(db, tenant))) open.push(tenant);
-      } catch (error) {
-        onError(error);
-      }
-      await rest(performance.now() - begun);
-    }
-    tenants = open;
-  }
+/** Numbers the paths of the entries that an earlier version recorded, and names their documents in the directory. */
+export async function numberPathsOfTenants(db: Database, options: BacklogOptions): Promise<void> {
+  await workInTurn(unnumberedPaths, options, async (tenant) => !(await numberPortion(db, tenant)));
 }
 
 /**

@@ -1,7 +1,6 @@
 import { CompiledQuery } from 'kysely';
-import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
-import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
+import { type BacklogOptions, type TenantWork, workInTurn } from '../../postgres/tenants/tenants-with.ts';
 import { givePositions } from './give-positions.ts';
 
 /** Entries of a portion: five rows of positions. */
@@ -13,35 +12,9 @@ export const unfilledPositions: TenantWork = {
   condition: 'filled is distinct from until',
 };
 
-export interface FillPositionsOptions {
-  signal: StopSignal;
-  findTenants: FindTenants;
-  /** Called with the milliseconds that a portion took. */
-  rest: (taken: number) => Promise<void>;
-  onError: (error: unknown) => void;
-}
-
-/**
- * Gives positions to the entries that an earlier version recorded, one portion of each tenant in turn. If the turn of a tenant
- * fails, the next run tries it again.
- */
-export async function fillPositionsOfTenants(db: Database, options: FillPositionsOptions): Promise<void> {
-  const { signal, findTenants, rest, onError } = options;
-  let tenants = await findTenants(unfilledPositions);
-  while (tenants.length > 0) {
-    const open: string[] = [];
-    for (const tenant of tenants) {
-      if (signal.aborted) return;
-      const begun = performance.now();
-      try {
-        if (await fillPortion(db, tenant)) open.push(tenant);
-      } catch (error) {
-        onError(error);
-      }
-      await rest(performance.now() - begun);
-    }
-    tenants = open;
-  }
+/** Gives positions to the entries that an earlier version recorded. */
+export async function fillPositionsOfTenants(db: Database, options: BacklogOptions): Promise<void> {
+  await workInTurn(unfilledPositions, options, (tenant) => fillPortion(db, tenant));
 }
 
 /** Fills one portion, the oldest entries first, in a short transaction. Returns whether some are left. */

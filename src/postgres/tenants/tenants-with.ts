@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
+import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database, DatabaseTransaction } from '../database.ts';
 
 /**
@@ -76,4 +77,39 @@ export async function forEachTenant(
     }
   }
   if (errors.length > 0) throw errors[0];
+}
+
+/** Work of which the database has a long backlog. */
+export interface BacklogOptions {
+  signal: StopSignal;
+  findTenants: FindTenants;
+  /** Called with the milliseconds that a portion took. */
+  rest: (taken: number) => Promise<void>;
+  onError: (error: unknown) => void;
+}
+
+/**
+ * Does one portion of the work of each tenant in turn, so that a long backlog does not delay the others. `portion` returns whether the
+ * tenant has more. If the turn of a tenant fails, the next run tries it again.
+ */
+export async function workInTurn(
+  work: TenantWork,
+  { signal, findTenants, rest, onError }: BacklogOptions,
+  portion: (tenant: string) => Promise<boolean>,
+): Promise<void> {
+  let tenants = await findTenants(work);
+  while (tenants.length > 0) {
+    const open: string[] = [];
+    for (const tenant of tenants) {
+      if (signal.aborted) return;
+      const begun = performance.now();
+      try {
+        if (await portion(tenant)) open.push(tenant);
+      } catch (error) {
+        onError(error);
+      }
+      await rest(performance.now() - begun);
+    }
+    tenants = open;
+  }
 }
