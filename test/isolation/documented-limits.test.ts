@@ -56,8 +56,9 @@ import { maxPageBytes } from '../../src/history/page/long-page.ts';
 import { bytesOfPortion, entriesOfPortion } from '../../src/history/paths/number-paths.ts';
 import { maxPlaces } from '../../src/history/positions/position-store.ts';
 import { maxPendingKibibytes } from '../../src/history/tallies/statistics.ts';
-import { maxNameCharacters, maxViews } from '../../src/history/views/schemas.ts';
+import { maxViews } from '../../src/history/views/schemas.ts';
 import { defaultBodyLimits } from '../../src/http/body-shares.ts';
+import { maxNameCharacters } from '../../src/http/chosen-id.ts';
 import { lookForLateRequests, maxBodyBytes, maxHeadTime, maxRequestTime } from '../../src/http/http-server.ts';
 import {
   maxBodyLevels,

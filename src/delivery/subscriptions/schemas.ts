@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
+import { chosenId, chosenIdInPath, chosenName } from '../../http/chosen-id.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 import type { TargetMembers } from '../targets/target.ts';
@@ -9,25 +10,14 @@ import { durationPattern } from './duration.ts';
 export const maxSubscriptions = 50;
 export const maxHidden = 100;
 
-const idPattern = '^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,100}$';
-const mustBeId = 'have 1 to 100 characters: letters, digits, ., _, ~ and -, and be neither . nor ..';
-
-/** No subscription has another id, and PostgreSQL could not compare some of these. */
-export function mayBeId(id: string): boolean {
-  return new RegExp(idPattern).test(id);
-}
-
 export const SubscriptionsPath = Type.Object({ tenant: TenantName });
 export const SubscriptionPath = Type.Object({
   tenant: TenantName,
-  id: Type.String({ $id: 'SubscriptionId', description: `It must ${mustBeId}.`, examples: ['prices-to-erp'] }),
+  id: chosenIdInPath('SubscriptionId', 'prices-to-erp'),
 });
 
 const written = {
-  name: Type.String({
-    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]{1,200}$',
-    'x-must': 'have 1 to 200 characters and no control characters',
-  }),
+  name: chosenName,
   enabled: Type.Boolean({ description: 'Default: true. A subscription that is not enabled is paused.' }),
   q: Type.String({
     description:
@@ -152,13 +142,7 @@ export function subscriptionSchemas([only, ...others]: TargetSchemas) {
   );
   const Body = Type.Object(
     {
-      id: Type.Optional(
-        Type.String({
-          pattern: idPattern,
-          'x-must': mustBeId,
-          description: 'Default: a random id, or that of the path.',
-        }),
-      ),
+      id: chosenId,
       name,
       enabled: Type.Optional(enabled),
       q: Type.Optional(q),

@@ -1,10 +1,10 @@
+import { faultOfChosenId } from '../../http/chosen-id.ts';
 import type { AskedOfList, DocumentLists } from '../../pagination/document-lists.ts';
 import type { Page, PageWanted } from '../../pagination/paginator.ts';
 import { notFound } from '../../recording/documents/own-documents.ts';
 import type { Reading } from '../changes.ts';
 import { attemptRows } from './attempt-store.ts';
 import { foundSubscription, subscriptionNoun } from './lookup.ts';
-import { mayBeId } from './schemas.ts';
 import { createSteering, type SubscriptionSteering } from './steer-subscriptions.ts';
 import { findShown, subscriptionRows } from './store.ts';
 import { createSubscriptionWrites, type SubscriptionContext, type SubscriptionWrites } from './write-subscriptions.ts';
@@ -28,7 +28,7 @@ export function createSubscriptions(context: SubscriptionContext & { documents: 
     ...createSteering(context),
 
     async find(tenant, id) {
-      const document = mayBeId(id) ? await findShown(db, tenant, id) : undefined;
+      const document = faultOfChosenId(id) === undefined ? await findShown(db, tenant, id) : undefined;
       if (document === undefined) throw notFound(subscriptionNoun);
       return document;
     },

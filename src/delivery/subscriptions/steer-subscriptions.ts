@@ -2,6 +2,7 @@ import { Semaphore } from '../../core/concurrency/semaphore.ts';
 import { currentWork } from '../../core/concurrency/work.ts';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import { Stop } from '../../core/stop-signal.ts';
+import { faultOfChosenId } from '../../http/chosen-id.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { parseInstant } from '../../query/instant.ts';
@@ -11,7 +12,7 @@ import { testPlaces } from '../places.ts';
 import type { DeliveryResult } from '../targets/target.ts';
 import { noteAttempts } from './attempt-store.ts';
 import { foundSubscription, placeOf, subscriptionNoun, targetOf } from './lookup.ts';
-import { mayBeId, type ReplayBody } from './schemas.ts';
+import type { ReplayBody } from './schemas.ts';
 import { openSecrets, withSecrets } from './secrets.ts';
 import {
   dropKept,
@@ -46,7 +47,7 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
     work: (transaction: DatabaseTransaction, state: StateOfSubscription) => Promise<void>,
   ): Promise<void> {
     await inTransaction(db, async (transaction) => {
-      const state = mayBeId(id) ? await lockState(transaction, tenant, id) : undefined;
+      const state = faultOfChosenId(id) === undefined ? await lockState(transaction, tenant, id) : undefined;
       if (state === undefined) throw notFound(subscriptionNoun);
       await work(transaction, state);
     });

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
+import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { documentTable } from '../../recording/documents/document-table.ts';
 import type { ReadingPosition } from '../changes.ts';
@@ -48,7 +49,7 @@ export async function findShown(db: Connection, tenant: string, id: string): Pro
 
 /** How many subscriptions the tenant has. Nobody else adds one until the transaction ends. */
 export async function countSubscriptions(transaction: DatabaseTransaction, tenant: string): Promise<number> {
-  await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
+  await lockTenant(transaction, tenant);
   const { count } = await transaction
     .selectFrom('subscription')
     .select((expression) => expression.fn.countAll<number>().as('count'))

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import type { JobType } from './job.ts';
 import { heldJob, type TakenJob } from './job-store.ts';
@@ -29,7 +30,7 @@ export const jobWork = {
  * one. So the number is still correct when it commits.
  */
 export async function countWaiting(transaction: DatabaseTransaction, tenant: string, max: number): Promise<number> {
-  await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
+  await lockTenant(transaction, tenant);
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from (
       select from job where tenant = ${tenant} and status = 'in_progress' and held_until is null limit ${max}

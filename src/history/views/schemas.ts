@@ -1,33 +1,20 @@
 import { type Static, Type } from 'typebox';
 import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
+import { chosenId, chosenIdInPath, chosenName } from '../../http/chosen-id.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 import { rangeForms, rangePattern } from './range.ts';
 
 /** Saved views of one tenant. */
 export const maxViews = 200;
-export const maxNameCharacters = 200;
 
 /** The members of an entry that a list can show. */
 const columns = ['at', 'type', 'entity', 'entityId', 'name', 'actor', 'paths', 'related', 'schemaVersion'] as const;
 
-const idPattern = '^[A-Za-z0-9._~-]{1,100}$';
-const mustBeId = 'have 1 to 100 characters: letters, digits, ., _, ~ and -';
-
 export const ViewsPath = Type.Object({ tenant: TenantName });
 export const ViewPath = Type.Object({
   tenant: TenantName,
-  id: Type.String({ $id: 'ViewId', description: `It must ${mustBeId}.`, examples: ['price-changes'] }),
-});
-
-/** What is wrong with the id in a path, or undefined. */
-export function faultOfViewId(id: string): string | undefined {
-  return new RegExp(idPattern).test(id) ? undefined : `must ${mustBeId}`;
-}
-
-const name = Type.String({
-  pattern: `^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]{1,${maxNameCharacters}}$`,
-  'x-must': `have 1 to ${maxNameCharacters} characters and no control characters`,
+  id: chosenIdInPath('ViewId', 'price-changes'),
 });
 
 const q = Type.String({
@@ -63,14 +50,8 @@ const example = { name: 'Price changes', q: 'entity:product path:price', range: 
 /** What clients send. */
 export const ViewBody = Type.Object(
   {
-    id: Type.Optional(
-      Type.String({
-        pattern: idPattern,
-        'x-must': mustBeId,
-        description: 'Default: a random id, or that of the path.',
-      }),
-    ),
-    name,
+    id: chosenId,
+    name: chosenName,
     q,
     range: Type.Optional(range),
     columns: Type.Optional(shownColumns),
@@ -86,7 +67,7 @@ const metadata = { version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt
 
 /** A view as Annals answers it. */
 export const SavedView = Type.Object(
-  { id: Type.String(), name, q, range, columns: Type.Optional(shownColumns), position, metadata: Metadata },
+  { id: Type.String(), name: chosenName, q, range, columns: Type.Optional(shownColumns), position, metadata: Metadata },
   { $id: 'SavedView', examples: [{ id: 'price-changes', ...example, metadata }] },
 );
 export type SavedView = Static<typeof SavedView>;

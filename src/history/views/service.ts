@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
+import { faultOfChosenId } from '../../http/chosen-id.ts';
 import type { AskedOfList, DocumentLists } from '../../pagination/document-lists.ts';
 import type { Page, PageWanted } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
+import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { metadataOf, ownDocuments, type Writing } from '../../recording/documents/own-documents.ts';
 import type { Author } from '../../recording/record-document-change.ts';
 import { changelogDialect } from '../ask/dialect.ts';
 import { faultOfRange } from './range.ts';
-import { faultOfViewId, maxViews, type SavedView, type ViewBody } from './schemas.ts';
-import { lockViews, readPlaces, viewRows, viewTable } from './store.ts';
+import { maxViews, type SavedView, type ViewBody } from './schemas.ts';
+import { readPlaces, viewRows, viewTable } from './store.ts';
 
 /** Queries of the change history that a tenant keeps by name. They go out as JSON texts. */
 export interface SavedViews {
@@ -62,7 +64,7 @@ export function createSavedViews(options: { db: Database; documents: DocumentLis
     },
 
     async put(author, id, body) {
-      const fault = body.id === undefined || body.id === id ? faultOfViewId(id) : 'must be that of the path';
+      const fault = body.id === undefined || body.id === id ? faultOfChosenId(id) : 'must be that of the path';
       if (fault !== undefined) throw invalidBody({ field: 'id', message: fault });
       refuseFaults(body);
       return await views.put(author, id, { body, version: body.metadata?.version });
@@ -77,7 +79,7 @@ interface Sent {
 
 /** The place after all views of the tenant, and whether it has as many as it may have. */
 async function nextPlace({ transaction, author: { tenant } }: Writing): Promise<{ position: number; isFull: boolean }> {
-  await lockViews(transaction, tenant);
+  await lockTenant(transaction, tenant);
   const { count, last } = await readPlaces(transaction, tenant);
   return { position: Math.floor(last) + 1, isFull: count >= maxViews };
 }

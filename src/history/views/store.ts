@@ -26,11 +26,6 @@ export function viewRows(tenant: string): DocumentRows {
   return { from: sql`saved_view`, where: sql`tenant = ${tenant}` };
 }
 
-/** Nobody else adds a view of the tenant until the transaction ends. */
-export async function lockViews(transaction: DatabaseTransaction, tenant: string): Promise<void> {
-  await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
-}
-
 /** How many views the tenant has, and the last place among them; 0 without any. */
 export async function readPlaces(
   transaction: DatabaseTransaction,

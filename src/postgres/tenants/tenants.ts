@@ -1,4 +1,5 @@
-import type { Database } from '../database.ts';
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../database.ts';
 
 /** The rule for a tenant's name (spec A: path parameters), and our limit of 63 characters. */
 export const tenantPattern = /^[a-z][a-z0-9]{1,62}$/;
@@ -17,4 +18,9 @@ export async function createTenant(db: Database, tenant: string): Promise<boolea
 export async function tenantExists(db: Database, tenant: string): Promise<boolean> {
   const row = await db.selectFrom('tenant').select('tenant').where('tenant', '=', tenant).executeTakeFirst();
   return row !== undefined;
+}
+
+/** Nobody else who locks the tenant goes on until the transaction ends: what is counted meanwhile stays true. */
+export async function lockTenant(transaction: DatabaseTransaction, tenant: string): Promise<void> {
+  await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
 }

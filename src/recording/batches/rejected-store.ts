@@ -1,5 +1,6 @@
 import { type Generated, sql } from 'kysely';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
+import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import type { RecordedBy } from '../change.ts';
 import type { RejectedRow } from './kept-change.ts';
 
@@ -17,7 +18,7 @@ export async function storeRejected(
   rows: readonly RejectedRow[],
   most = maxRejected,
 ): Promise<boolean> {
-  await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
+  await lockTenant(transaction, tenant);
   const { rows: counted } = await sql<{ there: number }>`
     select count(*) as there from (
       select from change_rejected where tenant = ${tenant} limit ${most + 1}

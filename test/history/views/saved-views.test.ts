@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { maxNameCharacters, maxViews } from '../../../src/history/views/schemas.ts';
+import { maxViews } from '../../../src/history/views/schemas.ts';
+import { maxNameCharacters } from '../../../src/http/chosen-id.ts';
 import { historyOf } from '../../support/server/schema-client.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { statementsWaiting } from '../../support/server/statements-waiting.ts';
@@ -124,6 +125,7 @@ describe('the answer is 400 and names the member where', () => {
     ['the query is missing', { name: 'x' }, 'q'],
     ['a member is not known', { ...view, colour: 'red' }, 'colour'],
     ['the id has a slash', { ...view, id: 'a/b' }, 'id'],
+    ['the id is two dots, which a path resolves', { ...view, id: '..' }, 'id'],
     ['a column is not known', { ...view, columns: ['at', 'price'] }, 'columns.1'],
     ['a column stands twice', { ...view, columns: ['at', 'at'] }, 'columns'],
     ['the columns are empty', { ...view, columns: [] }, 'columns'],

@@ -1,0 +1,28 @@
+import { Type } from 'typebox';
+
+// A client that resolves a path would make nothing, or its parent, of a segment that is a dot or two.
+const idPattern = '^(?!\\.{1,2}$)[A-Za-z0-9._~-]{1,100}$';
+const mustBeId = 'have 1 to 100 characters: letters, digits, ., _, ~ and -, and be neither . nor ..';
+
+/** What is wrong with an id that a client chose, or undefined. */
+export function faultOfChosenId(id: string): string | undefined {
+  return new RegExp(idPattern).test(id) ? undefined : `must ${mustBeId}`;
+}
+
+/** Such an id in a body. */
+export const chosenId = Type.Optional(
+  Type.String({ pattern: idPattern, 'x-must': mustBeId, description: 'Default: a random id, or that of the path.' }),
+);
+
+/** Such an id in a path. Its pattern is checked where documents are written: to others it is not there. */
+export function chosenIdInPath($id: string, example: string) {
+  return Type.String({ $id, description: `It must ${mustBeId}.`, examples: [example] });
+}
+
+export const maxNameCharacters = 200;
+
+/** The name that people give such a document. */
+export const chosenName = Type.String({
+  pattern: `^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]{1,${maxNameCharacters}}$`,
+  'x-must': `have 1 to ${maxNameCharacters} characters and no control characters`,
+});
