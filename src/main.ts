@@ -10,6 +10,8 @@ export async function main(args: string[], environment: Record<string, string | 
   const { stdin, stdout, stderr } = process;
   stdout.on('error', () => {});
   stderr.on('error', () => {});
+  // A command that waits, for a database that is away, may have no connection and no timer that keeps the process alive.
+  const alive = setInterval(() => {}, 60_000);
   process.exitCode = await runCommandLine(args, {
     environment,
     stdin,
@@ -19,6 +21,7 @@ export async function main(args: string[], environment: Record<string, string | 
     tell: (line) => stderr.write(`${line}\n`),
     stop: stopSignal(),
   });
+  clearInterval(alive);
   // Everything is closed by now. If something still keeps the process alive, this timer ends it.
   setTimeout(() => process.exit(), 1_000).unref();
 }

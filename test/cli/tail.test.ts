@@ -4,12 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { runCommandLine } from '../../src/cli/commands/command-line.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { annals } from '../support/server/command.ts';
+import { annals, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { startDatabaseProxy } from '../support/server/database-proxy.ts';
 import { changeOf } from '../support/server/history.ts';
 import { testSecretKeys } from '../support/server/server.ts';
 
@@ -119,6 +121,34 @@ test('it goes on after the database was away, and after connections were cut', a
     while (seen.at(-1) !== new Date(now + at).toISOString()) seen.push((await tail.next()).at);
   }
   expect(seen.length).toBeGreaterThanOrEqual(5);
+});
+
+test('a process of its own waits for a database that is away', async () => {
+  const proxy = await startDatabaseProxy(database.url);
+  const tail = startAnnals(['tail', '--tenant', tenant], { ...environment, DATABASE_URL: proxy.url });
+  onTestFinished(async () => {
+    tail.process.kill('SIGKILL');
+    await tail.ended;
+    await proxy.close();
+  });
+  await expect
+    .poll(async () => {
+      await record(40);
+      return await Promise.race([tail.firstLine.then(() => true), sleep(100, false)]);
+    })
+    .toBe(true);
+  proxy.failAfter(0, 'away');
+  const waited = expect.poll(() => proxy.refused, { timeout: 20_000 }).toBeGreaterThan(3);
+  await Promise.race([
+    waited,
+    tail.ended.then(({ code, stderr }) => {
+      throw new Error(`tail ended with ${code}: ${stderr}`);
+    }),
+  ]);
+  proxy.mend();
+  const printed = once(tail.process.stdout as NodeJS.ReadableStream, 'data');
+  await record(41, { entity: 'after' });
+  expect(String(await printed)).toContain('"after"');
 });
 
 test('a restored database is told, and nothing that it has is left out', async () => {

@@ -9,6 +9,8 @@ export interface DatabaseProxy {
   readonly url: string;
   /** Pieces that clients have sent since `failAfter` was called last: one for each statement. */
   readonly sent: number;
+  /** How many connections were refused while the database was away. */
+  readonly refused: number;
   /** Has the fault come about when so many further pieces were sent; the next one does not arrive. */
   failAfter(pieces: number, fault: LinkFault): void;
   /** Passes on nothing that the server sends on the connections of now. Later ones are good. */
@@ -31,6 +33,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   let unwanted: string | undefined;
   let swallowed = 0;
   let sent = 0;
+  let refused = 0;
   let failAt = Number.POSITIVE_INFINITY;
   let fault: LinkFault = 'cut';
   let isAway = false;
@@ -45,6 +48,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
 
   const server = createServer((client) => {
     if (isAway) {
+      refused += 1;
       client.destroy();
       return;
     }
@@ -85,6 +89,9 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
     },
     get swallowed() {
       return swallowed;
+    },
+    get refused() {
+      return refused;
     },
     failAfter(pieces, what) {
       sent = 0;
