@@ -59,7 +59,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await page.getByText('There is no subscription yet').waitFor();
   });
 
-  test('one sees how far a subscription is and what failed, tests it, sends again what is parked, and pauses it', async () => {
+  test('one sees how far a subscription is and what failed, tests it, sends the last changes again, and pauses it', async () => {
     const { server, tenant, open, checkAccessibility } = the();
     const call = await caller(the());
     const receiver = await startReceiver();
