@@ -1,17 +1,17 @@
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import { type DocumentTerm, type Expression, isGroup, type RelatedTerm, type Term } from './expression.ts';
+import { type Expression, isGroup, isOpen, type OpenTerm, type Term } from './expression.ts';
 import { possibleKinds } from './kind-classes.ts';
 import { actorsOf } from './tally-plan.ts';
 
-/** An AND of terms, exactly one of them on documents. */
+/** An AND of terms, exactly one of which tallies cannot answer. */
 export interface Conjunction {
   readonly since: number;
   readonly before: number | null;
   /** null means any. */
   readonly kinds: readonly number[] | null;
   readonly actors: readonly number[] | null;
-  readonly onDocuments: DocumentTerm | RelatedTerm;
+  readonly open: OpenTerm;
 }
 
 /** Converts the expression to a conjunction if it is one. `from` is the beginning of the window. */
@@ -25,9 +25,9 @@ export async function asConjunction(
   if (terms === undefined) return undefined;
   const times = terms.filter((term) => term.kind === 'time');
   const actors = terms.filter((term) => term.kind === 'actors');
-  const [onDocuments, ...others] = terms.filter((term) => term.kind === 'document' || term.kind === 'related');
-  if (onDocuments === undefined || others.length > 0) return undefined;
-  const isImplied = (term: Term) => onDocuments.kind === 'related' && term === onDocuments.implies;
+  const [open, ...others] = terms.filter(isOpen);
+  if (open === undefined || others.length > 0) return undefined;
+  const isImplied = (term: Term) => open.kind === 'related' && term === open.implies;
   const before = Math.min(...times.map((term) => term.to ?? Number.POSITIVE_INFINITY));
   return {
     since: Math.max(from, ...times.map((term) => term.from ?? 0)),
@@ -37,7 +37,7 @@ export async function asConjunction(
       actors.length === 0
         ? null
         : await actorsOf({ kind: 'and', operands: actors }, { dictionary, slice, classes: [], steps: 0 }),
-    onDocuments,
+    open,
   };
 }
 

@@ -1,11 +1,11 @@
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
-import type { Glob, Match } from '../../query/ast.ts';
+import type { Glob, List, Match } from '../../query/ast.ts';
 import { likePattern } from '../../query/like-pattern.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import { nameOfPath } from '../../recording/path-names.ts';
 import { hasPlace, type PathName, type PathNames } from '../names/path-name-store.ts';
-import type { PathCandidates } from './expression.ts';
+import type { PathCandidates, PathMatcher } from './expression.ts';
 
 /** Whether an entry with this name has a path that is accepted; undefined: some of its paths may be, and others not. */
 type Decide = (name: string) => boolean | undefined;
@@ -49,21 +49,38 @@ export function listsOfNumbers(numbers: readonly number[]): string[] {
   );
 }
 
-/** Patterns of LIKE for the names that one of the terms may accept; null means any name. */
+/** Patterns of LIKE for the names that one of the terms may accept; null means any. */
 export function patternsOfNames(terms: readonly Match[]): string[] | null {
   const patterns = terms.map(({ matcher, beneath }) => {
     if (matcher.kind === 'regex') return undefined;
     const items = matcher.kind === 'list' ? matcher.items : [matcher];
-    return items.flatMap((item) => {
-      if (item.kind === 'glob') return [likePattern(item), ...(mayMeanPlaces(item) ? ['%*%'] : [])];
-      const name = likePattern({ parts: [nameOfPath(item.text)] });
-      return beneath ? [name, `${name}.%`] : [name];
-    });
+    return items.flatMap((item) => [
+      ...patternsOfItem(item, beneath),
+      ...(item.kind === 'glob' && mayMeanPlaces(item) ? ['%*%'] : []),
+    ]);
   });
-  // No name has U+0000, and the database has no text for it.
-  return patterns.every((some) => some !== undefined)
-    ? patterns.flat().filter((pattern) => !pattern.includes('\0'))
-    : null;
+  return patterns.every((some) => some !== undefined) ? withoutNul(patterns.flat()) : null;
+}
+
+/**
+ * Patterns of LIKE that decide alone: a name is like one of them if all paths that it stands for are accepted, and if one is.
+ * Undefined where paths have to be looked at.
+ */
+export function decidingPatterns({ matcher, beneath }: PathMatcher): string[] | undefined {
+  if (matcher.kind === 'found' || matcher.kind === 'ids') return undefined;
+  const items = matcher.kind === 'list' ? matcher.items : [matcher];
+  return items.some(mayMeanPlaces) ? undefined : withoutNul(items.flatMap((item) => patternsOfItem(item, beneath)));
+}
+
+function patternsOfItem(item: List['items'][number], beneath: boolean | undefined): string[] {
+  if (item.kind === 'glob') return [likePattern(item)];
+  const name = likePattern({ parts: [nameOfPath(item.text)] });
+  return beneath ? [name, `${name}.%`] : [name];
+}
+
+/** No name has U+0000, and the database has no text for it. */
+function withoutNul(patterns: readonly string[]): string[] {
+  return patterns.filter((pattern) => !pattern.includes('\0'));
 }
 
 function allOf(verdicts: readonly (boolean | undefined)[]): boolean | undefined {
@@ -106,7 +123,7 @@ function ofGlob(glob: Glob): Decide {
   return (name) => (hasPlace(name) ? undefined : holds(name));
 }
 
-/** Whether a path and its name may differ where the glob looks. */
-function mayMeanPlaces({ parts }: Glob): boolean {
-  return parts.some((part) => /[0-9*]/.test(part));
+/** Whether a path and its name may differ where a glob or a text looks. */
+function mayMeanPlaces(item: List['items'][number]): boolean {
+  return item.kind === 'glob' ? item.parts.some((part) => /[0-9*]/.test(part)) : hasPlace(nameOfPath(item.text));
 }

@@ -86,3 +86,8 @@ function numbered<Named extends { id: number }>(names: readonly Named[]): Number
     },
   };
 }
+
+/** The entity types of kinds; null means any. */
+export function entitiesOf(kinds: readonly number[] | null, { kindOf }: Dictionary): string[] | null {
+  return kinds && [...new Set(kinds.flatMap((kind) => kindOf.get(kind)?.entity ?? []))];
+}

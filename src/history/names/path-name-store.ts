@@ -52,17 +52,8 @@ export async function readPathNames(
   { entities, like, shared = false }: WantedNames,
 ): Promise<PathNames> {
   const { rows } = await statements.query<{ at: number | null } & PathName>({
-    text: `select b.at, p.number, p.entity, p.name, p."isShared"
-             from (select) as one
-             left join change_path_backlog b on b.tenant = $1
-             left join lateral (
-               select distinct c.number, c.entity, c.name,
-                      min(c.name) over (partition by c.number) <> max(c.name) over (partition by c.number) as "isShared"
-                 from change_path c
-                 where c.tenant = $1 and ($2::text[] is null or c.entity = any ($2) or c.entity = '')
-                   and ($3::text[] is null or c.entity = '' or c.number in (
-                     select o.number from change_path o where o.tenant = $1 and o.name like any ($3)))
-             ) as p on not $4 or p."isShared" or p.entity = ''`,
+    text: `select unnumbered_to as at, number, entity, name, is_shared as "isShared"
+             from change_path_names($1, $2, $3, $4)`,
     values: [tenant, entities, like, shared],
   });
   const names = rows.filter(({ number }) => number !== null);

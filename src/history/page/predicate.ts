@@ -185,7 +185,7 @@ export function isOnTexts(term: Term): boolean {
  * The hashes of the documents that a term names one by one, or the range of their ids. Undefined if it has neither, or
  * too many.
  */
-export function namedDocuments(term: DocumentTerm | RelatedTerm):
+export function namedDocuments(term: OpenTerm):
   | {
       documents: string[] | null;
       relatedDocuments: string[] | null;
@@ -199,6 +199,7 @@ export function namedDocuments(term: DocumentTerm | RelatedTerm):
     if (texts === undefined && ids === null) return undefined;
     return { documents: texts?.map(uuidOf) ?? null, relatedDocuments: null, relatedEntities: null, ids };
   }
+  if (term.kind !== 'related') return undefined;
   const [ids, ...otherIds] = term.ids.map(exactTexts);
   const [entities, ...otherEntities] = term.entities.map(exactTexts);
   if (ids === undefined || otherIds.length > 0 || otherEntities.length > 0) return undefined;

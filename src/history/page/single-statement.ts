@@ -3,26 +3,34 @@ import { RegexBudget } from '../../query/regex-pool.ts';
 import { asConjunction } from '../ask/conjunction.ts';
 import type { Expression } from '../ask/expression.ts';
 import { patternsOnIds } from '../ask/id-patterns.ts';
+import { decidingPatterns } from '../ask/path-candidates.ts';
 import { asksForDocuments, resolve, termsOnPaths } from '../ask/resolve.ts';
 import { isLarge, planTallies } from '../ask/tally-plan.ts';
-import type { Dictionary } from '../names/dictionary.ts';
+import { type Dictionary, entitiesOf } from '../names/dictionary.ts';
+import { noPathNames } from '../names/path-name-store.ts';
 import { readDocumentsPage } from './documents-page.ts';
 import type { PageQuery } from './page-query.ts';
 import { type PageRead, severalStatements } from './page-rows.ts';
+import { readPathsPage } from './paths-page.ts';
 import { namedDocuments } from './predicate.ts';
 import type { Reading } from './query-snapshot.ts';
 import { readTalliedPage } from './tallied-page.ts';
 
-/** Answers a page with one statement if it can: from tallies, or for documents that the query names one by one. */
+/**
+ * Answers a page with one statement if it can: from tallies, for documents that the query names one by one, or for paths whose
+ * numbers tell them.
+ */
 export async function readInSingleStatement(
   reading: Reading,
   page: PageQuery,
   dictionary: Dictionary,
 ): Promise<PageRead> {
-  if (patternsOnIds(page.query).length > 0 || termsOnPaths(page.query) !== undefined) return severalStatements;
+  if (patternsOnIds(page.query).length > 0) return severalStatements;
   const { regexes } = reading;
-  const expression = await resolve(page.query, { dictionary, regexes, budget: new RegexBudget() });
-  const read = asksForDocuments(page.query) ? readDocuments : readTallies;
+  const means = { dictionary, regexes, budget: new RegexBudget(), paths: noPathNames };
+  const expression = await resolve(page.query, means);
+  const byDocuments = asksForDocuments(page.query);
+  const read = termsOnPaths(page.query) !== undefined ? readPaths : byDocuments ? readDocuments : readTallies;
   return await read(reading, page, dictionary, expression);
 }
 
@@ -37,10 +45,19 @@ const readTallies: Read = async ({ pool }, { tenant, query, from, ...page }, dic
 
 const readDocuments: Read = async ({ pool }, { tenant, from, ...page }, dictionary, expression) => {
   const conjunction = await asConjunction(expression, dictionary, from, new TimeSlice());
-  const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
+  const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.open);
   if (conjunction === undefined || documents === undefined) return severalStatements;
   // The index has a separate range of ids for each kind.
   const kinds =
     documents.ids === null ? conjunction.kinds : (conjunction.kinds ?? dictionary.kinds.map(({ id }) => id));
   return await readDocumentsPage(pool, tenant, { ...page, ...conjunction, ...documents, kinds, dictionary });
+};
+
+const readPaths: Read = async ({ pool }, { tenant, from, ...page }, dictionary, expression) => {
+  const conjunction = await asConjunction(expression, dictionary, from, new TimeSlice());
+  if (conjunction?.open.kind !== 'path') return severalStatements;
+  const patterns = decidingPatterns(conjunction.open.path);
+  if (patterns === undefined) return severalStatements;
+  const entities = entitiesOf(conjunction.kinds, dictionary);
+  return await readPathsPage(pool, tenant, { ...page, ...conjunction, entities, patterns, dictionary });
 };

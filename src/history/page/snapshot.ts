@@ -9,7 +9,7 @@ import { everyId, type IdsOf, patternsOnIds, tryOnIds } from '../ask/id-patterns
 import { possibleKinds } from '../ask/kind-classes.ts';
 import { patternsOfNames } from '../ask/path-candidates.ts';
 import { resolve, termsOnPaths } from '../ask/resolve.ts';
-import { type Dictionary, extendDictionary } from '../names/dictionary.ts';
+import { type Dictionary, entitiesOf, extendDictionary } from '../names/dictionary.ts';
 import { readNames } from '../names/name-store.ts';
 import { noPathNames, readPathNames } from '../names/path-name-store.ts';
 import { readDocumentIds } from './search-store.ts';
@@ -84,9 +84,4 @@ export async function resolveInTransaction(
     readDocumentIds(transaction, tenant, of, { since, places, kinds, containing, paths });
   const ids = await tryOnIds(patterns, read, { ...means, budget });
   return await resolve(query, { ...means, budget, ids, paths });
-}
-
-/** The entity types of kinds; null means any. */
-function entitiesOf(kinds: readonly number[] | null, { kindOf }: Dictionary): string[] | null {
-  return kinds && [...new Set(kinds.flatMap((kind) => kindOf.get(kind)?.entity ?? []))];
 }

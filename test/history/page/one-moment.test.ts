@@ -67,8 +67,13 @@ test('a page of a moment that most entries share reads none of them by an index 
 test('the routines that find a row by its time and its number sort only where nothing else will do', async () => {
   const { rows } = await history.database.pool.query<{ name: string }>(
     `select proname as name from pg_proc
-      where pronamespace = 'public'::regnamespace and proname in ('change_read', 'change_read_documents', 'change_oldest')
+      where pronamespace = 'public'::regnamespace and proname in ('change_read', 'change_read_documents', 'change_read_paths', 'change_oldest')
         and 'enable_incremental_sort=off' = any (proconfig) and 'enable_sort=off' = any (proconfig) order by 1`,
   );
-  expect(rows.map(({ name }) => name)).toEqual(['change_oldest', 'change_read', 'change_read_documents']);
+  expect(rows.map(({ name }) => name)).toEqual([
+    'change_oldest',
+    'change_read',
+    'change_read_documents',
+    'change_read_paths',
+  ]);
 });

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { matches } from '../../support/oracle/query-evaluator.ts';
+import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { pathsOf } from '../../support/server/path-history.ts';
+import { recordStatements, type Statement } from '../../support/server/statements.ts';
+
+const tenant = 'acme';
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+/** Numbers of paths up to which one statement answers. */
+const maxLists = 64;
+
+const sides = '{"before":1,"after":2}';
+const fields = Array.from({ length: maxLists + 1 }, (_none, place) => `field${'x'.repeat(place)}`);
+const changes = [
+  ...['price', 'price.amount', 'priceList', 'items.3.quantity', 'items', '', '.a', 'a%b', 'a_b', 'aXb'].flatMap(
+    (path, place) =>
+      ['order', 'site'].map((entity) =>
+        changeOf({
+          at: now - place,
+          entity,
+          actor: `actor ${place % 3}`,
+          paths: pathsOf({ [path]: sides, name: sides }),
+        }),
+      ),
+  ),
+  ...fields.map((field, place) =>
+    changeOf({ at: now - 100 - place, entity: 'order', paths: pathsOf({ [field]: sides }) }),
+  ),
+].map((change) => ({ ...change, identity: randomBytes(16) }));
+
+let history: TestHistory;
+let statements: Statement[];
+
+beforeAll(async () => {
+  history = await openTestHistory(tenant, () => now);
+  await createRecorder(history.database.db, tenant, () => now)(changes);
+  statements = recordStatements(history.database.pool);
+  await ask('');
+});
+
+afterAll(() => history.close());
+
+beforeEach(() => {
+  statements.length = 0;
+});
+
+async function ask(q: string, skip = 0): Promise<object> {
+  const query = parseQuery(q, changelogDialect);
+  const page = await history.findPage(tenant, query, { skip, size: 5 });
+  const wanted = changes.toReversed().filter((change) => matches(query, change, now));
+  expect({ q, total: page.total, paths: page.entries.map(({ paths }) => paths) }).toEqual({
+    q,
+    total: wanted.length,
+    paths: wanted
+      .sort((one, other) => other.at - one.at)
+      .slice(skip, skip + 5)
+      .map(({ paths }) => paths),
+  });
+  return page;
+}
+
+const texts = () => statements.map(({ text }) => text);
+const isOne = [expect.stringContaining('change_page_paths')];
+
+test.each([
+  'path:price',
+  'path:"price"',
+  'path:(price, items)',
+  'path:pri*',
+  'path:a%b',
+  'path:a_b',
+  'path:""',
+  'path:nothing',
+  'path:items.*.quantity',
+  'entity:site path:name',
+  'entity:nothing path:name',
+  'actor:(actor 0, actor 2) type:create path:name',
+  'path:name occurredAt:<"2026-09-15T10:11:12.342Z"',
+  `path:name occurredAt:(>"2026-09-15T10:11:12.338Z" AND <"2026-09-15T10:11:12.342Z")`,
+])('%s is answered by one statement where numbers tell its paths', async (q) => {
+  await ask(q);
+  expect(texts()).toEqual(isOne);
+  await ask(q, 5);
+});
+
+test.each([
+  'path:items.3.quantity',
+  'path:items.*3*',
+  'path:~pr.+e|x',
+  'path:price path:name',
+  'change:elemMatch(path:price after:2)',
+  '(path:price) OR (entity:site)',
+])('%s is answered by several statements, because numbers do not tell its entries, or it is no AND', async (q) => {
+  await ask(q.startsWith('(') ? `compoundLogicalQuery:(${q})` : q);
+  expect(texts().length).toBeGreaterThan(1);
+  expect(texts()).not.toContainEqual(expect.stringContaining('change_page_paths'));
+});
+
+test(`one statement answers for ${maxLists} numbers, and several for more`, async () => {
+  await ask(`path:(${fields.slice(1).join(', ')})`);
+  expect(texts()).toEqual(isOne);
+  await ask(`path:(${fields.join(', ')})`);
+  expect(texts().length).toBeGreaterThan(1);
+});
+
+test.each([
+  [
+    'two names share a number',
+    `update change_path set number = (select min(number) from change_path where name = 'priceList') where name = 'price'`,
+  ],
+  [
+    'a path has no number',
+    `insert into change_path (tenant, path, number, entity, name) values ('acme', gen_random_uuid(), 7, '', '')`,
+  ],
+  ['some entries have no numbers yet', `insert into change_path_backlog (tenant, at) values ('acme', ${now})`],
+])('entries are read where %s', async (_why, change) => {
+  const { pool } = history.database;
+  await pool.query(`create table kept as select * from change_path; ${change}`);
+  statements.length = 0;
+  await history.findPage(tenant, parseQuery('path:price', changelogDialect), { skip: 0, size: 5 });
+  expect(texts().length).toBeGreaterThan(2);
+  await pool.query(
+    `delete from change_path_backlog; delete from change_path; insert into change_path select * from kept; drop table kept`,
+  );
+  statements.length = 0;
+  await ask('path:price');
+  expect(texts()).toEqual(isOne);
+});
