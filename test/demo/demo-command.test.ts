@@ -127,10 +127,21 @@ test('the scripts under examples run with what the demo prints', async () => {
   );
   const scripts = (await readdir(examples)).filter((name) => name.endsWith('.ts'));
   expect(scripts.length).toBeGreaterThan(0);
-  for (const script of scripts) {
+  // One after the other in one process: what they import is loaded once.
+  const all = scripts.map((script) => `console.log('\\n-- ${script}'); await import('./${script}');`).join('\n');
+  const { stdout: printed } = await execute(process.execPath, ['--input-type=module', '--eval', all], {
+    cwd: examples,
+    env,
+  });
+  const parts = printed.split('\n-- ').slice(1);
+  expect(parts.map((part) => part.slice(0, part.indexOf('\n')))).toEqual(scripts);
+  // Two that others import are quiet then.
+  const quiet = scripts.filter((_script, place) => !/\n./.test(parts[place] ?? ''));
+  for (const script of quiet) {
     const { stdout } = await execute(process.execPath, [join(examples, script)], { env });
     expect(stdout, script).not.toBe('');
   }
+  expect(quiet.length).toBeLessThanOrEqual(2);
   const { stdout } = await execute(process.execPath, [join(examples, 'history.ts'), 'entity:product'], { env });
   expect(stdout).toMatch(/^\d+ changes on \d+ pages; the latest:\n(\S+Z .+: \w+ product \S+ \(.+\)\n){5}$/);
 });
