@@ -25,7 +25,7 @@ let database: TestDatabase;
 let environment: Record<string, string>;
 /** What one undisturbed import leaves. */
 let wanted: Awaited<ReturnType<typeof entriesOf>>;
-const lines = 2_000;
+const lines = 800;
 // Every fortieth line comes twice, word for word: two changes, since there is no id to say otherwise.
 const repeated = lines / 40;
 // An update that changes nothing, and another one, once each hundred lines.

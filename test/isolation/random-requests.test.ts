@@ -17,7 +17,7 @@ import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 /** Requests of the attacker. */
-const requests = 100;
+const requests = 60;
 const requestsOfRun = 12;
 const json = { 'content-type': 'application/json' };
 

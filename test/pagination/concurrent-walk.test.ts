@@ -5,7 +5,7 @@ import { checkLaw } from '../support/oracle/law.ts';
 import { type Listing, readInstances, storeInstances } from '../support/server/instances.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
-const walks = 4;
+const walks = 2;
 const place = { tenant: 'acme', type: 'THING' };
 const path = '/schema/acme/custom-entities/THING/instances';
 const json = { 'content-type': 'application/json' };

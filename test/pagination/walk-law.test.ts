@@ -15,7 +15,7 @@ import {
 } from '../support/server/listings.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
-const walks = 30;
+const walks = 20;
 const walksOfCollection = 10;
 const tenant = 'alpha';
 const listings = [instancesOfThing, ...aiListings];

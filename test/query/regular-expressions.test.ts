@@ -225,7 +225,7 @@ describe('the size of a pattern', () => {
         const size = programSize(source);
         if (size !== undefined) expect(measureRegex(source).size).toBeGreaterThanOrEqual(size);
       }),
-      { numRuns: trials(2000), seed },
+      { numRuns: trials(800), seed },
     );
   });
 

@@ -30,7 +30,7 @@ it('what is written down by the grammar is read back as it was meant, positions 
 it('whatever the text, the parser gives a query or a QueryError with a position in the text', async () => {
   let slowest = { milliseconds: 0, text: '' };
   let accepted = 0;
-  const runs = trials(4000);
+  const runs = trials(1500);
   await fc.assert(
     fc.property(arbitraryMutatedText(vocabulary), (text) => {
       const start = processorTime();

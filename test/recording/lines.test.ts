@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LineSplitter, maximumLineBytes } from '../../src/recording/lines.ts';
+import { trials } from '../support/oracle/trials.ts';
 
 /** The lines of chunks, each as its number and its text; undefined for one that is too long. */
 function linesOf(chunks: Buffer[], maximum?: number): [number, string | undefined][] {
@@ -83,7 +84,7 @@ test('where the chunks are cut makes no difference', () => {
       chunks.push(bytes.subarray(at));
       expect(linesOf(chunks, 6)).toEqual(linesOf([bytes], 6));
     }),
-    { numRuns: 2000 },
+    { numRuns: trials(700) },
   );
 });
 
@@ -101,7 +102,7 @@ test('lines are those that splitting the text gives, without the blank ones', ()
       const last = text.slice(text.lastIndexOf('\n') + 1);
       if (!last.endsWith('\r')) expect(linesOfText(text, 6)).toEqual(expected);
     }),
-    { numRuns: 2000 },
+    { numRuns: trials(700) },
   );
 });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { TimeSlice } from '../../../src/core/concurrency/time-slice.ts';
 import { JsonMeter, measureJson } from '../../../src/core/json/measure.ts';
 import { keysOf, parseJsonInSlices } from '../../../src/core/json/parse-in-slices.ts';
+import { trials } from '../../support/oracle/trials.ts';
 
 function valuesOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 1;
@@ -103,12 +104,12 @@ describe('JSON that is parsed in slices', () => {
         const index = at % (text.length + 1);
         await expectSameAsJsonParse(text.slice(0, index) + inserted + text.slice(index + removed));
       }),
-      { numRuns: 2_000 },
+      { numRuns: trials(700) },
     );
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 8 }), (parts) => expectSameAsJsonParse(parts.join(''))),
       {
-        numRuns: 2_000,
+        numRuns: trials(700),
       },
     );
   });

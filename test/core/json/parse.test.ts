@@ -70,7 +70,7 @@ describe('what is JSON', () => {
       fc.property(fc.oneof(soup, damaged), (text) => {
         expect(isAccepted(text)).toBe(isJson(text) && text.isWellFormed());
       }),
-      { numRuns: trials(4_000) },
+      { numRuns: trials(1_500) },
     );
   });
 

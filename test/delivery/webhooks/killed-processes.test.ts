@@ -10,7 +10,7 @@ import { type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
 
 const random = new Random();
 const kills = trials(2);
-const documentsOfRound = 120;
+const documentsOfRound = 60;
 
 let server: TestServer;
 let services: ServiceProcesses;

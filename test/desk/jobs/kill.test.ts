@@ -16,7 +16,7 @@ const random = new Random();
 
 const kills = trials(1);
 const tenant = 'killed';
-const entries = 8_000;
+const entries = 4_000;
 
 let database: TestDatabase;
 let services: ServiceProcesses;

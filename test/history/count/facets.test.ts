@@ -21,7 +21,7 @@ const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const types = ['create', 'update', 'delete'] as const;
 /** How many facets are compared with a plain count. */
-const asked = trials(20);
+const asked = trials(10);
 
 const random = new Random();
 let history: TestHistory;

@@ -75,7 +75,7 @@ test('the document at every moment and after every change is what was written, w
   });
   let documents = 0;
   let complete = 0;
-  await checkLaw(scenario, { runs: 12 }, async ({ written, dropped, pauses }) => {
+  await checkLaw(scenario, { runs: 6 }, async ({ written, dropped, pauses }) => {
     documents += 1;
     const entityId = `law ${documents}`;
     let at = now - 100 * second;

@@ -72,7 +72,7 @@ test('every page is that of the history as it is at that moment', async () => {
   const findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
   const record = createRecorder(database.db, tenant, () => now);
 
-  for (let step = 0; step < trials(20); step++) {
+  for (let step = 0; step < trials(10); step++) {
     const act = below(10);
     if (act < 4) {
       // Many at once make cells dense; so many in the first minute that they are not counted one by one.

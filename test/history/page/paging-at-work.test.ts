@@ -25,7 +25,7 @@ const minute = 60_000;
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** Pages that each of four readers asks for. */
-const reads = trials(40);
+const reads = trials(20);
 
 let history: TestHistory;
 
@@ -47,7 +47,7 @@ test(
     const record = createRecorder(db, tenant, () => now);
     const from = now - 20 * day;
     // Crowds of one millisecond, of one minute, and others up to days apart, some in the future.
-    const kept = Array.from({ length: 3_000 }, (): Change => {
+    const kept = Array.from({ length: 1_500 }, (): Change => {
       const at = [from + 5 * day, from + 7 * day + below(minute), from + below(20 * day), now + below(day)][below(4)];
       return changeOf({
         at: at ?? from,
@@ -145,16 +145,16 @@ function noting(names: string[]): Statements {
 const scattered = new Random(1);
 
 test.for<[spread: string, ats: readonly number[], keepDays: number]>([
-  ['evenly', Array.from({ length: 1_500 }, (_, index) => now - 20 * day + index * 15 * minute), 90],
+  ['evenly', Array.from({ length: 600 }, (_, index) => now - 20 * day + index * 15 * minute), 90],
   [
     // The newest is hours old, and most stand in a few crowds.
     'unevenly',
-    Array.from({ length: 1_500 }, (_, index) => now - day - Math.floor(index / 70) * 19 * 60 * minute - (index % 70)),
+    Array.from({ length: 600 }, (_, index) => now - day - Math.floor(index / 70) * 19 * 60 * minute - (index % 70)),
     90,
   ],
   // Gaps of any length, so that what is looked for is often further than the mean says.
-  ['at random', Array.from({ length: 1_500 }, () => now - 1 - scattered.below(20 * day)), 90],
-  ['over more than is kept', Array.from({ length: 3_000 }, (_, index) => now - index * 15 * minute), 10],
+  ['at random', Array.from({ length: 600 }, () => now - 1 - scattered.below(20 * day)), 90],
+  ['over more than is kept', Array.from({ length: 1_200 }, (_, index) => now - index * 15 * minute), 10],
 ])('every page is one statement and has its entries where they are spread %s', async ([spread, ats, keepDays]) => {
   const { database } = history;
   const tenant = spread.replaceAll(' ', '');

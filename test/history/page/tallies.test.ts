@@ -51,7 +51,7 @@ test.each([
       const entries = await readEntries(database, tenant);
       const kinds = [...new Set(entries.map((entry) => entry.kind))];
       const actors = [...new Set(entries.map((entry) => entry.actor))];
-      for (let trial = 0; trial < trials(8); trial++) {
+      for (let trial = 0; trial < trials(4); trial++) {
         const selections = randomSelections(random, kinds, actors);
         const matching = entries.filter(isSelected(selections));
         await checkCount(random, selections, { entries, kinds });

@@ -89,6 +89,8 @@ test('kill -9 of capture and of both databases: every committed change is an ent
           : 'update items set version = version + 1 where id = $1',
         many ? [] : [1 + ((writer + round) % 8)],
       );
+      // Processes start meanwhile, which takes as long as the writers leave them no processor.
+      await sleep(50);
     }
   });
   const entries = async () => Number((await ask(annals, 'select count(*) from change_entry'))[0]?.count);
