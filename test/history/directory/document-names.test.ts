@@ -24,7 +24,6 @@ import { foundDocuments } from '../../support/oracle/found-documents.ts';
 import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { hardNames } from '../../support/oracle/query-arbitrary.ts';
-import { trials } from '../../support/oracle/trials.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
