@@ -32,6 +32,8 @@ interface SignedInClient {
   readonly revoked: boolean;
 }
 
+type ClientState = Pick<Credentials, 'restriction'> & { readonly name: string; readonly revoked: boolean };
+
 /** What the console uses of the clients, which are another module's. */
 export interface ConsoleClients {
   /** Rejects with an AccessTokenFault, and with rate_limit_exceeded (429) after too many wrong secrets. */
@@ -40,10 +42,7 @@ export interface ConsoleClients {
   tryOnce<Result>(address: string, find: () => Promise<Result | undefined>): Promise<Result>;
   find(db: Database, tenant: string, clientId: string): Promise<SignedInClient | undefined>;
   /** What is known of the client, 5 seconds old at most. */
-  findState(
-    tenant: string,
-    clientId: string,
-  ): { name: string; revoked: boolean } | undefined | Promise<{ name: string; revoked: boolean } | undefined>;
+  findState(tenant: string, clientId: string): ClientState | undefined | Promise<ClientState | undefined>;
   /** Deletes a client that a link has made. It has neither session nor link any more. */
   remove(db: Database, tenant: string, clientId: string): Promise<void>;
 }
@@ -114,7 +113,8 @@ export class Sessions {
     const { tenant, clientId, scopes, expiresAt } = session;
     const client = await this.#clients.findState(tenant, clientId);
     if (client === undefined || client.revoked) throw new AccessTokenFault('invalid');
-    return { tenant, clientId, clientName: client.name, scopes: scopes.filter(isScope), expiresAt };
+    const { name: clientName, restriction } = client;
+    return { tenant, clientId, clientName, scopes: scopes.filter(isScope), restriction, expiresAt };
   }
 
   /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header. */

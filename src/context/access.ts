@@ -3,6 +3,7 @@ import { deleteClientWithoutSecret, findClient } from '../access/oauth/clients.t
 import { createOAuthService, type OAuthService } from '../access/oauth/service.ts';
 import { type Console, createConsole } from '../console/service.ts';
 import { packageFolder } from '../core/package-folder.ts';
+import { readRestriction } from '../history/ask/restriction.ts';
 import { createTakePortion, TenantRate } from '../http/tenant-rate.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -22,6 +23,7 @@ export async function createAccess(foundation: Foundation, consoleFolder: string
     baseUrl: config.baseUrl,
     now: () => clock.now(),
     elapsed: () => clock.elapsed(),
+    readRestriction,
     onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
   });
   const webConsole = createConsole({

@@ -40,6 +40,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
       'query-language',
       'history-reads',
       'saved-views',
+      'access',
       'ai-tools',
       'api',
       'pagination',

@@ -30,8 +30,12 @@ const maxAttempts = 3;
 export function createFindPage(options: HistoryOptions): FindPage {
   const { now, dictionaries = new DictionaryCache(options.pool), ...reading } = options;
 
-  return async (tenant, asked, { skip, size, inPieces = false, withContext = false, withIdentity = false }) => {
-    const of = queryAt(tenant, asked, now());
+  return async (
+    tenant,
+    asked,
+    { skip, size, inPieces = false, withContext = false, withIdentity = false, restriction },
+  ) => {
+    const of = queryAt(tenant, asked, now(), restriction);
     const page: PageQuery = { ...of, skip, size, inPieces, withContext, withIdentity };
     let dictionary = dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
     // Few callers ask for circumstances or identities, so the statement that answers alone does not return them.

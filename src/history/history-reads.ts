@@ -1,16 +1,19 @@
 import { Semaphore } from '../core/concurrency/semaphore.ts';
 import { currentWork } from '../core/concurrency/work.ts';
-import type { Query } from '../query/ast.ts';
+import type { Restriction } from '../http/restriction.ts';
+import { insufficientScopes } from '../http/scopes.ts';
+import { and, type Query } from '../query/ast.ts';
+import { entityTypesOf, showsDocument } from './ask/restriction.ts';
 import { type Facets, readFacets } from './count/facets.ts';
 import { type Histogram, type HistogramWanted, readHistogram } from './count/histogram.ts';
 import type { FacetField } from './count/summary-store.ts';
+import { findVisibleNames } from './count/visible-names.ts';
 import { type DocumentSearch, type FoundDocument, searchDocuments } from './directory/search-documents.ts';
 import { type AskedDocument, type DocumentAt, readDocumentAt } from './document/document-at.ts';
 import type { ReferredEntry } from './entry/entry-ref.ts';
 import { findPlace } from './entry/entry-store.ts';
 import type { HistoryOptions } from './find-page.ts';
 import { DictionaryCache } from './names/dictionary-cache.ts';
-import { findVisible } from './names/name-store.ts';
 import { type ChangeRecorders, readRecorders } from './names/recorder-store.ts';
 import { type NameSearch, searchNames } from './names/search-names.ts';
 import { readPlaces } from './page/long-page.ts';
@@ -18,11 +21,17 @@ import {
   type HistorySnapshot,
   inHistorySnapshot,
   inQuerySnapshot,
+  kindsShown,
   type QuerySnapshot,
   queryAt,
 } from './page/query-snapshot.ts';
 import type { PageOfEntries } from './page/store.ts';
 import { type PathSearch, searchPaths } from './paths/search-paths.ts';
+
+/** What the caller may see. */
+interface Restricted {
+  readonly restriction?: Restriction | undefined;
+}
 
 /**
  * What can be read of the change history beside its list (contract 4), each from one snapshot of the database. Methods
@@ -30,24 +39,32 @@ import { type PathSearch, searchPaths } from './paths/search-paths.ts';
  */
 export interface HistoryReads {
   /** The entries of a query over time, by type. */
-  histogram(tenant: string, query: Query, wanted: HistogramWanted): Promise<Histogram>;
+  histogram(tenant: string, query: Query, wanted: HistogramWanted & Restricted): Promise<Histogram>;
   /** The values of a field with most entries. */
-  facets(tenant: string, query: Query, asked: { field: FacetField; size: number }): Promise<Facets>;
-  /** The entry of a ref; undefined if it is not kept any more. */
-  entry(tenant: string, entry: ReferredEntry, withContext: boolean): Promise<PageOfEntries | undefined>;
+  facets(tenant: string, query: Query, asked: { field: FacetField; size: number } & Restricted): Promise<Facets>;
+  /** The entry of a ref; undefined if it is not kept any more, or the caller may not see it. */
+  entry(
+    tenant: string,
+    entry: ReferredEntry,
+    asked: { withContext: boolean } & Restricted,
+  ): Promise<PageOfEntries | undefined>;
   /** When each way of a tenant recorded last. */
   recorders(tenant: string): Promise<ChangeRecorders>;
-  /** The names of a field that begin with a prefix. */
-  names(tenant: string, asked: NameSearch): Promise<string[]>;
+  /**
+   * The names of a field that begin with a prefix. This and the next two reject with insufficient_permissions for a restriction that
+   * does not show all entries of an entity type, or none.
+   */
+  names(tenant: string, asked: NameSearch & Restricted): Promise<string[]>;
   /** The paths that begin with a prefix; places in arrays are written `*`. */
-  paths(tenant: string, asked: PathSearch): Promise<string[]>;
+  paths(tenant: string, asked: PathSearch & Restricted): Promise<string[]>;
   /** The documents whose id or name begins with a prefix. */
-  documents(tenant: string, asked: DocumentSearch): Promise<FoundDocument[]>;
+  documents(tenant: string, asked: DocumentSearch & Restricted): Promise<FoundDocument[]>;
   /**
    * A document as it was. The caller calls `release` when it needs the document no more. Rejects with an AnnalsError,
-   * resource_not_found, if there is no entry of it, or not so many.
+   * resource_not_found, if there is no entry of it, or not so many. Rejects with insufficient_permissions where a restriction may show
+   * a part of its history.
    */
-  document(tenant: string, asked: AskedDocument): Promise<{ found: DocumentAt; release: () => void }>;
+  document(tenant: string, asked: AskedDocument & Restricted): Promise<{ found: DocumentAt; release: () => void }>;
 }
 
 /** Documents with much text that a process has in memory at a time; one tenant has at most half (contract 11). */
@@ -67,8 +84,25 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
     return dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
   }
 
-  async function inQuery<Result>(tenant: string, query: Query, work: (snapshot: QuerySnapshot) => Promise<Result>) {
-    return await inQuerySnapshot(reading, queryAt(tenant, query, now()), await knownNames(tenant), work);
+  async function inQuery<Result>(
+    tenant: string,
+    query: Query,
+    { restriction }: Restricted,
+    work: (snapshot: QuerySnapshot) => Promise<Result>,
+  ) {
+    return await inQuerySnapshot(reading, queryAt(tenant, query, now(), restriction), await knownNames(tenant), work);
+  }
+
+  /** A snapshot that tells of the entity types which a restriction shows. */
+  async function ofShownTypes<Result>(
+    tenant: string,
+    { restriction }: Restricted,
+    work: (snapshot: HistorySnapshot) => Promise<Result>,
+  ) {
+    if (restriction === undefined) return await inSnapshot(tenant, work);
+    const shows = entityTypesOf(restriction);
+    if (shows === undefined) throw insufficientScopes();
+    return await inSnapshot(tenant, (snapshot) => work({ ...snapshot, shows }));
   }
 
   async function inSnapshot<Result>(tenant: string, work: (snapshot: HistorySnapshot) => Promise<Result>) {
@@ -77,49 +111,57 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
 
   return {
     async histogram(tenant, query, wanted) {
-      return await inQuery(tenant, query, (snapshot) => readHistogram(snapshot, wanted));
+      return await inQuery(tenant, query, wanted, (snapshot) => readHistogram(snapshot, wanted));
     },
 
     async facets(tenant, query, asked) {
-      return await inQuery(tenant, query, (snapshot) => readFacets(snapshot, asked));
+      return await inQuery(tenant, query, asked, (snapshot) => readFacets(snapshot, asked));
     },
 
     async names(tenant, asked) {
-      const of = asked.field === 'actor' ? 'actor' : 'kind';
-      return await inSnapshot(tenant, ({ transaction, dictionary, horizon: since }) =>
-        searchNames(dictionary, asked, (ids) => findVisible(transaction, tenant, of, { ids, since })),
-      );
+      return await ofShownTypes(tenant, asked, (snapshot) => {
+        const { actors, kinds } = snapshot.dictionary;
+        const named = { actors, kinds: kindsShown(snapshot, undefined) ?? kinds };
+        return searchNames(named, asked, findVisibleNames(snapshot, tenant, asked.field));
+      });
     },
 
     async paths(tenant, asked) {
-      return await inSnapshot(tenant, (snapshot) => searchPaths(snapshot, tenant, asked));
+      return await ofShownTypes(tenant, asked, (snapshot) => searchPaths(snapshot, tenant, asked));
     },
 
     async documents(tenant, asked) {
-      return await inSnapshot(tenant, (snapshot) => searchDocuments(snapshot, tenant, asked));
+      return await ofShownTypes(tenant, asked, (snapshot) => searchDocuments(snapshot, tenant, asked));
     },
 
     async recorders(tenant) {
       return await readRecorders(reading.db, tenant);
     },
 
-    async entry(tenant, entry, withContext) {
-      return await inSnapshot(tenant, async ({ transaction, horizon }) => {
-        const place = await findPlace(transaction, tenant, entry, horizon);
+    async entry(tenant, entry, { withContext, restriction }) {
+      // The query of a restriction is resolved whether the entry is there or not: nothing tells the two apart.
+      const of = { ...queryAt(tenant, and([], 1), now(), restriction), from: 0 };
+      return await inQuerySnapshot(reading, of, await knownNames(tenant), async (snapshot) => {
+        const place = await findPlace(snapshot, entry);
         if (place === undefined) return undefined;
         const page = { tenant, inPieces: true, withContext, withIdentity: true };
-        return { way: 'search', total: 1, ...(await readPlaces(reading.pool, transaction, [place], page)) };
+        return { way: 'search', total: 1, ...(await readPlaces(reading.pool, snapshot.transaction, [place], page)) };
       });
     },
 
-    async document(tenant, asked) {
-      const small = await inSnapshot(tenant, (snapshot) => readDocumentAt(snapshot, tenant, asked, false));
+    async document(tenant, { restriction, ...asked }) {
+      const isShown = restriction === undefined ? true : showsDocument(restriction, asked);
+      if (isShown === undefined) throw insufficientScopes();
+      const inShown = <Result>(work: (snapshot: HistorySnapshot) => Promise<Result>) =>
+        inSnapshot(tenant, (snapshot) => work(isShown ? snapshot : { ...snapshot, shows: () => false }));
+      const shown = { ...asked, hide: restriction?.hide ?? [], actors: restriction?.actors ?? true };
+      const small = await inShown((snapshot) => readDocumentAt(snapshot, tenant, shown, false));
       if (small !== undefined) return { found: small, release: () => {} };
       // This waits for a place after the first transaction has returned its connection: callers that have places may
       // need that connection.
       const release = await largeDocuments.acquire(tenant, currentWork()?.signal);
       try {
-        const large = await inSnapshot(tenant, (snapshot) => readDocumentAt(snapshot, tenant, asked, true));
+        const large = await inShown((snapshot) => readDocumentAt(snapshot, tenant, shown, true));
         if (large === undefined) throw new Error('a document that may be large was too large');
         return { found: large, release };
       } catch (error) {

@@ -94,7 +94,7 @@ export function createTextAnswers({
     },
 
     async change(tenant, ref, maxBytes) {
-      const found = await reads.entry(tenant, openRef(sealer, tenant, ref), false);
+      const found = await reads.entry(tenant, openRef(sealer, tenant, ref), { withContext: false });
       if (found === undefined) throw changeIsGone();
       const { entries, cut } = await fittingEntries(await showEntries(sealer, tenant, found, { ref: true }), maxBytes);
       const [entry] = entries;

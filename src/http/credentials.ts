@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { AnnalsError } from '../core/errors.ts';
+import type { Restriction } from './restriction.ts';
 import type { Scope } from './scopes.ts';
 
 /** The caller, as the access token names it and the client's record confirms. */
@@ -9,6 +10,8 @@ export interface Credentials {
   /** What change entries show as actor (contract: how changes are recorded). */
   readonly clientName: string;
   readonly scopes: readonly Scope[];
+  /** Undefined: all that the scopes permit. */
+  readonly restriction?: Restriction | undefined;
 }
 
 /**
@@ -39,6 +42,11 @@ declare module 'fastify' {
     isOfSession?: boolean;
     /** Any one of these suffices. A route under `/:tenant` that declares none fails at boot. */
     scopes?: readonly Scope[];
+    /**
+     * The route answers a credential that has a restriction with what the restriction shows. A route that does not say so refuses
+     * such a credential: what tells of the whole tenant cannot be forgotten.
+     */
+    appliesRestriction?: true;
     /** The message of this operation's 500, where clients match a certain one. */
     internalErrorMessage?: string;
   }

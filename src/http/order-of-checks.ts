@@ -16,7 +16,7 @@ import { isTenantName } from './tenant-name.ts';
 
 /**
  * The order of checks on every call (contract: authentication): token (401), path syntax (400), the token's tenant
- * (403), scope (403), then the rest. It runs before Fastify looks at content type, body and query.
+ * (403), scope and restriction (403), then the rest. It runs before Fastify looks at content type, body and query.
  */
 export function checkInOrder(
   app: HttpServer,
@@ -108,7 +108,8 @@ function admit(request: FastifyRequest, credentials: Credentials, scopes: readon
     });
   }
   const sufficient = scopes.some((scope) => credentials.scopes.includes(scope));
-  if (credentials.tenant !== tenant || !sufficient) return insufficientScopes();
+  const isTold = credentials.restriction === undefined || request.routeOptions.config.appliesRestriction === true;
+  if (credentials.tenant !== tenant || !sufficient || !isTold) return insufficientScopes();
   request.verifiedCredentials = credentials;
   return undefined;
 }

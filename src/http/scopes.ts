@@ -9,6 +9,7 @@ export const permittedBy = {
   'changelog.changelog_manage':
     'Writes saved views, and reads the context of changes and how they were recorded. Includes ' +
     'changelog.changelog_read.',
+  'changelog.viewer_issue': 'Makes viewer tokens. No operation of this version asks for it.',
   'changelog.subscription_read':
     'Reads subscriptions: what goes out of the change history, where to, and its attempts.',
   'changelog.subscription_manage':
@@ -38,6 +39,9 @@ export const scopes: readonly Scope[] = Object.keys(permittedBy).filter(isScope)
 
 /** Those that only read. */
 export const readingScopes: readonly Scope[] = scopes.filter((scope) => /_(?:read|view)$/.test(scope));
+
+/** Those that a credential with a restriction can have. */
+export const restrictableScopes: readonly Scope[] = ['changelog.changelog_read', 'changelog.viewer_issue'];
 
 /** One error for another tenant and for a missing scope, so that nobody learns whether a tenant exists. */
 export function insufficientScopes(): AnnalsError {

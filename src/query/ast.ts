@@ -1,3 +1,5 @@
+import type { PathPattern } from '../core/path-pattern.ts';
+
 /**
  * A parsed query as small frozen nodes. The tree mirrors the text: every pair of parentheses is a node of its own and
  * nothing is simplified, so a position always leads back to the text. Positions are 1-based code points.
@@ -66,6 +68,8 @@ export interface ItemMatch {
   readonly field: string;
   readonly operand: ItemQuery;
   readonly position: number;
+  /** The values at these paths are asked for as if they were masked. */
+  readonly hide?: readonly PathPattern[];
 }
 
 export interface ItemQuery {
@@ -131,8 +135,13 @@ export function comparison(field: string, bounds: readonly Bound[], position: nu
   return Object.freeze({ kind: 'comparison', field, bounds: Object.freeze(bounds), position });
 }
 
-export function itemMatch(field: string, operand: ItemQuery, position: number): ItemMatch {
-  return Object.freeze({ kind: 'item', field, operand, position });
+export function itemMatch(
+  field: string,
+  operand: ItemQuery,
+  position: number,
+  hide: readonly PathPattern[] = [],
+): ItemMatch {
+  return Object.freeze({ kind: 'item', field, operand, position, ...(hide.length > 0 && { hide }) });
 }
 
 export function itemQuery(operands: readonly ItemTerm[], position: number): ItemQuery {

@@ -51,6 +51,25 @@ test('a client is shown with its secret once, listed without it, and revoked', a
   expect(after.revokedAt).not.toBeNull();
 });
 
+test('a client that sees a part of the history is shown and listed with it, and has few scopes', async () => {
+  await annals(['tenant', 'create', 'shop'], environment);
+  const create = (...rest: string[]) =>
+    annals(['client', 'create', '--tenant', 'shop', '--scope', ...rest], environment);
+  const shown = { query: 'entity:order', hide: ['card', 'items.*.price', 'phone'] };
+  const part = ['--query', 'entity:order', '--hide', 'card items.*.price,phone'];
+  const made = await create('changelog.changelog_read changelog.viewer_issue', ...part);
+  expect(JSON.parse(made.stdout)).toMatchObject(shown);
+  const { clientId } = JSON.parse(made.stdout);
+  const listed = JSON.parse((await annals(['client', 'list', '--tenant', 'shop'], environment)).stdout);
+  expect(listed.find((client: { clientId: string }) => client.clientId === clientId)).toMatchObject(shown);
+
+  const wide = await create('changelog.changelog_read ai.agent_read', '--hide', 'card');
+  expect(wide).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('cannot have ai.agent_read') });
+  const wrong = await create('changelog.changelog_read', '--query', 'type:update entity:~o');
+  expect(wrong).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('not valid at position 13') });
+  expect(await create('changelog.changelog_read', '--hide', ' ')).toMatchObject({ code: 2, stdout: '' });
+});
+
 test('the clients of a tenant that is not there are no empty list', async () => {
   const listed = await annals(['client', 'list', '--tenant', 'shoop'], environment);
   expect(listed).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('there is no tenant shoop') });

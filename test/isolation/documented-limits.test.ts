@@ -43,6 +43,7 @@ import { defaultUnsentLease } from '../../src/desk/completions/quota.ts';
 import { defaultTimes } from '../../src/desk/completions/service.ts';
 import { jobPlaces, minExportTurn } from '../../src/desk/jobs/dispatcher.ts';
 import { maxWaiting } from '../../src/desk/jobs/service.ts';
+import { hideLimits } from '../../src/history/ask/restriction.ts';
 import { maxCandidates } from '../../src/history/directory/candidates.ts';
 import { entriesOfPortions } from '../../src/history/directory/search-documents.ts';
 import { maxWordCharacters } from '../../src/history/directory/words.ts';
@@ -87,6 +88,7 @@ import {
   sharesOf,
 } from '../../src/postgres/connections/tenant-pool.ts';
 import { answerLimits } from '../../src/providers/answer-limits.ts';
+import { queryLimits } from '../../src/query/parse.ts';
 import { charactersOfPart } from '../../src/query/regex-pool.ts';
 import { maxRejected } from '../../src/recording/batches/rejected-store.ts';
 import { maxNameLength, maxNamesOfEntry } from '../../src/recording/path-names.ts';
@@ -280,6 +282,11 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Newest entries that such a search reads', grouped(entriesOfPortions.reduce((sum, entries) => sum + entries, 0))],
   ['Characters of a word in the directory', grouped(maxWordCharacters)],
   ['Subscriptions of a tenant', String(maxSubscriptions)],
+  [
+    '`--query` of a client',
+    `As \`q\`: ${grouped(queryLimits.characters)} characters, ${queryLimits.terms} terms, ${queryLimits.levels} levels`,
+  ],
+  ['`--hide` of a client', `${hideLimits.paths} paths of ${hideLimits.characters} characters`],
   ['`hide` of a subscription', `${maxHidden} paths`],
   ['Headers of a target', `${maxHeaders}, of ${grouped(maxHeaderValue)} characters each`],
   ['Calls to targets at once, in a process', halfOfTenant(attemptPlaces)],

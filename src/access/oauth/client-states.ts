@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { within } from '../../core/concurrency/deadline.ts';
+import type { ReadRestriction, Restriction, WrittenRestriction } from '../../http/restriction.ts';
 import { readAgainIfLost } from '../../postgres/connections/unreachable.ts';
 import type { Database } from '../../postgres/database.ts';
 import { findClient } from './clients.ts';
@@ -8,6 +9,7 @@ import { findClient } from './clients.ts';
 export interface ClientState {
   name: string;
   revoked: boolean;
+  restriction: Restriction | undefined;
 }
 
 /** undefined: no such client. */
@@ -34,16 +36,37 @@ const maxWait = 1_500;
 const maxClients = 10_000;
 
 /** Caches the states of clients: a busy client costs one indexed look-up a second instead of one for each call. */
-export function createClientStates(db: Database, elapsed: () => number): FindClientState {
+export function createClientStates(
+  db: Database,
+  elapsed: () => number,
+  readRestriction: ReadRestriction,
+): FindClientState {
   const entries = new LRUCache<string, Entry>({ maxSize: maxClients, sizeCalculation: () => 1 });
   const asking = new Map<string, Promise<Entry>>();
 
   async function ask(key: string, tenant: string, clientId: string): Promise<Entry> {
     const asOf = elapsed();
     const client = await readAgainIfLost(() => findClient(db, tenant, clientId));
-    const entry = { state: client && { name: client.name, revoked: client.revoked }, asOf };
+    const state = client && {
+      name: client.name,
+      revoked: client.revoked,
+      restriction: client.restriction === null ? undefined : restrictionOf(key, client.restriction),
+    };
+    const entry = { state, asOf };
     entries.set(key, entry);
     return entry;
+  }
+
+  /** The restriction of a client never changes, so it is parsed once. */
+  function restrictionOf(key: string, written: readonly WrittenRestriction[]): Restriction {
+    const known = entries.peek(key)?.state?.restriction;
+    if (known !== undefined) return known;
+    try {
+      return readRestriction(written);
+    } catch (error) {
+      // It was checked when the client was made. The fault is none of the caller's query.
+      throw new Error('The restriction of a client cannot be read.', { cause: error });
+    }
   }
 
   function askOnce(key: string, tenant: string, clientId: string): Promise<Entry> {

@@ -1,5 +1,6 @@
 import { AnnalsError } from '../../core/errors.ts';
-import { isScope, type Scope, scopes } from '../../http/scopes.ts';
+import type { Restriction, WrittenRestriction } from '../../http/restriction.ts';
+import { isScope, restrictableScopes, type Scope, scopes } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
 import { tenantExists } from '../../postgres/tenants/tenants.ts';
 import {
@@ -18,9 +19,14 @@ export interface ClientDescription {
   scope: string;
   /** Left out: the client id. */
   name?: string | undefined;
+  /** What it may see of the change history. Left out: all that its scopes permit. */
+  restriction?: Restriction | undefined;
 }
 
-export interface NewClient {
+/** A restriction as clients are shown with: the members of the command line. */
+type ShownRestriction = Partial<WrittenRestriction>;
+
+export interface NewClient extends ShownRestriction {
   clientId: string;
   /** Shown this once; stored only hashed. */
   clientSecret: string;
@@ -29,7 +35,7 @@ export interface NewClient {
   name: string;
 }
 
-export interface ListedClient {
+export interface ListedClient extends ShownRestriction {
   clientId: string;
   tenant: string;
   scope: string;
@@ -47,10 +53,11 @@ export interface ClientRecord {
   secretHash: Uint8Array | null;
   scopes: Scope[];
   revoked: boolean;
+  restriction: readonly WrittenRestriction[] | null;
 }
 
 /**
- * Makes a client of the tenant. Throws validation_violation for a scope or a name that may not be, resource_not_found where there is no such tenant.
+ * Makes a client of the tenant. Throws validation_violation for a scope or a name that may not be (with a restriction, most scopes), resource_not_found where there is no such tenant.
  */
 export async function createClient(db: Database, client: ClientDescription): Promise<NewClient> {
   const clientSecret = newClientSecret();
@@ -66,8 +73,13 @@ export async function createClientWithoutSecret(
   return await insertClient(db, client, null);
 }
 
-async function insertClient(db: Database, { tenant, scope, name }: ClientDescription, secretHash: Buffer | null) {
+async function insertClient(
+  db: Database,
+  { tenant, scope, name, restriction }: ClientDescription,
+  secretHash: Buffer | null,
+) {
   const granted = parseScopes(scope);
+  if (restriction !== undefined) refuseWiderScopes(granted);
   if (name !== undefined) checkClientName(name);
   const clientId = newClientId(tenant);
   const actor = name ?? clientId;
@@ -79,16 +91,23 @@ async function insertClient(db: Database, { tenant, scope, name }: ClientDescrip
   }
   await db
     .insertInto('oauth_client')
-    .values({ tenant, client_id: clientId, name: actor, secret_hash: secretHash, scopes: granted })
+    .values({
+      tenant,
+      client_id: clientId,
+      name: actor,
+      secret_hash: secretHash,
+      scopes: granted,
+      restriction: restriction === undefined ? null : JSON.stringify(restriction.written),
+    })
     .execute();
-  return { clientId, tenant, scope: granted.join(' '), name: actor };
+  return { clientId, tenant, scope: granted.join(' '), name: actor, ...shownRestriction(restriction?.written) };
 }
 
 /** All clients of the tenant, the oldest first, without their secrets. */
 export async function listClients(db: Database, tenant: string): Promise<ListedClient[]> {
   const rows = await db
     .selectFrom('oauth_client')
-    .select(['tenant', 'client_id', 'name', 'scopes', 'created_at', 'revoked_at'])
+    .select(['tenant', 'client_id', 'name', 'scopes', 'restriction', 'created_at', 'revoked_at'])
     .where('tenant', '=', tenant)
     .orderBy('created_at')
     .orderBy('client_id')
@@ -98,6 +117,7 @@ export async function listClients(db: Database, tenant: string): Promise<ListedC
     tenant: row.tenant,
     scope: row.scopes.join(' '),
     name: row.name,
+    ...shownRestriction(row.restriction ?? undefined),
     createdAt: row.created_at.toISOString(),
     revokedAt: row.revoked_at?.toISOString() ?? null,
   }));
@@ -140,7 +160,7 @@ export async function revokeClients(db: Database, tenant: string): Promise<void>
 export async function findClient(db: Database, tenant: string, clientId: string): Promise<ClientRecord | undefined> {
   const row = await db
     .selectFrom('oauth_client')
-    .select(['name', 'secret_hash', 'scopes', 'revoked_at'])
+    .select(['name', 'secret_hash', 'scopes', 'restriction', 'revoked_at'])
     .where('tenant', '=', tenant)
     .where('client_id', '=', clientId)
     .executeTakeFirst();
@@ -152,6 +172,7 @@ export async function findClient(db: Database, tenant: string, clientId: string)
     secretHash: row.secret_hash,
     scopes: row.scopes.filter(isScope),
     revoked: row.revoked_at !== null,
+    restriction: row.restriction,
   };
 }
 
@@ -164,6 +185,22 @@ export async function findClientBySecret(
   const tenant = tenantOfClientId(clientId);
   const client = tenant === undefined ? undefined : await findClient(db, tenant, clientId);
   return client?.revoked === false && secretMatches(clientSecret, client.secretHash) ? client : undefined;
+}
+
+/** A client has one part of a restriction at most. */
+function shownRestriction([own]: readonly WrittenRestriction[] = []): ShownRestriction {
+  return own === undefined ? {} : { query: own.query, hide: own.hide };
+}
+
+/** A client with a restriction has nothing that tells of the whole tenant. */
+function refuseWiderScopes(granted: readonly Scope[]): void {
+  const wider = granted.find((scope) => !restrictableScopes.includes(scope));
+  if (wider === undefined) return;
+  throw new AnnalsError(
+    'validation_violation',
+    `A client with a query or hidden paths cannot have ${wider}. It can have: ${restrictableScopes.join(', ')}.`,
+    { details: [{ field: 'scope', message: `cannot have ${wider} with a query or hidden paths` }] },
+  );
 }
 
 function parseScopes(text: string): Scope[] {

@@ -1,6 +1,7 @@
 import type { JWK } from 'jose';
 import type { Sealer } from '../../core/sealing.ts';
 import type { VerifyAccessToken, VerifyBasic } from '../../http/credentials.ts';
+import type { ReadRestriction } from '../../http/restriction.ts';
 import type { Database } from '../../postgres/database.ts';
 import { type CheckSecret, createSecretChecker, type TryOnce } from './check-secret.ts';
 import { createClientStates, type FindClientState } from './client-states.ts';
@@ -40,13 +41,14 @@ export async function createOAuthService(options: {
   /** Milliseconds of a clock that never steps back. */
   elapsed: () => number;
   onUnreadableKey: (kid: string) => void;
+  readRestriction: ReadRestriction;
 }): Promise<OAuthService> {
-  const { db, sealer, baseUrl, now, elapsed, onUnreadableKey } = options;
+  const { db, sealer, baseUrl, now, elapsed, onUnreadableKey, readRestriction } = options;
   const installation = await readInstallationId(db);
   const issuer = baseUrl ?? `urn:uuid:${installation}`;
   const keys = createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey });
   const grantToken = createGrant({ db, keys, issuer, now });
-  const findClientState = createClientStates(db, elapsed);
+  const findClientState = createClientStates(db, elapsed, readRestriction);
   const guesses = createGuessLimiter(elapsed);
   return {
     issuer,

@@ -1,4 +1,5 @@
-import type { Generated } from 'kysely';
+import type { ColumnType, Generated } from 'kysely';
+import type { WrittenRestriction } from '../../http/restriction.ts';
 
 interface InstallationTable {
   singleton: Generated<boolean>;
@@ -12,6 +13,8 @@ interface OAuthClientTable {
   /** Null: a link made the client, which can sign in by that link alone. */
   secret_hash: Uint8Array | null;
   scopes: string[];
+  /** JSON text when written. Null: the client has no restriction. */
+  restriction: ColumnType<readonly WrittenRestriction[] | null, string | null, never>;
   created_at: Generated<Date>;
   revoked_at: Generated<Date | null>;
 }

@@ -51,6 +51,6 @@ export function createAccessTokenVerifier(options: {
 function credentialsOf(token: VerifiedToken, state: ClientState | undefined): Credentials {
   if (state === undefined || state.revoked) throw new AccessTokenFault('invalid');
   const { tenant, clientId, scopes } = token.claims;
-  token.credentials ??= { tenant, clientId, clientName: state.name, scopes };
+  token.credentials ??= { tenant, clientId, clientName: state.name, scopes, restriction: state.restriction };
   return token.credentials;
 }

@@ -12,7 +12,7 @@ const maxClients = 10_000;
 
 interface KnownClient {
   secretHash: Uint8Array;
-  credentials: Omit<Credentials, 'clientName'>;
+  credentials: Pick<Credentials, 'tenant' | 'clientId' | 'scopes'>;
 }
 
 /**
@@ -43,7 +43,7 @@ export function createBasicVerifier(options: {
     const { credentials } = await check(clientId, clientSecret, address);
     const state = await findClientState(credentials.tenant, clientId);
     if (state === undefined || state.revoked) throw new AccessTokenFault('invalid');
-    return { ...credentials, clientName: state.name };
+    return { ...credentials, clientName: state.name, restriction: state.restriction };
   };
 }
 

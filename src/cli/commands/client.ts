@@ -1,22 +1,27 @@
 import { createClient, listClients, revokeClient } from '../../access/oauth/clients.ts';
 import { OperatorError } from '../../core/operator-error.ts';
+import { readRestriction } from '../../history/ask/restriction.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
-  help: `Usage: annals client create --tenant T --scope "A B" [--name N]
+  help: `Usage: annals client create --tenant T --scope "A B" [--name N] [--query Q] [--hide PATHS]
        annals client list --tenant T
        annals client revoke CLIENT_ID
 
 create prints one JSON object with the client's id and secret. Annals shows the secret only
 once, and stores only its hash. Change entries have the name as actor; the default is the
-client's id. list prints a JSON array, without secrets. The tokens of a revoked client stop
+client's id. With --query the client sees only the changes that match, and with --hide
+(paths with blanks or commas between) it sees masks in place of the values at these paths. Such a
+client can have changelog.changelog_read and changelog.viewer_issue alone. list prints a JSON array, without secrets. The tokens of a revoked client stop
 working within 5 seconds, in every process.
 
 Example:
-  annals client create --tenant acme --scope "changelog.changelog_read" --name "Jane Doe"`,
+  annals client create --tenant acme --scope "changelog.changelog_read" --name "Jane Doe"
+  annals client create --tenant acme --scope "changelog.changelog_read" --query "entity:order" \\
+    --hide "payment.card customer.*.phone"`,
 
   async run([action, ...args], io) {
     if (action === 'create') return await create(args, io);
@@ -29,13 +34,30 @@ Example:
 async function create(args: string[], io: CommandIo): Promise<number> {
   const { values } = parseCommand('client create', {
     args,
-    options: { tenant: { type: 'string' }, scope: { type: 'string' }, name: { type: 'string' } },
+    options: {
+      tenant: { type: 'string' },
+      scope: { type: 'string' },
+      name: { type: 'string' },
+      query: { type: 'string' },
+      hide: { type: 'string' },
+    },
   });
-  const { tenant, scope, name } = values;
+  const { tenant, scope, name, query, hide } = values;
   if (tenant === undefined || scope === undefined) throw new UsageError('client create needs --tenant and --scope');
-  const client = await withInterruptibleDatabase(io, ({ db }) => createClient(db, { tenant, scope, name }));
+  const restriction = restrictionOf({ query, hide });
+  const client = await withInterruptibleDatabase(io, ({ db }) =>
+    createClient(db, { tenant, scope, name, restriction }),
+  );
   io.answer(JSON.stringify(client));
   return 0;
+}
+
+/** Undefined where neither option was given. */
+function restrictionOf({ query, hide }: { query: string | undefined; hide: string | undefined }) {
+  if (query === undefined && hide === undefined) return undefined;
+  const paths = hide?.split(/[ ,]/).filter((path) => path !== '') ?? [];
+  if (hide !== undefined && paths.length === 0) throw new UsageError('--hide needs at least one path');
+  return readRestriction([{ query: query ?? '', hide: paths }]);
 }
 
 async function list(args: string[], io: CommandIo): Promise<number> {

@@ -1,3 +1,4 @@
+import type { PathPattern } from '../../core/path-pattern.ts';
 import type { DocumentQuery, Match, Matcher } from '../../query/ast.ts';
 
 /**
@@ -59,6 +60,8 @@ export interface ChangeTerm {
   /** Conditions on the fields `before` and `after` of the path. */
   readonly sides: DocumentQuery;
   readonly is: readonly Match[];
+  /** The values at these paths count as masked. */
+  readonly hide: readonly PathPattern[];
 }
 
 export interface PathMatcher {

@@ -142,7 +142,7 @@ async function resolvePath(term: Match, resolver: Resolver): Promise<PathTerm> {
 }
 
 async function resolveChange(item: ItemMatch, resolver: Resolver): Promise<ChangeTerm> {
-  const { operand, position } = item;
+  const { operand, position, hide = [] } = item;
   const onPaths = pathsOf(item);
   const onSides = operand.operands.filter(({ field }) => field === 'before' || field === 'after');
   return {
@@ -151,6 +151,7 @@ async function resolveChange(item: ItemMatch, resolver: Resolver): Promise<Chang
     paths: onPaths.map((term) => pathMatcher(term, resolver)),
     sides: and(onSides, position),
     is: operand.operands.filter((term) => term.kind === 'match').filter(({ field }) => field === 'is'),
+    hide,
   };
 }
 

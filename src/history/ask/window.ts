@@ -1,5 +1,5 @@
 import type { Condition, Query } from '../../query/ast.ts';
-import { type Expression, isGroup } from './expression.ts';
+import type { Expression } from './expression.ts';
 
 /** Milliseconds of the default window. It applies if a query has no from-bound of its own (spec A, rule 2). */
 const defaultWindowLength = 30 * 86_400_000;
@@ -32,24 +32,24 @@ export function hasFromBound(condition: Condition): boolean {
 }
 
 /** A range of time, in milliseconds since 1970: it includes `from` and excludes `to`. */
-interface TimeBounds {
+export interface TimeBounds {
   readonly from: number;
   /** Infinity: no end. */
   readonly to: number;
 }
 
 /** The range that the terms on time leave to the entries of a query. Nothing can match outside of it. */
-export function timeBounds(expression: Expression): TimeBounds {
-  if (expression.kind === 'time') {
-    return { from: expression.from ?? Number.NEGATIVE_INFINITY, to: expression.to ?? Number.POSITIVE_INFINITY };
+export function timeBounds(query: Condition | Expression): TimeBounds {
+  if (query.kind === 'time') {
+    return { from: query.from ?? Number.NEGATIVE_INFINITY, to: query.to ?? Number.POSITIVE_INFINITY };
   }
-  if (!isGroup(expression) || expression.operands.length === 0) {
+  if ((query.kind !== 'and' && query.kind !== 'or') || query.operands.length === 0) {
     return { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
   }
-  const operands = expression.operands.map(timeBounds);
+  const operands = query.operands.map(timeBounds);
   const froms = operands.map(({ from }) => from);
   const tos = operands.map(({ to }) => to);
-  return expression.kind === 'and'
+  return query.kind === 'and'
     ? { from: Math.max(...froms), to: Math.min(...tos) }
     : { from: Math.min(...froms), to: Math.max(...tos) };
 }

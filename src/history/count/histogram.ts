@@ -1,4 +1,3 @@
-import { timeBounds } from '../ask/window.ts';
 import { partsOf, wayOf } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import type { Way } from '../page/store.ts';
@@ -45,13 +44,12 @@ export async function readHistogram(
   snapshot: QuerySnapshot,
   { maxBuckets, calendar = utcCalendar }: HistogramWanted,
 ): Promise<Histogram> {
-  const { expression, since, now } = snapshot;
+  const { asked, now } = snapshot;
   const parts = await partsOf(snapshot, { split: 'kind', ranges: maxBuckets });
   const oldest = await oldestOfParts(snapshot, parts);
-  const bounds = timeBounds(expression);
-  const isOpen = bounds.to === Number.POSITIVE_INFINITY;
-  const to = isOpen ? now : writable(bounds.to);
-  const lowest = writable(since);
+  const isOpen = asked.to === Number.POSITIVE_INFINITY;
+  const to = isOpen ? now : writable(asked.to);
+  const lowest = writable(asked.from);
   const from = Math.min(Math.max(lowest, oldest ?? lowest), to);
   // An entry at this very millisecond is not later.
   const end = isOpen ? to + 1 : to;

@@ -119,7 +119,7 @@ export interface FacetValue {
 
 /** The values of a field with most entries, ties by code point, and how many entries there are in all. */
 export async function readFacetValues(
-  { transaction, tenant, dictionary }: QuerySnapshot,
+  { transaction, tenant, dictionary }: Pick<QuerySnapshot, 'transaction' | 'tenant' | 'dictionary'>,
   { parts, search }: { parts: readonly CountedPart[]; search: Search | undefined },
   { field, size }: { field: FacetField; size: number },
 ): Promise<{ total: number; values: FacetValue[] }> {

@@ -1,5 +1,5 @@
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
-import type { HistorySnapshot } from '../page/query-snapshot.ts';
+import { type HistorySnapshot, kindsShown } from '../page/query-snapshot.ts';
 import type { Place } from '../page/store.ts';
 import { findCandidates } from './candidates.ts';
 import {
@@ -96,11 +96,13 @@ export async function searchDocuments(
 
 /** The entries of an entity type, or of all. */
 function sourceOf(
-  { transaction, dictionary, horizon }: HistorySnapshot,
+  snapshot: HistorySnapshot,
   tenant: string,
   entity: string | undefined,
 ): { entities: string[]; source: DocumentSource } {
-  const kinds = dictionary.kinds.filter((kind) => entity === undefined || kind.entity === entity);
+  const { transaction, dictionary, horizon } = snapshot;
+  const shown = kindsShown(snapshot, entity);
+  const kinds = shown ?? dictionary.kinds;
   const placeOf = new Map<string, number>();
   for (const kind of kinds) if (!placeOf.has(kind.entity)) placeOf.set(kind.entity, placeOf.size);
   const source = {
@@ -109,7 +111,7 @@ function sourceOf(
     since: horizon,
     kinds: kinds.map(({ id }) => id),
     entityOfKind: kinds.map((kind) => placeOf.get(kind.entity) ?? 0),
-    isEveryKind: entity === undefined,
+    isEveryKind: shown === undefined,
   };
   return { entities: [...placeOf.keys()], source };
 }

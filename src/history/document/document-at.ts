@@ -1,5 +1,6 @@
 import { ThreadLost } from '../../core/concurrency/thread.ts';
 import { AnnalsError } from '../../core/errors.ts';
+import type { Restriction } from '../../http/restriction.ts';
 import { maxPieceBytes, piecesOf } from '../../pagination/pieces.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
 import { maxLaterEntries } from '../../recording/rebuild/document-rebuild.ts';
@@ -13,7 +14,7 @@ import {
   rebuiltDocument,
 } from '../../recording/rebuild/rebuild-in-portions.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import type { HistorySnapshot } from '../page/query-snapshot.ts';
+import { type HistorySnapshot, kindsShown } from '../page/query-snapshot.ts';
 import type { Place } from '../page/store.ts';
 import {
   type DocumentEntries,
@@ -34,6 +35,9 @@ export interface AskedDocument {
   readonly when: { readonly at: number } | { readonly changes: number };
 }
 
+/** The same, with what the caller may see of it. */
+export type ShownDocument = AskedDocument & Pick<Restriction, 'hide' | 'actors'>;
+
 /** A document as it was (contract 4). */
 export interface DocumentAt {
   readonly at: number;
@@ -45,7 +49,7 @@ export interface DocumentAt {
   /** Its changes up to then. */
   readonly changes: number;
   /** Undefined if there is none up to then. */
-  readonly lastChange: { readonly at: number; readonly type: string; readonly actor: string } | undefined;
+  readonly lastChange: { readonly at: number; readonly type: string; readonly actor?: string } | undefined;
 }
 
 /** Maximum bytes of entries that Annals reads for a document while it has no place for a large document. */
@@ -58,13 +62,14 @@ const entriesAtOnce = 5_000;
  * large for memory.
  */
 export async function readDocumentAt(
-  { transaction, horizon, dictionary }: HistorySnapshot,
+  snapshot: HistorySnapshot,
   tenant: string,
-  { entity, entityId, when }: AskedDocument,
+  { entity, entityId, when, hide, actors }: ShownDocument,
   mayBeLarge: boolean,
 ): Promise<DocumentAt | undefined> {
-  const kinds = dictionary.kinds.flatMap((kind) => (kind.entity === entity ? [kind.id] : []));
-  const of: DocumentEntries = { transaction, tenant, document: uuidOf(entityId), kinds, since: horizon };
+  const { transaction, horizon, dictionary } = snapshot;
+  const kinds = (kindsShown(snapshot, entity) ?? []).map(({ id }) => id);
+  const of: DocumentEntries = { transaction, tenant, document: uuidOf(entityId), kinds, since: horizon, hide };
   const until = await readEntriesUntil(of, when);
   const { last, changes } = until;
   const name = last === undefined ? null : await readName(of, last);
@@ -82,7 +87,7 @@ export async function readDocumentAt(
       : {
           at: last.at,
           type: dictionary.kindOf.get(last.kind)?.type ?? '',
-          actor: dictionary.actorOf.get(last.actor)?.name ?? '',
+          ...(actors && { actor: dictionary.actorOf.get(last.actor)?.name ?? '' }),
         };
   const at = 'at' in when ? when.at : (last?.at ?? 0);
   return { at, ...rebuiltDocument(known), name, changes, lastChange };

@@ -1,7 +1,9 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { PathPattern } from '../../core/path-pattern.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { ChangeType } from '../../recording/change.ts';
 import type { RebuildPortion } from '../../recording/rebuild/rebuild-in-portions.ts';
+import { hideValues } from '../entry/hide-values.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { Place } from '../page/store.ts';
 
@@ -14,6 +16,8 @@ export interface DocumentEntries {
   /** The kinds of its entity. */
   readonly kinds: readonly number[];
   readonly since: number;
+  /** Paths whose values are masked. */
+  readonly hide: readonly PathPattern[];
 }
 
 export interface LastChange extends Place {
@@ -129,7 +133,10 @@ export async function readPortion(
       order by e.at, e.sequence`.execute(of.transaction);
   return {
     types: rows.map(({ kind }) => typeOf(dictionary, kind)),
-    paths: rows.map(({ paths }) => paths),
+    paths: await hideValues(
+      rows.map(({ paths }) => paths),
+      of.hide,
+    ),
     marks: rows.map(({ marks }) => marks),
     isMarked: rows.map(({ isMarked }) => isMarked),
   };

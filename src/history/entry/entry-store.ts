@@ -1,19 +1,18 @@
 import { sql } from 'kysely';
-import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { entryConditions } from '../page/predicate.ts';
+import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import type { Place } from '../page/store.ts';
 import type { ReferredEntry } from './entry-ref.ts';
 
-/** The place of an entry; undefined if it is before `since` or not there any more. */
+/** The place of an entry; undefined if the query of the snapshot does not find it, or it is not there any more. */
 export async function findPlace(
-  transaction: DatabaseTransaction,
-  tenant: string,
+  { transaction, tenant, expression, dictionary, since, slice }: QuerySnapshot,
   { at, identity }: ReferredEntry,
-  since: number,
 ): Promise<Place | undefined> {
+  const conditions = await entryConditions(tenant, expression, dictionary, slice);
   const { rows } = await sql<Place>`
     select e.at, e.sequence from change_entry e
-      where e.tenant = ${tenant} and e.at = ${at} and e.identity = ${identity}::uuid and e.at >= ${since}`.execute(
-    transaction,
-  );
+      where e.tenant = ${tenant} and e.at = ${at} and e.identity = ${identity}::uuid and e.at >= ${since}
+        and ${conditions.satisfies(expression)}`.execute(transaction);
   return rows[0];
 }

@@ -1,8 +1,10 @@
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import type { Sealer } from '../../core/sealing.ts';
+import type { Restriction } from '../../http/restriction.ts';
 import type { EntryRow, PageOfEntries } from '../page/store.ts';
 import { cutValues } from './cut-values.ts';
 import { sealRef } from './entry-ref.ts';
+import { hideValues } from './hide-values.ts';
 
 /** How entries are shown. */
 export interface Shown {
@@ -10,6 +12,8 @@ export interface Shown {
   readonly ref?: boolean;
   /** Longer values are cut; in bytes. */
   readonly valueLimit?: number | undefined;
+  /** What the caller may see of the entries. */
+  readonly restriction?: Pick<Restriction, 'hide' | 'actors'> | undefined;
 }
 
 /** The entries as they are to be shown: all of them, or each piece when it is read. */
@@ -17,15 +21,16 @@ export async function showEntries(
   sealer: Sealer,
   tenant: string,
   found: PageOfEntries,
-  { ref = false, valueLimit }: Shown,
+  { ref = false, valueLimit, restriction }: Shown,
 ): Promise<PageOfEntries> {
   const show = async (rows: readonly EntryRow[]) => {
-    const referred = rows.map(({ identity, ...row }) =>
+    const permitted = restriction === undefined ? rows : await permittedOf(rows, restriction);
+    const referred = permitted.map(({ identity, ...row }) =>
       ref && identity !== undefined ? { ...row, ref: sealRef(sealer, tenant, { at: row.at, identity }) } : row,
     );
     return valueLimit === undefined ? referred : await withCutValues(referred, valueLimit);
   };
-  if (!ref && valueLimit === undefined) return found;
+  if (!ref && valueLimit === undefined && restriction === undefined) return found;
   const entries = await show(found.entries);
   return found.pieces === undefined
     ? { ...found, entries }
@@ -37,6 +42,22 @@ async function* showPieces(
   show: (rows: readonly EntryRow[]) => Promise<EntryRow[]>,
 ): AsyncGenerator<EntryRow[]> {
   for await (const piece of pieces) yield await show(piece);
+}
+
+/** What the caller may see of entries. Values are masked before they are cut. */
+async function permittedOf(
+  rows: readonly EntryRow[],
+  { hide, actors }: Pick<Restriction, 'hide' | 'actors'>,
+): Promise<EntryRow[]> {
+  const paths = await hideValues(
+    rows.map((row) => row.paths),
+    hide,
+  );
+  return rows.map(({ actor, ...row }, index) => ({
+    ...row,
+    paths: paths[index] ?? '{}',
+    ...(actors && { actor }),
+  }));
 }
 
 /** Only a text that is longer than the limit can have a value that is. */

@@ -47,7 +47,7 @@ export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Pro
     async (request, reply) => {
       const { q = '', after = 'now', limit = feedLimits.defaultItems, wait = 0, context } = request.query;
       const { tenant } = request.params;
-      const withContext = mayShowContext(context, request.credentials.scopes);
+      const withContext = mayShowContext(context, request.credentials);
       parseQuery(q, changelogDialect);
       const lastEventId = request.headers['last-event-id'];
       const begin = await feed.positionOf(tenant, lastEventId ? lastEventId : after);

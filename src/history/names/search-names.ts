@@ -28,7 +28,7 @@ const manyNames = 10_000;
  * folding). A name counts only if an entry that the tenant still has bears it.
  */
 export async function searchNames(
-  dictionary: Dictionary,
+  dictionary: Pick<Dictionary, 'actors' | 'kinds'>,
   { field, prefix, size }: NameSearch,
   findVisible: FindVisible,
 ): Promise<string[]> {
@@ -49,7 +49,7 @@ export async function searchNames(
 
 /** The first `max` names after a name, in the order of code points. */
 async function firstNames(
-  { actors, kinds }: Dictionary,
+  { actors, kinds }: Pick<Dictionary, 'actors' | 'kinds'>,
   { field, begins, after, max }: { field: NameField; begins: RegExp; after: string | undefined; max: number },
   slice: TimeSlice,
 ): Promise<NumberedName[]> {

@@ -1,3 +1,4 @@
+import type { Restriction } from '../../http/restriction.ts';
 import type { QueryAtMoment } from './query-snapshot.ts';
 
 /** What a caller asks of a page. What is left out is false. */
@@ -10,7 +11,9 @@ export interface AskedPage {
   readonly withContext?: boolean;
   /** Whether entries come with their identities. */
   readonly withIdentity?: boolean;
+  /** What the caller may see. */
+  readonly restriction?: Restriction | undefined;
 }
 
 /** One page of one query. */
-export type PageQuery = QueryAtMoment & Required<AskedPage>;
+export type PageQuery = QueryAtMoment & Required<Omit<AskedPage, 'restriction'>>;

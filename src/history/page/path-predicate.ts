@@ -10,6 +10,7 @@ import type { ChangeTerm, PathCandidates, PathMatcher, PathTerm, ResolvedMatcher
 import { listsOfNumbers } from '../ask/path-candidates.ts';
 import { type PathNames, readNumbers } from '../names/path-name-store.ts';
 import { isFound } from './found-ids.ts';
+import { hiddenSides } from './hidden-paths.ts';
 
 type SqlCondition = RawBuilder<SqlBool>;
 
@@ -24,7 +25,7 @@ export function pathSatisfies({ candidates, path }: PathTerm): SqlCondition {
 }
 
 /** The same for a condition on one path and its values. */
-export function changeSatisfies({ candidates, paths, sides, is }: ChangeTerm): SqlCondition {
+export function changeSatisfies({ candidates, paths, sides, is, hide }: ChangeTerm): SqlCondition {
   const conditions = [
     sql`p.sides is not null`,
     ...paths.map(accepts),
@@ -33,10 +34,20 @@ export function changeSatisfies({ candidates, paths, sides, is }: ChangeTerm): S
     ...is.map(comparesNumbers),
   ];
   const isTold = candidates !== undefined && withoutTold(candidates).length === 0;
-  // Numbers that tell the path need no look for its text.
-  const sought = [...(isTold ? [] : paths.map(({ matcher }) => textsOf(matcher))), ...textsOfSides(sides)];
+  const ofEntry = pathsOfEntry(paths, isTold);
+  const isHiding = hide.length > 0 && sides.operands.length + is.length > 0;
+  // Evaluated once for each path, after the conditions that it may be left out by.
+  const all = isHiding
+    ? sql`(select p.path, ${hiddenSides(sql`p.path`, sql`p.sides`, hide)} as sides from ${ofEntry}
+        where ${sql.join([sql`p.sides is not null`, ...paths.map(accepts)], sql` and `)} offset 0) as p`
+    : ofEntry;
+  // Numbers that tell the path need no look for its text. The text of the entry has no masks.
+  const sought = [
+    ...(isTold ? [] : paths.map(({ matcher }) => textsOf(matcher))),
+    ...(isHiding ? [] : textsOfSides(sides)),
+  ];
   const reads = sql<SqlBool>`(${mayContain(sought)} and exists (
-    select from ${pathsOfEntry(paths, isTold)} where ${sql.join(conditions, sql` and `)}))`;
+    select from ${all} where ${sql.join(conditions, sql` and `)}))`;
   if (candidates === undefined) return reads;
   const { certain, possible, unnumberedTo } = candidates;
   const among = anyOf([...hasListed([...certain, ...possible]), ...unnumbered(unnumberedTo)]);

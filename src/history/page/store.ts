@@ -8,7 +8,8 @@ export interface EntryRow {
   entityId: string;
   name: string | null;
   schemaVersion: string | null;
-  actor: string;
+  /** Undefined where the caller does not see it. */
+  actor?: string;
   related: string | null;
   paths: string;
   /** How it was recorded, where the caller asked for it. */

@@ -20,7 +20,8 @@ export function entryText(entry: EntryRow): string {
   if (name !== null) text += `,"name":${JSON.stringify(name)}`;
   text += `,"paths":${entry.paths}`;
   if (schemaVersion !== null) text += `,"schemaVersion":${JSON.stringify(schemaVersion)}`;
-  text += `,"actor":${nameText(actor)},"related":${entry.related ?? '[]'}${circumstancesText(entry.circumstances)}`;
+  if (actor !== undefined) text += `,"actor":${nameText(actor)}`;
+  text += `,"related":${entry.related ?? '[]'}${circumstancesText(entry.circumstances)}`;
   if (ref !== undefined) text += `,"ref":"${ref}"`;
   if (cut !== undefined) text += `,"cut":${JSON.stringify(cut)}`;
   if (position !== undefined) text += `,"position":${position},"cursor":"${cursor}"`;

@@ -2,9 +2,10 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { statementsOf } from '../../postgres/statements.ts';
 import { projectedText, textOfProjection } from '../../query/json-projection.ts';
 import { compareCodePoints } from '../names/code-points.ts';
+import type { Kind } from '../names/dictionary.ts';
 import { type PathNames, readPathNames } from '../names/path-name-store.ts';
 import { hasNumber, unnumbered } from '../page/path-predicate.ts';
-import type { HistorySnapshot } from '../page/query-snapshot.ts';
+import { type HistorySnapshot, kindsShown } from '../page/query-snapshot.ts';
 
 export interface PathSearch {
   /** Default: any entity type. */
@@ -23,10 +24,12 @@ export async function searchPaths(
   { entity, prefix, size }: PathSearch,
 ): Promise<string[]> {
   const begins = new RegExp(`^${RegExp.escape(prefix)}`, 'iu');
-  const entities = entity === undefined ? null : [entity];
+  const kinds = kindsShown(snapshot, entity);
+  const entities = kinds === undefined ? null : [...new Set(kinds.map((kind) => kind.entity))];
   const names = await readPathNames(statementsOf(snapshot.transaction), tenant, { entities, like: null });
-  const told = await firstVisible(snapshot, tenant, named(names, begins), { entity, size });
-  const read = await firstRead(snapshot, tenant, names, { entity, begins, size });
+  const ofKinds = isOfKinds(kinds);
+  const told = await firstVisible(snapshot, tenant, named(names, begins), { ofKinds, size });
+  const read = await firstRead(snapshot, tenant, names, { ofKinds, begins, size });
   return [...new Set([...told, ...read])].sort(compareCodePoints).slice(0, size);
 }
 
@@ -58,16 +61,16 @@ async function firstVisible(
   snapshot: HistorySnapshot,
   tenant: string,
   names: readonly NumberedName[],
-  { entity, size }: { entity: string | undefined; size: number },
+  { ofKinds, size }: { ofKinds: SqlCondition; size: number },
 ): Promise<string[]> {
   const visible: string[] = [];
   for (let start = 0; start < names.length && visible.length < size; start += size) {
     const portion = names.slice(start, start + size);
     const numbers = portion.flatMap((name) => name.numbers);
-    const found = await visibleNumbers(snapshot, tenant, numbers, entity);
+    const found = await visibleNumbers(snapshot, tenant, numbers, ofKinds);
     for (const { name, numbers: ofName, isShared } of portion) {
       if (!ofName.some((number) => found.has(number))) continue;
-      if (isShared && !(await isBorne(snapshot, tenant, { name, numbers: ofName, entity }))) continue;
+      if (isShared && !(await isBorne(snapshot, tenant, { name, numbers: ofName, ofKinds }))) continue;
       visible.push(name);
     }
   }
@@ -78,19 +81,17 @@ async function firstVisible(
 const newestEntries = 2_000;
 
 async function visibleNumbers(
-  snapshot: HistorySnapshot,
+  { transaction, horizon }: HistorySnapshot,
   tenant: string,
   numbers: readonly number[],
-  entity: string | undefined,
+  ofKinds: SqlCondition,
 ): Promise<ReadonlySet<number>> {
-  const { transaction, horizon } = snapshot;
-  const ofEntity = isOfEntity(snapshot, entity);
   const { rows } = await sql<{ number: number }>`
     with newest as materialized (
       select distinct n.number
         from (
           select e.path_numbers from change_entry e
-            where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofEntity}
+            where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofKinds}
             order by e.at desc, e.sequence desc limit ${sql.lit(newestEntries)}
         ) as e
         cross join lateral unnest(e.path_numbers) as n (number)
@@ -99,31 +100,30 @@ async function visibleNumbers(
       where w.number in (select n.number from newest n)
         or exists (
           select from change_entry e
-            where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofEntity}
+            where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofKinds}
               and e.path_numbers && array[w.number])`.execute(transaction);
   return new Set(rows.map(({ number }) => number));
 }
 
 /** Whether an entry with one of the numbers has a path of this name. */
 async function isBorne(
-  snapshot: HistorySnapshot,
+  { transaction, horizon }: HistorySnapshot,
   tenant: string,
-  { name, numbers, entity }: { name: string; numbers: readonly number[]; entity: string | undefined },
+  { name, numbers, ofKinds }: { name: string; numbers: readonly number[]; ofKinds: SqlCondition },
 ): Promise<boolean> {
-  const { transaction, horizon } = snapshot;
   const { rows } = await sql<{ borne: boolean }>`
     select exists (
       select from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
-        where e.tenant = ${tenant} and e.at >= ${horizon} and ${isOfEntity(snapshot, entity)} and ${hasNumber(numbers)}
+        where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofKinds} and ${hasNumber(numbers)}
           and change_path_name(p.path) = ${projectedText(name)}) as borne`.execute(transaction);
   return rows[0]?.borne === true;
 }
 
-/** The condition that an entry `e` is of an entity type, where one is given. */
-function isOfEntity({ dictionary }: HistorySnapshot, entity: string | undefined): RawBuilder<SqlBool> {
-  if (entity === undefined) return sql`true`;
-  const kinds = dictionary.kinds.filter((kind) => kind.entity === entity).map(({ id }) => id);
-  return sql`e.kind = any (${kinds}::bigint[])`;
+type SqlCondition = RawBuilder<SqlBool>;
+
+/** The condition that an entry `e` is of one of the kinds. */
+function isOfKinds(kinds: readonly Kind[] | undefined): SqlCondition {
+  return kinds === undefined ? sql`true` : sql`e.kind = any (${kinds.map(({ id }) => id)}::bigint[])`;
 }
 
 /** Names in one fetch. */
@@ -131,18 +131,17 @@ const readAtOnce = 5_000;
 
 /** The first names of the entries whose numbers do not tell them. */
 async function firstRead(
-  snapshot: HistorySnapshot,
+  { transaction, horizon }: HistorySnapshot,
   tenant: string,
   { rest, unnumberedTo }: PathNames,
-  { entity, begins, size }: { entity: string | undefined; begins: RegExp; size: number },
+  { ofKinds, begins, size }: { ofKinds: SqlCondition; begins: RegExp; size: number },
 ): Promise<string[]> {
   const conditions = [...(rest === undefined ? [] : [hasNumber([rest])]), ...unnumbered(unnumberedTo)];
   if (conditions.length === 0) return [];
-  const { transaction, horizon } = snapshot;
   await sql`declare path_names no scroll cursor for
     select distinct change_path_name(p.path) collate "C" as name
       from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
-      where e.tenant = ${tenant} and e.at >= ${horizon} and ${isOfEntity(snapshot, entity)} and (${sql.join(conditions, sql` or `)})
+      where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofKinds} and (${sql.join(conditions, sql` or `)})
       order by 1`.execute(transaction);
   const first: string[] = [];
   for (;;) {

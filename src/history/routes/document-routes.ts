@@ -6,7 +6,7 @@ import { askedWhen } from '../asked-times.ts';
 import type { AskedDocument } from '../document/document-at.ts';
 import { documentBody } from '../document/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import { historyOperation, timingOf } from './operation.ts';
+import { restrictedOperation, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 
 const DocumentQuery = Type.Object({
@@ -89,7 +89,7 @@ export async function documentRoutes(
   app.get(
     '/changelog/:tenant/documents',
     {
-      config: { ...historyOperation, errors: ['resource_not_found'] },
+      config: { ...restrictedOperation, errors: ['resource_not_found'] },
       schema: {
         operationId: 'getDocument',
         tags: ['Change history'],
@@ -106,8 +106,9 @@ export async function documentRoutes(
       const { entity, entityId, at, changes } = request.query;
       const asked: AskedDocument = { entity, entityId, when: askedWhen({ at, changes }, now) };
       const begun = performance.now();
-      const { found, release } = await reads.document(request.params.tenant, asked);
-      reply.headers(timingOf('documents', begun));
+      const { restriction } = request.credentials;
+      const { found, release } = await reads.document(request.params.tenant, { ...asked, restriction });
+      reply.headers(timingOf('documents', begun, restriction));
       // A client may take a large document slowly; until it has it, the document counts.
       reply.raw.once('close', release);
       if (reply.raw.closed) release();

@@ -7,7 +7,7 @@ import { showEntries } from '../entry/shown-entries.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import type { PageOfEntries } from '../page/store.ts';
 import { entryText } from '../page/view.ts';
-import { historyOperation, mayShowContext, refuseContextWithoutScope, timingOf } from './operation.ts';
+import { mayShowContext, refuseContextWithoutScope, restrictedOperation, timingOf } from './operation.ts';
 import { ChangelogChangeItem, EntryQuery, HistoryPath } from './schemas.ts';
 
 /** One entry of the history (contract 4, further reads). */
@@ -19,7 +19,7 @@ export async function entryRoutes(
     '/changelog/:tenant/entries',
     {
       onRequest: refuseContextWithoutScope,
-      config: { ...historyOperation, errors: ['resource_not_found'] },
+      config: { ...restrictedOperation, errors: ['resource_not_found'] },
       schema: {
         operationId: 'getEntry',
         tags: ['Change history'],
@@ -33,12 +33,13 @@ export async function entryRoutes(
     async (request, reply) => {
       const { ref, context, valueLimit } = request.query;
       const { tenant } = request.params;
-      const withContext = mayShowContext(context, request.credentials.scopes);
+      const { restriction } = request.credentials;
+      const withContext = mayShowContext(context, request.credentials);
       const begun = performance.now();
-      const found = await reads.entry(tenant, openRef(sealer, tenant, ref), withContext);
+      const found = await reads.entry(tenant, openRef(sealer, tenant, ref), { withContext, restriction });
       if (found === undefined) throw changeIsGone();
-      reply.headers(timingOf(found.way, begun));
-      const shown = await showEntries(sealer, tenant, found, { ref: true, valueLimit });
+      reply.headers(timingOf(found.way, begun, restriction));
+      const shown = await showEntries(sealer, tenant, found, { ref: true, valueLimit, restriction });
       return await reply.type('application/json; charset=utf-8').send(entryBody(shown));
     },
   );

@@ -5,7 +5,7 @@ import { queryInteger } from '../../http/query-parameters.ts';
 import { firstMillisecondFrom } from '../asked-times.ts';
 import { documentView } from '../directory/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import { historyOperation } from './operation.ts';
+import { requireActors, restrictedOperation } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 
 const fields = [
@@ -91,7 +91,7 @@ export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryRea
   app.get(
     '/changelog/:tenant/names',
     {
-      config: historyOperation,
+      config: restrictedOperation,
       schema: {
         operationId: 'listNames',
         tags: ['Change history'],
@@ -110,17 +110,20 @@ export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryRea
     async (request) => {
       const { field, entity, prefix = '', changedBefore, size = 20 } = request.query;
       const { tenant } = request.params;
+      const { restriction } = request.credentials;
+      if (field === 'actor') requireActors(restriction);
       if (field === 'document') {
         const asked = {
           entity,
           prefix,
           changedBefore: changedBefore === undefined ? undefined : firstMillisecondFrom('changedBefore', changedBefore),
           size,
+          restriction,
         };
         return { field, values: (await reads.documents(tenant, asked)).map(documentView) };
       }
-      if (field === 'path') return { field, values: await reads.paths(tenant, { entity, prefix, size }) };
-      return { field, values: await reads.names(tenant, { field, prefix, size }) };
+      if (field === 'path') return { field, values: await reads.paths(tenant, { entity, prefix, size, restriction }) };
+      return { field, values: await reads.names(tenant, { field, prefix, size, restriction }) };
     },
   );
 }

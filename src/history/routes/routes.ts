@@ -1,8 +1,7 @@
 import type { Sealer } from '../../core/sealing.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { jsonStream } from '../../http/openapi/answers.ts';
-import { parseQuery } from '../../query/parse.ts';
-import { changelogDialect } from '../ask/dialect.ts';
+import { parseOwnQuery } from '../ask/restriction.ts';
 import { showEntries } from '../entry/shown-entries.ts';
 import type { FindPage } from '../find-page.ts';
 import type { HistoryReads } from '../history-reads.ts';
@@ -10,7 +9,7 @@ import { historyBody } from '../page/history-stream.ts';
 import { documentRoutes } from './document-routes.ts';
 import { entryRoutes } from './entry-routes.ts';
 import { nameRoutes } from './name-routes.ts';
-import { historyOperation, mayShowContext, refuseContextWithoutScope, timingOf } from './operation.ts';
+import { mayShowContext, refuseContextWithoutScope, restrictedOperation, timingOf } from './operation.ts';
 import { changeRecorderRoutes } from './recorder-routes.ts';
 import { ChangelogHistoryResponse, HistoryPath, HistoryQuery } from './schemas.ts';
 import { summaryRoutes } from './summary-routes.ts';
@@ -35,7 +34,7 @@ export async function changelogRoutes(app: HttpServer, options: ChangelogRoutesO
     '/changelog/:tenant/changelogs',
     {
       onRequest: refuseContextWithoutScope,
-      config: historyOperation,
+      config: restrictedOperation,
       schema: {
         operationId: 'listChanges',
         tags: ['Change history'],
@@ -54,14 +53,15 @@ export async function changelogRoutes(app: HttpServer, options: ChangelogRoutesO
     async (request, reply) => {
       const { q = '', page = 1, size = 20, context, valueLimit } = request.query;
       const { tenant } = request.params;
-      const withContext = mayShowContext(context, request.credentials.scopes);
+      const { restriction } = request.credentials;
+      const withContext = mayShowContext(context, request.credentials);
       const withIdentity = request.query.ref === 'true';
-      const query = parseQuery(q, changelogDialect);
-      const asked = { skip: (page - 1) * size, size, inPieces: true, withContext, withIdentity };
+      const query = parseOwnQuery(q, restriction);
+      const asked = { skip: (page - 1) * size, size, inPieces: true, withContext, withIdentity, restriction };
       const begun = performance.now();
       const found = await findPage(tenant, query, asked);
-      reply.headers(timingOf(found.way, begun));
-      const shown = await showEntries(sealer, tenant, found, { ref: withIdentity, valueLimit });
+      reply.headers(timingOf(found.way, begun, restriction));
+      const shown = await showEntries(sealer, tenant, found, { ref: withIdentity, valueLimit, restriction });
       const body = historyBody(shown, { page, size });
       return await reply.type('application/json; charset=utf-8').send(body);
     },

@@ -1,11 +1,10 @@
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
-import { parseQuery } from '../../query/parse.ts';
-import { changelogDialect } from '../ask/dialect.ts';
+import { parseOwnQuery } from '../ask/restriction.ts';
 import { calendarIn } from '../asked-times.ts';
 import { facetsView, histogramView } from '../count/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import { historyOperation, timingOf } from './operation.ts';
+import { requireActors, restrictedOperation, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 import { FacetsAnswer, FacetsQuery, HistogramAnswer, HistogramQuery } from './summary-schemas.ts';
 
@@ -14,7 +13,7 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
   app.get(
     '/changelog/:tenant/histogram',
     {
-      config: historyOperation,
+      config: restrictedOperation,
       schema: {
         operationId: 'getHistogram',
         tags: ['Change history'],
@@ -33,10 +32,11 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
     async (request, reply) => {
       const { q = '', buckets: maxBuckets = 60, timeZone } = request.query;
       const calendar = timeZone === undefined ? undefined : calendarIn(timeZone);
-      const query = parseQuery(q, changelogDialect);
+      const { restriction } = request.credentials;
+      const query = parseOwnQuery(q, restriction);
       const begun = performance.now();
-      const found = await reads.histogram(request.params.tenant, query, { maxBuckets, calendar });
-      reply.headers(timingOf(found.way, begun));
+      const found = await reads.histogram(request.params.tenant, query, { maxBuckets, calendar, restriction });
+      reply.headers(timingOf(found.way, begun, restriction));
       return histogramView(found);
     },
   );
@@ -44,7 +44,7 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
   app.get(
     '/changelog/:tenant/facets',
     {
-      config: historyOperation,
+      config: restrictedOperation,
       schema: {
         operationId: 'getFacets',
         tags: ['Change history'],
@@ -59,10 +59,12 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
     },
     async (request, reply) => {
       const { q = '', field, size = 20 } = request.query;
-      const query = parseQuery(q, changelogDialect);
+      const { restriction } = request.credentials;
+      if (field === 'actor') requireActors(restriction);
+      const query = parseOwnQuery(q, restriction);
       const begun = performance.now();
-      const found = await reads.facets(request.params.tenant, query, { field, size });
-      reply.headers(timingOf(found.way, begun));
+      const found = await reads.facets(request.params.tenant, query, { field, size, restriction });
+      reply.headers(timingOf(found.way, begun, restriction));
       return facetsView(found);
     },
   );

@@ -22,7 +22,9 @@ const errors: Readonly<Record<ErrorType, { when: string; message: string; field?
     field: 'name',
   },
   insufficient_permissions: {
-    when: 'The token is for another tenant, or has none of the scopes.',
+    when:
+      'The token is for another tenant, or has none of the scopes. Or its client sees only a part of the change history, of which ' +
+      'this operation does not tell.',
     message: 'Given request does not have required scopes. It is not authorized to perform this operation.',
   },
   quota_exceeded: {

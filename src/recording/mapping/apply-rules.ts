@@ -11,9 +11,9 @@ import {
 } from '../../core/json/tape.ts';
 import { compactText, decodedString, sourceText } from '../../core/json/text.ts';
 import { mask } from '../../core/mask.ts';
+import type { PathPattern } from '../../core/path-pattern.ts';
 import { isUnchanged } from '../paths.ts';
 import type { ValueRules } from './mapping.ts';
-import type { PathPattern } from './path-pattern.ts';
 import type { ReusedTape, ReusedTapes } from './reused-tapes.ts';
 
 /** The sides of a change, either of which may be absent. */

@@ -1,4 +1,4 @@
-import type { PathPattern } from './path-pattern.ts';
+import type { PathPattern } from '../../core/path-pattern.ts';
 import type { Row, RowChange } from './row-change.ts';
 
 /** Columns that a table had, by what the mapping says of them. */

@@ -1,3 +1,4 @@
+import { type PathPattern, parsePathPattern } from '../../core/path-pattern.ts';
 import { tenantPattern } from '../../postgres/tenants/tenants.ts';
 import {
   type FormerColumns,
@@ -10,7 +11,6 @@ import {
 } from './former-columns.ts';
 import { type Mapping, schemaOf, type TableMapping, type TenantRule, type ValueRules } from './mapping.ts';
 import type { MappingFile, TableFile } from './mapping-schema.ts';
-import { type PathPattern, parsePathPattern } from './path-pattern.ts';
 
 /** One thing that is wrong with a mapping. `path` has the keys that lead to it; it is empty for the file as a whole. */
 export interface MappingFault {

@@ -1,5 +1,5 @@
+import type { PathPattern } from '../../core/path-pattern.ts';
 import type { FormerColumns } from './former-columns.ts';
-import type { PathPattern } from './path-pattern.ts';
 
 /** What of a document is left out, and what is recorded as `********`. */
 export interface ValueRules {

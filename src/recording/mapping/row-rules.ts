@@ -1,6 +1,6 @@
+import type { PathPattern } from '../../core/path-pattern.ts';
 import { type CompiledRules, compileMasks, compileRules } from './apply-rules.ts';
 import type { TableMapping, ValueRules } from './mapping.ts';
-import type { PathPattern } from './path-pattern.ts';
 
 /** The rules of a table. Rules that only leave out whole columns are separate, because they are cheap. */
 export interface RowRules {

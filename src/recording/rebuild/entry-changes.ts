@@ -60,7 +60,15 @@ export function changesOf({ type, paths, marks, isMarked }: RebuildEntry): Entry
   }
   markObjects(root, marked.objects ?? []);
   const { kept = [], wasEmpty = [], whole = false } = marked;
-  return { type, values, root, kept: kept.map(keysOf), wasEmpty: wasEmpty.map(keysOf), isWhole: whole, isMarked };
+  return {
+    type,
+    values,
+    root,
+    kept: kept.map(keysOfPath),
+    wasEmpty: wasEmpty.map(keysOfPath),
+    isWhole: whole,
+    isMarked,
+  };
 }
 
 function marksOf(marks: string): Marks {
@@ -73,7 +81,7 @@ function valuesOf(paths: string, { root = false }: { root?: boolean }): ChangedV
     const after = memberOf(value, 'after');
     return {
       // Beside other paths, the path "" can only be a key.
-      keys: path === '' && all.length === 1 && !root ? [] : keysOf(path),
+      keys: path === '' && all.length === 1 && !root ? [] : keysOfPath(path),
       before: before === undefined ? undefined : compactText(before),
       after: after === undefined ? undefined : compactText(after),
     };
@@ -81,7 +89,7 @@ function valuesOf(paths: string, { root = false }: { root?: boolean }): ChangedV
 }
 
 /** The keys of a path: a dot stands between two, and `\` makes the next character a part of a key. */
-function keysOf(path: string): string[] {
+export function keysOfPath(path: string): string[] {
   if (!path.includes('\\')) return path.split('.');
   const keys: string[] = [];
   let key = '';
@@ -118,7 +126,7 @@ function markObjects(root: Step, objects: NonNullable<Marks['objects']>): void {
   const places: (Step | undefined)[] = [root];
   for (let index = 0; index < objects.length; index += 2) {
     let step = places[Number(objects[index])];
-    for (const key of keysOf(String(objects[index + 1]))) step = step?.steps.get(key);
+    for (const key of keysOfPath(String(objects[index + 1]))) step = step?.steps.get(key);
     if (step !== undefined) step.kind = 'object';
     places.push(step);
   }

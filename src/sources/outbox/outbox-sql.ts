@@ -1,6 +1,6 @@
 import pg from 'pg';
+import type { PathPattern } from '../../core/path-pattern.ts';
 import { keyColumns, type Mapping, type TableMapping, type ValueRules } from '../../recording/mapping/mapping.ts';
-import type { PathPattern } from '../../recording/mapping/path-pattern.ts';
 import { rowRules } from '../../recording/mapping/row-rules.ts';
 import { createFunctions, hasComposites } from './outbox-functions.ts';
 import { createOutbox, createSchema, fixSearchPath, revokeFunctions, usedOnce } from './outbox-schema.ts';

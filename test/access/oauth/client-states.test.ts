@@ -2,6 +2,7 @@ import { setTimeout as rest } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createClientStates, type FindClientState } from '../../../src/access/oauth/client-states.ts';
 import { createClient, revokeClient } from '../../../src/access/oauth/clients.ts';
+import { readRestriction } from '../../../src/history/ask/restriction.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
@@ -24,7 +25,7 @@ afterAll(() => database.drop());
 
 beforeEach(async () => {
   clientId = (await createClient(database.db, { tenant: 'acme', scope: 'ai.agent_read', name: 'Jane' })).clientId;
-  find = createClientStates(database.db, () => elapsed);
+  find = createClientStates(database.db, () => elapsed, readRestriction);
   await find('acme', clientId);
   asked = 0;
 });
@@ -70,7 +71,7 @@ test('without the database, what is known serves until it is 5 seconds old', asy
   const away = await createTestDatabase();
   await createTenant(away.db, 'acme');
   const { clientId: known } = await createClient(away.db, { tenant: 'acme', scope: 'ai.agent_read' });
-  const findAway = createClientStates(away.db, () => elapsed);
+  const findAway = createClientStates(away.db, () => elapsed, readRestriction);
   await findAway('acme', known);
   await away.drop();
   elapsed += 5_000;

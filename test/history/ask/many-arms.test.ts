@@ -148,7 +148,7 @@ describe('a history', () => {
       .filter((change) => matches(query, change, now))
       .map(({ at, actor, entityId }) => ({ at, actor, entityId }));
     expect(wanted.length).toBeGreaterThan(20);
-    const key = (entry: { at: number; actor: string; entityId: string }) =>
+    const key = (entry: { at: number; actor?: string; entityId: string }) =>
       `${String(entry.at).padStart(15)} ${entry.actor} ${entry.entityId}`;
     const listed: string[] = [];
     for (let skip = 0; skip <= wanted.length; skip += 700) {

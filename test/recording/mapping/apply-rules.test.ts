@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../../src/core/json/parse.ts';
 import { compactText } from '../../../src/core/json/text.ts';
+import { parsePathPattern } from '../../../src/core/path-pattern.ts';
 import { applyRules, compileRules } from '../../../src/recording/mapping/apply-rules.ts';
-import { parsePathPattern } from '../../../src/recording/mapping/path-pattern.ts';
 import { differenceOf } from '../../../src/recording/paths.ts';
 
 function rules({ mask = [], ignore = [] }: { mask?: string[]; ignore?: string[] }) {

@@ -22,7 +22,8 @@ export function matches(query: Query, entry: HistoryEntry, nowMs: number): boole
   return holds(query, entry) && (replacesWindow(query) || entry.at >= nowMs - 30 * 24 * 60 * 60 * 1000);
 }
 
-function holds(condition: Condition, entry: HistoryEntry): boolean {
+/** The same without a window. */
+export function holds(condition: Condition, entry: HistoryEntry): boolean {
   switch (condition.kind) {
     case 'and':
       return condition.operands.every((operand) => holds(operand, entry));

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createClient, type NewClient } from '../../../src/access/oauth/clients.ts';
+import { type ClientDescription, createClient, type NewClient } from '../../../src/access/oauth/clients.ts';
 import { buildApp } from '../../../src/app.ts';
 import { type Context, createContext } from '../../../src/context/context.ts';
 import type { Clock } from '../../../src/context/foundation.ts';
@@ -8,7 +8,7 @@ import type { CompletionTimes } from '../../../src/desk/completions/service.ts';
 import { basePathOf, withoutBasePath } from '../../../src/http/base-path.ts';
 import type { HttpServer } from '../../../src/http/http-server-type.ts';
 import { createLogger } from '../../../src/http/logger.ts';
-import { scopes } from '../../../src/http/scopes.ts';
+import { restrictableScopes, scopes } from '../../../src/http/scopes.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { type AnswerCheck, checkAnswers } from './described-answers.ts';
@@ -46,14 +46,17 @@ export interface TestServer {
   call(path: string, options?: CallOptions): Promise<Response>;
   createTenant(tenant: string): Promise<void>;
   /** A client of the tenant, with all scopes unless told; the tenant is made where it is not there. */
-  createClient(tenant: string, options?: { scope?: string; name?: string }): Promise<NewClient>;
+  createClient(tenant: string, options?: ClientOptions): Promise<NewClient>;
   /** An access token of that client, by way of the token endpoint. */
   tokenOf(client: NewClient, scope?: string): Promise<string>;
   /** An access token for the tenant, of a client made for it. */
-  token(tenant: string, options?: { scope?: string; name?: string }): Promise<string>;
+  token(tenant: string, options?: ClientOptions): Promise<string>;
   /** Stops the server, and drops the database unless it was another server's. */
   close(): Promise<void>;
 }
+
+/** Left out: a client with all scopes that it can have, and no restriction. */
+type ClientOptions = Partial<Pick<ClientDescription, 'scope' | 'name' | 'restriction'>>;
 
 export interface CallOptions extends RequestInit {
   token?: string;
@@ -110,9 +113,12 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     async createTenant(tenant) {
       await createTenant(context.db, tenant);
     },
-    async createClient(tenant, { scope = scopes.join(' '), name } = {}) {
+    async createClient(
+      tenant,
+      { restriction, scope = (restriction ? restrictableScopes : scopes).join(' '), name } = {},
+    ) {
       await createTenant(context.db, tenant);
-      return await createClient(context.db, { tenant, scope, name });
+      return await createClient(context.db, { tenant, scope, name, restriction });
     },
     async tokenOf({ clientId, clientSecret }, scope) {
       const response = await call('/oauth/token', {

@@ -1,0 +1,18 @@
+-- A value with masks, for change_hidden. A null stays null. An element of an array is at the path of the array, with its place.
+create function change_hidden_value(path text, value jsonb, hidden text) returns jsonb
+language plpgsql immutable parallel safe as $$
+begin
+  if value = 'null' then
+    return value;
+  elsif path ~ hidden then
+    return '"********"';
+  elsif jsonb_typeof(value) = 'array' then
+    return coalesce((
+      select jsonb_agg(change_hidden_value(change_hidden_value.path || '.' || element.place - 1, element.value, change_hidden_value.hidden)
+                       order by element.place)
+        from jsonb_array_elements(change_hidden_value.value) with ordinality as element (value, place)
+    ), '[]');
+  end if;
+  return value;
+end
+$$;

@@ -1,0 +1,32 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { PathPattern } from '../../core/path-pattern.ts';
+import { projectedText } from '../../query/json-projection.ts';
+
+/** The values `sides` of a path as a query may ask for them, where some paths are hidden. */
+export function hiddenSides(
+  path: RawBuilder<unknown>,
+  sides: RawBuilder<unknown>,
+  hide: readonly PathPattern[],
+): RawBuilder<unknown> {
+  return sql`change_hidden(${path}, ${sides}, ${hiddenExpression(hide)})`;
+}
+
+/**
+ * A regular expression of PostgreSQL that accepts the paths of entries that are hidden, and those beneath them. A key of
+ * digits may be a place in an array, where a pattern goes on in each element (recording/mapping/apply-rules.ts). A document that is no
+ * object has the path "".
+ */
+export function hiddenExpression(hide: readonly PathPattern[]): string {
+  const patterns = hide.map(({ keys }) =>
+    keys.map((key) => (key === null ? anyKey : literal(key))).join(`\\.${places}`),
+  );
+  return `^\\.?${places}(?:${patterns.join('|')})(?:\\.|$)`;
+}
+
+const anyKey = '(?:[^.\\\\]|\\\\.)*';
+const places = '(?:[0-9]+\\.)*';
+
+/** A key as it stands in a path: a dot and a backslash have a backslash before them. */
+function literal(key: string): string {
+  return projectedText(key.replace(/[.\\]/g, '\\$&')).replace(/[\\^$.[\]|()*+?{}]/g, '\\$&');
+}

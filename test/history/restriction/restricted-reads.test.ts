@@ -1,0 +1,307 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hideLimits, parseOwnQuery, readRestriction } from '../../../src/history/ask/restriction.ts';
+import { hideValues } from '../../../src/history/entry/hide-values.ts';
+import { showEntries } from '../../../src/history/entry/shown-entries.ts';
+import { scopes } from '../../../src/http/scopes.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { changeOf } from '../../support/server/history.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const day = 86_400_000;
+
+let server: TestServer;
+let all: string;
+/** Sees orders, without cards. */
+let orders: string;
+
+const before = (paths: Record<string, unknown>, more: Partial<Change>) =>
+  changeOf({ at: now - 1_000, paths: JSON.stringify(paths), ...more });
+
+beforeAll(async () => {
+  server = await startTestServer({ clock: { now: () => now } });
+  all = await server.token('acme');
+  orders = await restricted('entity:order', ['card', 'lines.secret']);
+  const record = createRecorder(server.context.db, 'acme', () => now);
+  await record([
+    before(
+      {
+        'card.number': { after: 4111 },
+        'card.holder': { after: null },
+        price: { after: 5 },
+        lines: { after: [{ secret: 1, sku: 'a' }] },
+      },
+      {
+        type: 'create',
+        entity: 'order',
+        entityId: 'o1',
+        actor: 'Jane',
+        related: [{ entity: 'customer', entityId: 'c1' }],
+      },
+    ),
+    before({ 'card.number': { before: 4111, after: 42 } }, { entity: 'order', entityId: 'o1', actor: 'John' }),
+    before({ price: { before: 1, after: 2 } }, { entity: 'invoice', entityId: 'i1', actor: 'Hidden Harry' }),
+    before({ total: { after: 1 } }, { type: 'create', entity: 'order', entityId: 'o0', at: now - 90 * day }),
+  ]);
+});
+
+afterAll(() => server.close());
+
+async function restricted(query: string, hide: readonly string[] = []): Promise<string> {
+  return await server.token('acme', { restriction: readRestriction([{ query, hide }]) });
+}
+
+async function read(token: string, operation: string, parameters: Record<string, string> = {}) {
+  const response = await server.call(`/changelog/acme/${operation}?${new URLSearchParams(parameters)}`, { token });
+  return { status: response.status, headers: response.headers, body: JSON.parse(await response.text()) };
+}
+
+const total = async (token: string, q: string) => (await read(token, 'changelogs', { q })).body.totalElements;
+
+describe('each operation is answered by the restriction or refused', () => {
+  const applied = ['getDocument', 'getEntry', 'getFacets', 'getHistogram', 'listChanges', 'listNames'];
+
+  test('whatever scopes the client has: what is not in this list is 403', async () => {
+    const client = await server.createClient('acme', {
+      restriction: readRestriction([{ query: 'entity:order', hide: [] }]),
+    });
+    await server.database.pool.query('update oauth_client set scopes = $1 where client_id = $2', [
+      scopes,
+      client.clientId,
+    ]);
+    const token = await server.tokenOf(client);
+    const document = JSON.parse(server.app.openApiText()) as {
+      paths: Record<string, Record<string, { operationId: string; security?: unknown[] }>>;
+    };
+    const answered: string[] = [];
+    for (const [path, operations] of Object.entries(document.paths).filter(([one]) => one.includes('{tenant}'))) {
+      for (const [method, { operationId }] of Object.entries(operations)) {
+        const target = path.replace('{tenant}', 'acme').replaceAll(/\{\w+\}/g, '1');
+        for (const asked of [method, ...(method === 'get' ? ['head'] : [])]) {
+          const { status, body } = await fetch(`${server.baseUrl}${target}`, {
+            method: asked.toUpperCase(),
+            headers: { authorization: `Bearer ${token}` },
+          });
+          await body?.cancel();
+          if (status !== 403) answered.push(operationId);
+        }
+      }
+    }
+    // It is in no document.
+    const mcp = await server.call('/mcp/acme', {
+      method: 'POST',
+      token,
+      body: '{}',
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(mcp.status).toBe(403);
+    expect([...new Set(answered)].sort()).toEqual(applied);
+    for (const path of ['changelogs', 'entries'])
+      expect((await read(token, path, { context: 'true', ref: 'x' })).status).toBe(403);
+  });
+});
+
+describe("the caller's own query", () => {
+  test('is joined as a tree: no OR and no parenthesis leads out of the restriction', async () => {
+    for (const q of [
+      '',
+      'compoundLogicalQuery:((entity:invoice) OR (type:update))',
+      'entity:*',
+      'entityId:i1 entity:*',
+      'entity:~.*',
+    ]) {
+      const { body } = await read(orders, 'changelogs', { q });
+      expect({
+        q,
+        entities: [...new Set(body.items.map(({ entity }: { entity: string }) => entity))],
+      }).not.toMatchObject({
+        entities: expect.arrayContaining(['invoice']),
+      });
+    }
+    expect((await read(orders, 'changelogs', { q: 'type:update) OR (entity:invoice' })).status).toBe(400);
+    const either = await restricted('compoundLogicalQuery:((entity:order) OR (entity:invoice))');
+    expect(await total(either, 'entity:invoice')).toBe(1);
+    expect(await total(either, 'type:create')).toBe(1);
+  });
+
+  test('alone decides the window, and its faults quote nothing else', async () => {
+    const old = await restricted('occurredAt:>="2020-01-01T00:00:00Z"');
+    expect([await total(old, ''), await total(old, 'occurredAt:>="2020-01-01T00:00:00Z"')]).toEqual([3, 4]);
+    const recent = await restricted('occurredAt:>="2026-09-15T00:00:00Z"');
+    const { from, to } = (await read(recent, 'histogram', { q: 'entity:none' })).body;
+    expect([from, to]).toEqual([new Date(now - 30 * day).toISOString(), new Date(now).toISOString()]);
+    const fault = await read(orders, 'changelogs', { q: 'type:update entityId:o1' });
+    expect(fault.body.details).toEqual([{ field: 'q', message: expect.stringMatching(/^At position 13: /) }]);
+    expect(fault.body.message).toBe('entity is required when entityId is provided');
+  });
+
+  test('costs what the joined query costs: it is answered in the same way', async () => {
+    const names = await server.context.findPage('acme', parseOwnQuery('type:update', undefined), {
+      skip: 0,
+      size: 1,
+      restriction: readRestriction([{ query: 'entity:order actor:J*', hide: [] }]),
+    });
+    const document = await server.context.findPage('acme', parseOwnQuery('type:update', undefined), {
+      skip: 0,
+      size: 1,
+      restriction: readRestriction([{ query: 'entity:order entityId:o1', hide: [] }]),
+    });
+    expect([names.way, names.total, document.way, document.total]).toEqual(['tallies', 1, 'documents', 1]);
+  });
+});
+
+describe('nobody can tell what is hidden', () => {
+  test('not by a ref of another credential, and not by Server-Timing', async () => {
+    const { body } = await read(all, 'changelogs', { q: 'entity:invoice', ref: 'true' });
+    const hidden = await read(orders, 'entries', { ref: body.items[0].ref });
+    expect([hidden.status, hidden.body.message]).toEqual([404, 'This change is not kept any more.']);
+    for (const [operation, parameters] of [
+      ['changelogs', {}],
+      ['histogram', {}],
+      ['facets', { field: 'path' }],
+      ['documents', { entity: 'order', entityId: 'o1' }],
+    ] as const) {
+      expect((await read(orders, operation, parameters)).headers.has('server-timing')).toBe(false);
+      expect((await read(all, operation, parameters)).headers.has('server-timing')).toBe(true);
+    }
+  });
+
+  test('names and documents are those of the entity types; any other restriction has none', async () => {
+    expect((await read(orders, 'names', { field: 'actor' })).body.values).toEqual(['Jane', 'Jane Doe', 'John']);
+    expect((await read(orders, 'names', { field: 'entity' })).body.values).toEqual(['order']);
+    expect((await read(orders, 'names', { field: 'path', entity: 'invoice' })).body.values).toEqual([]);
+    const invoice = await read(orders, 'documents', { entity: 'invoice', entityId: 'i1' });
+    const none = await read(orders, 'documents', { entity: 'invoice', entityId: 'none' });
+    expect([invoice.status, invoice.body]).toEqual([404, none.body]);
+    const named = await restricted('entity:order entityId:o1');
+    expect((await read(named, 'documents', { entity: 'order', entityId: 'o1' })).body.changes).toBe(2);
+    for (const [query, operation] of [
+      ['entity:order entityId:o1', 'names'],
+      ['entity:order type:update', 'names'],
+      ['entity:order entityId:o1 type:update', 'documents'],
+      ['related.entityId:c1', 'documents'],
+      ['entity:order entityId:o0', 'documents'],
+    ] as const) {
+      const token = await restricted(query);
+      const { status } = await read(token, operation, { field: 'entity', entity: 'order', entityId: 'o1' });
+      expect({ query, operation, status }).toEqual({ query, operation, status: 403 });
+    }
+  });
+
+  test('hidden values are masks in entries and documents, and no query finds them', async () => {
+    const { items } = (await read(orders, 'changelogs', { q: 'type:create' })).body;
+    expect(items[0].paths).toEqual({
+      'card.number': { after: '********' },
+      'card.holder': { after: null },
+      price: { after: 5 },
+      lines: { after: [{ secret: '********', sku: 'a' }] },
+    });
+    const { document } = (await read(orders, 'documents', { entity: 'order', entityId: 'o1' })).body;
+    expect(document).toEqual({
+      card: { number: '********', holder: null },
+      price: 5,
+      lines: [{ secret: '********', sku: 'a' }],
+    });
+    const found = async (term: string) => [
+      await total(all, `change:elemMatch(${term})`),
+      await total(orders, `change:elemMatch(${term})`),
+    ];
+    expect(await found('path:card.number after:4111')).toEqual([1, 0]);
+    expect(await found('after:<=42')).toEqual([3, 1]);
+    expect(await found('path:card.number is:lower')).toEqual([1, 0]);
+    expect(await found('path:card.number after:exists')).toEqual([2, 2]);
+    expect(await found('path:card.holder after:null')).toEqual([1, 1]);
+    expect(await found('path:card.number')).toEqual([2, 2]);
+    expect(await total(orders, 'path:card')).toBe(2);
+  });
+
+  test('nor who changed it, where actors are not shown', async () => {
+    const restriction = readRestriction([{ query: '', hide: [] }], { actors: false });
+    for (const q of ['actor:Jane', 'type:update compoundLogicalQuery:((type:create) OR (actor:J*))']) {
+      expect(() => parseOwnQuery(q, restriction)).toThrow(/expected no term on actor/);
+    }
+    const row = {
+      at: now,
+      type: 'update',
+      entity: 'order',
+      entityId: '1',
+      name: null,
+      schemaVersion: null,
+      related: null,
+    };
+    const found = { way: 'search' as const, total: 1, entries: [{ ...row, actor: 'Jane', paths: '{}' }] };
+    const { entries } = await showEntries(server.context.sealer, 'acme', found, { restriction });
+    expect(entries).toEqual([{ ...row, paths: '{}' }]);
+    const asked = { entity: 'order', entityId: 'o1', when: { changes: 1 }, restriction };
+    const { found: document } = await server.context.historyReads.document('acme', asked);
+    expect(document.lastChange).toEqual({ at: now - 1_000, type: 'create' });
+  });
+});
+
+describe('a restriction is checked as a whole', () => {
+  test.each([
+    ['a query that is none', { query: 'entity', hide: [] }, 'The query is not valid at position 1: expected a field'],
+    ['an unknown field', { query: 'type:update x:1', hide: [] }, 'at position 13: expected entity, entityId'],
+    [
+      'a regular expression',
+      { query: 'type:update entity:~o.*', hide: [] },
+      'at position 13: expected a term without a regular',
+    ],
+    [
+      'one on a path',
+      { query: 'change:elemMatch(path:~x)', hide: [] },
+      'at position 18: expected a term without a regular',
+    ],
+    ['one in a group', { query: 'compoundLogicalQuery:((type:update) OR (actor:~x))', hide: [] }, 'position 41'],
+    ['an entityId without entity', { query: 'entityId:1', hide: [] }, 'position 1'],
+    ['a query of 4,097 characters', { query: `actor:${'a'.repeat(4_091)}`, hide: [] }, 'position 4097'],
+    ['257 terms', { query: 'type:update '.repeat(257), hide: [] }, 'no more than 256 terms'],
+    [
+      '101 paths',
+      { query: '', hide: Array.from({ length: hideLimits.paths + 1 }, (_none, n) => `p${n}`) },
+      'hide has more than 100',
+    ],
+    [
+      '201 characters',
+      { query: '', hide: ['ok', 'a'.repeat(hideLimits.characters + 1)] },
+      'hide.1 has more than 200 characters',
+    ],
+    ['an empty path', { query: '', hide: [''] }, 'hide.0 is empty'],
+    ['a wrong escape', { query: '', hide: ['a\\b'] }, 'hide.0 has a backslash'],
+    ['NUL', { query: '', hide: ['a\0'] }, 'hide.0 has a character that is no text'],
+  ])('%s is refused', (_case, written, message) => {
+    expect(() => readRestriction([written])).toThrow(message);
+  });
+
+  test('what is at the limits is not', () => {
+    const hide = Array.from({ length: hideLimits.paths }, (_none, n) => `${n}`.padEnd(hideLimits.characters, 'a'));
+    expect(readRestriction([{ query: `actor:${'a'.repeat(4_090)}`, hide }]).hide).toHaveLength(hideLimits.paths);
+    expect(readRestriction([{ query: 'type:update '.repeat(256), hide }]).query.operands).toHaveLength(256);
+  });
+
+  test('what the database has and cannot be read any more is no fault of the caller, and opens nothing', async () => {
+    const client = await server.createClient('acme', { restriction: readRestriction([{ query: '', hide: [] }]) });
+    await server.database.pool.query(
+      `update oauth_client set restriction = '[{"query": "x:1", "hide": []}]' where client_id = $1`,
+      [client.clientId],
+    );
+    const { status, body } = await read(await server.tokenOf(client), 'changelogs');
+    expect([status, JSON.stringify(body)]).toEqual([500, expect.not.stringContaining('position')]);
+  });
+});
+
+test('masks go on in arrays and in whole values; every digit and every other text stays', async () => {
+  const { hide } = readRestriction([{ query: '', hide: ['card', 'items.*.price', 'a\\.b', '*.deep'] }]);
+  const masked = async (paths: string) => (await hideValues([paths], hide))[0];
+  expect(await masked('{"card":{"before":null,"after":{"n":1}},"cards":{"after":1.10}}')).toBe(
+    '{"card":{"before":null,"after":"********"},"cards":{"after":1.10}}',
+  );
+  expect(await masked('{"items":{"after":[{"x":{"price":1,"o":1E400}}]},"items.0.x.price":{"after":2}}')).toBe(
+    '{"items":{"after":[{"x":{"price":"********","o":1E400}}]},"items.0.x.price":{"after":"********"}}',
+  );
+  expect(await masked('{"a\\\\.b.c":{"after":1},"a.b":{"after":1},"x.deep.er":{"after":1}}')).toBe(
+    '{"a\\\\.b.c":{"after":"********"},"a.b":{"after":1},"x.deep.er":{"after":"********"}}',
+  );
+  expect(await masked('{"":{"after":[{"card":1}]}}')).toBe('{"":{"after":[{"card":"********"}]}}');
+});

@@ -1,0 +1,234 @@
+import { randomBytes } from 'node:crypto';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { entityTypesOf, readRestriction, showsDocument } from '../../../src/history/ask/restriction.ts';
+import { hideValues } from '../../../src/history/entry/hide-values.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import type { Restriction, WrittenRestriction } from '../../../src/http/restriction.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { arbitraryHistory } from '../../support/oracle/history-arbitrary.ts';
+import { checkLaw, someOf } from '../../support/oracle/law.ts';
+import { hardPaths } from '../../support/oracle/path-arbitrary.ts';
+import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
+import { holds } from '../../support/oracle/query-evaluator.ts';
+import type { QueryVocabulary } from '../../support/oracle/query-vocabulary.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const histories = 2;
+const queriesOfHistory = 4;
+
+type Entry = Omit<Change, 'identity'>;
+type Asked = readonly [operation: string, parameters: Record<string, string>];
+
+const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
+/** What is asked of each restriction, beside random queries. */
+const always: readonly Asked[] = [
+  ['changelogs', { q: '' }],
+  ['histogram', { q: 'type:(create, update)' }],
+  ...['after:(1, OPEN)', 'before:>=0', 'after:exists', 'is:(lower, higher)'].map(
+    (term): Asked => ['changelogs', { q: `${allTime} change:elemMatch(${term})` }],
+  ),
+];
+
+let server: TestServer;
+let tenants = 0;
+
+beforeAll(async () => {
+  server = await startTestServer({ clock: { now: () => now } });
+});
+
+afterAll(() => server.close());
+
+test('whoever has a restriction gets what a tenant answers into which the entries that it shows were imported, masked', async () => {
+  const scenario = arbitraryHistory(['any'], now).chain(({ batches, vocabulary }) =>
+    fc.record({
+      batches: fc.constant(batches),
+      restrictions: fc.array(arbitraryRestriction(vocabulary), { minLength: 1, maxLength: 3 }),
+      asked: someOf(arbitraryAsked(vocabulary), queriesOfHistory),
+      vocabulary: fc.constant(vocabulary),
+    }),
+  );
+  await checkLaw(scenario, { runs: histories }, async ({ batches, restrictions, asked, vocabulary }) => {
+    const whole = await record(batches.map(({ changes, fold }) => ({ changes, fold })));
+    const all = await server.token(whole);
+    for (const written of restrictions) {
+      const restriction = readRestriction(written);
+      const part = await record(
+        await Promise.all(
+          batches.map(async ({ changes, fold }) => ({ changes: await shownOf(written, changes), fold: !fold })),
+        ),
+      );
+      const [of, own] = [await server.token(whole, { restriction }), await server.token(part)];
+      for (const [operation, parameters] of [...always, ...asked, ...wholeReads(restriction, vocabulary)]) {
+        const context = { written, operation, parameters };
+        const found = await ask(whole, of, operation, parameters);
+        expect({ ...context, ...found }).toEqual({ ...context, ...(await ask(part, own, operation, parameters)) });
+      }
+      await checkRefs({ whole, all, of, part, own });
+    }
+  });
+});
+
+/** A ref of the whole tenant is answered if it is one of the part, and not told from one that is gone if it is not. */
+async function checkRefs(given: { whole: string; all: string; of: string; part: string; own: string }): Promise<void> {
+  const q = allTime;
+  const refs = async (tenant: string, token: string) => {
+    const answer = await server.call(
+      `/changelog/${tenant}/changelogs?${new URLSearchParams({ q, ref: 'true', size: '100' })}`,
+      {
+        token,
+      },
+    );
+    return ((await answer.json()) as { items: { ref: string }[] }).items.map(({ ref }) => ref);
+  };
+  const shown = await refs(given.whole, given.of);
+  expect(shown.length).toBe((await refs(given.part, given.own)).length);
+  for (const ref of (await refs(given.whole, given.all)).slice(0, 20)) {
+    const { status, body } = await ask(given.whole, given.of, 'entries', { ref });
+    if (shown.includes(ref)) expect(status).toBe(200);
+    else if (shown.length < 100) {
+      expect({ status, body }).toEqual({
+        status: 404,
+        body: { status: 404, type: 'resource_not_found', message: 'This change is not kept any more.' },
+      });
+    }
+  }
+}
+
+/** What each part of a restriction leaves of the entries, one after the other. */
+async function shownOf(written: readonly WrittenRestriction[], changes: readonly Entry[]): Promise<Entry[]> {
+  let shown = [...changes];
+  for (const one of written) {
+    const { query, hide } = readRestriction([one]);
+    const matching = shown.filter((entry) => holds(query, entry));
+    const masked = await hideValues(
+      matching.map(({ paths }) => paths),
+      hide,
+    );
+    shown = matching.map((entry, index) => ({ ...entry, paths: masked[index] ?? '' }));
+  }
+  return shown;
+}
+
+function arbitraryRestriction(vocabulary: QueryVocabulary): fc.Arbitrary<WrittenRestriction[]> {
+  const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
+  const entity = fc.constantFrom(...vocabulary.entities).map((name) => `entity:${quoted(name)}`);
+  const document = fc
+    .tuple(entity, fc.constantFrom(...vocabulary.entityIds))
+    .map(([ofEntity, id]) => `${ofEntity} entityId:${quoted(id)}`);
+  const either = fc.tuple(entity, entity).map(([one, other]) => `compoundLogicalQuery:((${one}) OR (${other}))`);
+  const query = fc.oneof(
+    fc.constant(''),
+    entity,
+    document,
+    either,
+    fc.constantFrom('occurredAt:>="1971-01-01T00:00:00Z"', 'occurredAt:<"2026-09-10T00:00:00Z"'),
+    { weight: 3, arbitrary: arbitraryQuery(vocabulary).map(({ text }) => text) },
+  );
+  const hide = fc.oneof(
+    fc.constantFrom(['*'], []),
+    fc.uniqueArray(
+      fc.constantFrom(...hardPaths, '*', '*.*', 'price.*', 'items.quantity', '*.0').filter((path) => path !== ''),
+      { maxLength: 4 },
+    ),
+  );
+  const part = fc.record({ query, hide }).filter((one) => isRestriction([one]));
+  return fc.oneof(
+    { weight: 3, arbitrary: part.map((one) => [one]) },
+    fc.tuple(part, part).map((both) => [...both]),
+  );
+}
+
+function isRestriction(written: readonly WrittenRestriction[]): boolean {
+  try {
+    readRestriction(written);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function arbitraryAsked(vocabulary: QueryVocabulary): fc.Arbitrary<Asked> {
+  const q = fc.oneof(
+    arbitraryQuery(vocabulary).map(({ text }) => text),
+    fc.constantFrom('', allTime),
+    arbitraryValues(),
+  );
+  const number = (...numbers: number[]) => fc.constantFrom(...numbers.map(String));
+  return fc.oneof(
+    fc.record({ q, page: number(1, 2, 99), size: number(1, 20, 100) }).map((found): Asked => ['changelogs', found]),
+    fc.record({ q, ref: fc.constant('true'), valueLimit: number(256) }).map((found): Asked => ['changelogs', found]),
+    fc.record({ q, buckets: number(1, 7, 60) }).map((found): Asked => ['histogram', found]),
+    fc
+      .record({ q, field: fc.constantFrom('entity', 'type', 'actor', 'path'), size: number(1, 3, 100) })
+      .map((found): Asked => ['facets', found]),
+  );
+}
+
+/** A query about values, of a path or of any. */
+function arbitraryValues(): fc.Arbitrary<string> {
+  const ofPath = fc.constantFrom('', ...hardPaths).map((path) => {
+    return path === '' ? '' : `path:"${path.replaceAll(/["\\]/g, '\\$&')}"`;
+  });
+  const values = [
+    '1',
+    'OPEN',
+    '*A*',
+    '"1"',
+    'null',
+    'exists',
+    'missing',
+    '>=0',
+    '<"Z"',
+    '"********"',
+    '(1, OPEN, true)',
+  ];
+  const ofSide = fc
+    .constantFrom('before', 'after')
+    .chain((side) => fc.constantFrom(...values).map((value) => `${side}:${value}`));
+  const term = fc.oneof(ofSide, fc.constantFrom('is:lower', 'is:(lower, higher)'));
+  return fc.tuple(ofPath, term).map((terms) => `${allTime} change:elemMatch(${terms.join(' ').trim()})`);
+}
+
+/** Reads of names and documents, where the restriction has them. */
+function wholeReads(restriction: Restriction, { entities, entityIds }: QueryVocabulary): Asked[] {
+  const documents = entities
+    .flatMap((entity) => entityIds.map((entityId) => ({ entity, entityId })))
+    .slice(0, 12)
+    .filter((document) => showsDocument(restriction, document) !== undefined)
+    .flatMap((document): Asked[] => [
+      ['documents', document],
+      ['documents', { ...document, changes: '2' }],
+    ]);
+  if (entityTypesOf(restriction) === undefined) return documents;
+  const names = ['entity', 'actor', 'related.entity', 'path', 'document'].flatMap((field): Asked[] => [
+    ['names', { field }],
+    ['names', { field, prefix: 'j', size: '2' }],
+    ['names', { field, entity: entities[0] ?? '' }],
+  ]);
+  return [...documents, ...names];
+}
+
+/** A tenant with so many batches. After some of them the deltas are folded. */
+async function record(batches: readonly { changes: readonly Entry[]; fold: boolean }[]): Promise<string> {
+  tenants += 1;
+  const tenant = `tenant${tenants}`;
+  await server.createTenant(tenant);
+  for (const { changes, fold } of batches) {
+    await createRecorder(
+      server.context.db,
+      tenant,
+      () => now,
+    )(changes.map((change) => ({ ...change, identity: randomBytes(16) })));
+    if (fold) await foldHistory(server.context.db, tenant);
+  }
+  return tenant;
+}
+
+async function ask(tenant: string, token: string, operation: string, parameters: Record<string, string>) {
+  const answer = await server.call(`/changelog/${tenant}/${operation}?${new URLSearchParams(parameters)}`, { token });
+  const text = await answer.text();
+  return { status: answer.status, body: JSON.parse(text.replaceAll(/,"ref":"[\w-]+"/g, '')) as unknown };
+}
