@@ -126,7 +126,7 @@ table change_document
   tenant text collate "C" not null
   words text collate "C" not null
   change_document_pkey PRIMARY KEY (tenant, document, entity)
-  CREATE INDEX change_document_words ON change_document USING gin (array_to_tsvector(string_to_array((tenant || '/'::text) || replace(words, ' '::text, (' '::text || tenant) || '/'::text), ' '::text))) WITH (gin_pending_list_limit='1024')
+  CREATE INDEX change_document_words ON change_document USING gin (array_to_tsvector(string_to_array((tenant || '/'::text) || replace(words, ' '::text, (' '::text || tenant) || '/'::text), ' '::text))) WITH (gin_pending_list_limit='128')
 
 table change_entry with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02)
   actor bigint not null
