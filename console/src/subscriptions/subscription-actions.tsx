@@ -23,6 +23,7 @@ type Asking = 'test' | 'replay' | 'rotate' | 'delete';
 /** What can be done with a subscription, by what the session allows. */
 export function SubscriptionActions({ subscription, onChanged }: SubscriptionActionsProps) {
   const { id, name, state } = subscription;
+  const { type } = targetOf(subscription);
   const [asking, setAsking] = useState<Asking>();
   const [shown, setShown] = useState<ShownKey>();
   if (!mayManage()) return null;
@@ -52,14 +53,14 @@ export function SubscriptionActions({ subscription, onChanged }: SubscriptionAct
           <Button icon="edit" onClick={() => navigate({ path: 'subscriptions/edit', parameters: { id } })}>
             Edit
           </Button>
-          <Button icon="history" onClick={() => setAsking('replay')}>
-            Replay…
-          </Button>
+          {type === 'email' ? undefined : (
+            <Button icon="history" onClick={() => setAsking('replay')}>
+              Replay…
+            </Button>
+          )}
         </>
       ) : undefined}
-      {targetOf(subscription).type === 'webhook' ? (
-        <Button onClick={() => setAsking('rotate')}>Rotate the key…</Button>
-      ) : undefined}
+      {type === 'webhook' ? <Button onClick={() => setAsking('rotate')}>Rotate the key…</Button> : undefined}
       <Button kind="danger" icon="remove" aria-label="Delete the subscription" onClick={() => setAsking('delete')} />
       {asking === 'test' ? <TestDialog id={id} onClose={close} onTested={onChanged} /> : undefined}
       {asking === 'replay' ? <ReplayDialog id={id} onClose={close} onStarted={onChanged} /> : undefined}

@@ -51,6 +51,12 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
           {fields.map((field) => (
             <Member key={`${draft.type} ${field.name}`} field={field} {...props} />
           ))}
+          {draft.type === 'email' ? undefined : (
+            <p class="muted">
+              If nothing is taken for 5 days, it is suspended. An e-mail says so to the address of the configuration key{' '}
+              <code>notificationEmail</code>.
+            </p>
+          )}
         </div>
       </section>
       <section class="card">

@@ -110,6 +110,15 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     for (const name of ['Test', 'Edit', 'Pause', 'Replay…', 'Delete the subscription', 'Show what matched']) {
       expect(await reader.getByRole('button', { name, exact: true }).count(), name).toBe(0);
     }
+    // An alert cannot be sent once more.
+    await call('POST', `/changelog/${tenant}/subscriptions`, {
+      ...{ id: 'alert', name: 'Post alert', target: { type: 'email', to: 'operations@example.com' } },
+    });
+    const alert = await open('subscriptions/one?id=alert');
+    await alert.getByRole('heading', { name: 'Post alert' }).waitFor();
+    await alert.getByRole('button', { name: 'Edit' }).waitFor();
+    expect(await alert.getByRole('button', { name: 'Replay…' }).count()).toBe(0);
+    await call('DELETE', `/changelog/${tenant}/subscriptions/alert`);
     await call('DELETE', `/changelog/${tenant}/subscriptions/${id}`);
     await receiver.close();
   });

@@ -20,22 +20,38 @@ export const subscriptionTable = documentTable<SubscriptionColumns>('subscriptio
   maker: 'maker',
 });
 
-/** What changes with deliveries, as jsonb of the subscription `s` and its state `t`. */
-const live = sql`jsonb_strip_nulls(jsonb_build_object(
-  'state', t.state, 'reason', t.reason, 'maker', s.maker, 'cursor', t.cursor, 'pending', t.waiting, 'parked', t.parked,
-  'matched', t.matched, 'delivered', t.delivered, 'skipped', t.skipped, 'expired', t.expired, 'dropped', t.dropped,
-  'replay', case when r.until is not null then jsonb_build_object('left', r.until - r.position) end,
-  'lastDelivery', t.last_delivery::jsonb, 'lastError', t.last_error::jsonb))`;
+/** What changes with deliveries, of the subscription `s` and its state `t`: each member as JSON text. Without a value it is not shown. */
+const live: Readonly<Record<string, RawBuilder<unknown>>> = {
+  state: sql`to_json(t.state)`,
+  reason: sql`to_json(t.reason)`,
+  maker: sql`to_json(s.maker)`,
+  cursor: sql`to_json(t.cursor)`,
+  pending: sql`t.waiting`,
+  parked: sql`t.parked`,
+  matched: sql`t.matched`,
+  delivered: sql`t.delivered`,
+  skipped: sql`t.skipped`,
+  expired: sql`t.expired`,
+  dropped: sql`t.dropped`,
+  replay: sql`'{"left":' || (r.until - r.position) || '}'`,
+  lastDelivery: sql`t.last_delivery`,
+  lastError: sql`t.last_error`,
+};
+
+/** Its members, each with a comma before it, and the end of the object. */
+const liveText = sql<string>`concat(${sql.join(
+  Object.entries(live).map(([name, value]) => sql`${sql.lit(`,"${name}":`)} || ${value}`),
+)}, '}')`;
 
 const joined = sql`subscription s
   join subscription_state t on t.tenant = s.tenant and t.subscription = s.id
   left join subscription_replay r on r.tenant = s.tenant and r.subscription = s.id`;
 
-const shown = (text: RawBuilder<unknown>) => sql<string>`left(s.document, -1) || ',' || substr((${text})::text, 2)`;
+const shown = sql<string>`left(s.document, -1) || ${liveText}`;
 
 /** The subscriptions of a tenant, for lists. */
 export function subscriptionRows(tenant: string): DocumentRows {
-  const from = sql`(select s.tenant, s.id, ${shown(live)} as document, s.fields || ${live} as fields
+  const from = sql`(select s.tenant, s.id, ${shown} as document, s.fields || ('{' || substr(${liveText}, 2))::jsonb as fields
     from ${joined} where s.tenant = ${tenant}) subscription`;
   return { from, where: sql`tenant = ${tenant}` };
 }
@@ -43,7 +59,7 @@ export function subscriptionRows(tenant: string): DocumentRows {
 /** The subscription as JSON text, with all that answers show. */
 export async function findShown(db: Connection, tenant: string, id: string): Promise<string | undefined> {
   const { rows } = await sql<{ document: string }>`
-    select ${shown(live)} as document from ${joined} where s.tenant = ${tenant} and s.id = ${id}`.execute(db);
+    select ${shown} as document from ${joined} where s.tenant = ${tenant} and s.id = ${id}`.execute(db);
   return rows[0]?.document;
 }
 

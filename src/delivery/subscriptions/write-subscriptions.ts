@@ -195,14 +195,15 @@ async function setState(transaction: DatabaseTransaction, tenant: string, id: st
 /** A subscription as Annals stores it, without its metadata. */
 function contentOf(
   { id, name, enabled = true, q = '', from = 'now', maxAge, hide, target }: SubscriptionBody & { readonly id: string },
-  { maxAge: defaultMaxAge }: Target,
+  { maxAge: defaultMaxAge, defaults }: Target,
 ): Omit<SubscriptionDocument, 'metadata'> {
   const age = maxAge ?? defaultMaxAge;
+  const { type, ...members } = target;
   return {
     ...{ id, name, enabled, q, from },
     ...(age !== undefined && { maxAge: age }),
     ...(hide !== undefined && { hide }),
-    target,
+    target: { type, ...defaults, ...members },
   };
 }
 

@@ -57,6 +57,8 @@ export interface Target {
   readonly secrets: readonly string[];
   /** What applies to the subscription without a `maxAge`: an ISO 8601 duration; undefined: any age. */
   readonly maxAge: string | undefined;
+  /** Members that answers show where the client has left them out. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
   /** Whether changes can be sent once more; default: true. */
   readonly isReplayed?: boolean;
   /** Where secrets are sent to. For another host they have to be given anew. */

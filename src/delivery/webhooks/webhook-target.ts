@@ -42,6 +42,7 @@ export function createWebhookTarget({ http, now }: { http: GuardedHttp; now: () 
     type: 'webhook',
     schema: WebhookTarget,
     secrets: ['headers'],
+    defaults: { signing: 'hmac' },
     maxAge: 'P1D',
     hostOf: ({ url }) => URL.parse(String(url))?.host ?? '',
     check: (tenant, target) => [

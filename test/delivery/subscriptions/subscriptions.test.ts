@@ -44,11 +44,15 @@ test('a subscription is made with its defaults, shown without its secrets, repla
   const shown = await acme.get('one');
   expect(shown).toMatchObject({
     ...{ id: 'one', name: 'One', enabled: true, q: '', from: 'now', maxAge: 'P1D', state: 'active' },
-    target: { ...webhook(), headers: { 'X-Key': mask } },
+    target: { ...webhook(), signing: 'hmac', headers: { 'X-Key': mask } },
     ...{ pending: 0, parked: 0, skipped: 0, matched: 0 },
     metadata: { version: 1 },
   });
   expect(JSON.stringify(shown)).not.toMatch(/hush|whsec_/);
+  for (const path of ['/one', '']) {
+    const text = await (await server.call(`/changelog/acme/subscriptions${path}`, { token })).text();
+    expect(text).toBe(JSON.stringify(JSON.parse(text)));
+  }
   // What GET answers may be sent back, masks too.
   expect((await acme.call('PUT', '/one', { ...shown, name: 'Two' })).status).toBe(204);
   expect(await acme.get('one')).toMatchObject({ name: 'Two', metadata: { version: 2 } });
