@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
-interface FormFieldProps {
+export interface FormFieldProps {
   readonly label: string;
   readonly hint?: ComponentChildren;
   /** What is wrong with the value; undefined where nothing is. */

@@ -1,5 +1,6 @@
 import type { Subscription } from '@annals/client';
 import { FormField } from '../components/form-field.tsx';
+import { CheckField, TextField } from '../components/text-field.tsx';
 import { HeadersField } from './headers-field.tsx';
 import { keepsSecret, type SubscriptionDraft } from './subscription-draft.ts';
 import type { SubscriptionFaults } from './subscription-faults.ts';
@@ -21,17 +22,14 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
       <section class="card">
         <h2 class="card-header">Where to</h2>
         <div class="card-body form-grid">
-          <FormField key="name" label="Name" error={faults.name}>
-            {(control) => (
-              <input
-                {...control}
-                dir="auto"
-                autocomplete="off"
-                value={draft.name}
-                onInput={(event) => onChange({ name: event.currentTarget.value })}
-              />
-            )}
-          </FormField>
+          <TextField
+            key="name"
+            kind="name"
+            label="Name"
+            error={faults.name}
+            value={draft.name}
+            onText={(name) => onChange({ name })}
+          />
           <FormField key="type" label="Kind of target" hint={use} error={faults['target.type']}>
             {(control) => (
               <select
@@ -81,23 +79,15 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
               )}
             </FormField>
           ) : undefined}
-          <FormField
+          <TextField
             key="age"
+            kind="code"
             label="Greatest age"
             hint="What was older when it was recorded is skipped and counted: P1D is a day, PT1H an hour. Empty: P1D for webhooks and alerts, any age for batches."
             error={faults.maxAge}
-          >
-            {(control) => (
-              <input
-                {...control}
-                class="mono"
-                autocomplete="off"
-                spellcheck={false}
-                value={draft.maxAge}
-                onInput={(event) => onChange({ maxAge: event.currentTarget.value })}
-              />
-            )}
-          </FormField>
+            value={draft.maxAge}
+            onText={(maxAge) => onChange({ maxAge })}
+          />
           <FormField
             key="hide"
             label="Hidden paths"
@@ -115,14 +105,9 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
               />
             )}
           </FormField>
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={draft.enabled}
-              onChange={(event) => onChange({ enabled: event.currentTarget.checked })}
-            />
+          <CheckField checked={draft.enabled} onCheck={(enabled) => onChange({ enabled })}>
             Enabled
-          </label>
+          </CheckField>
         </div>
       </section>
     </div>
@@ -147,14 +132,12 @@ function Member({ field, draft, current, faults, onChange }: SubscriptionFormPro
   }
   if (kind === 'check') {
     return (
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={draft.checks[name] ?? false}
-          onChange={(event) => onChange({ checks: { ...draft.checks, [name]: event.currentTarget.checked } })}
-        />
+      <CheckField
+        checked={draft.checks[name] ?? false}
+        onCheck={(checked) => onChange({ checks: { ...draft.checks, [name]: checked } })}
+      >
         {label}
-      </label>
+      </CheckField>
     );
   }
   if (kind === 'choice') {
@@ -177,45 +160,18 @@ function Member({ field, draft, current, faults, onChange }: SubscriptionFormPro
       </FormField>
     );
   }
-  const setTextOf = (event: { readonly currentTarget: HTMLInputElement }) => setText(event.currentTarget.value);
-  if (kind === 'secret') {
-    return (
-      <FormField
-        label={label}
-        hint={
-          keepsSecret(name, draft.type, current)
-            ? 'One is set. It is never shown; leave this empty to keep it. Another host needs it anew.'
-            : 'Kept encrypted, and never shown again.'
-        }
-        error={error}
-      >
-        {(control) => (
-          <input
-            {...control}
-            class="mono"
-            type="password"
-            autocomplete="new-password"
-            value={text}
-            onInput={setTextOf}
-          />
-        )}
-      </FormField>
-    );
-  }
+  const secretHint = keepsSecret(name, draft.type, current)
+    ? 'One is set. It is never shown; leave this empty to keep it. Another host needs it anew.'
+    : 'Kept encrypted, and never shown again.';
   return (
-    <FormField label={label} hint={hint} error={error}>
-      {(control) => (
-        <input
-          {...control}
-          class={kind === 'number' ? 'number' : 'mono'}
-          inputMode={kind === 'number' ? 'numeric' : undefined}
-          autocomplete="off"
-          spellcheck={false}
-          placeholder={placeholder}
-          value={text}
-          onInput={setTextOf}
-        />
-      )}
-    </FormField>
+    <TextField
+      kind={kind === 'text' ? 'code' : kind}
+      label={label}
+      hint={kind === 'secret' ? secretHint : hint}
+      error={error}
+      placeholder={placeholder}
+      value={text}
+      onText={setText}
+    />
   );
 }

@@ -7,6 +7,7 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
 import { FormField } from '../../components/form-field.tsx';
+import { CheckField, TextField } from '../../components/text-field.tsx';
 import { JsonEditor } from '../json-editor/json-editor.tsx';
 import { readEdited } from '../json-editor/read-edited.ts';
 
@@ -62,45 +63,27 @@ export function ConfigurationDialog({ current, onClose, onSaved }: Configuration
       <form class="form-grid" onInput={() => setFailure(undefined)} onSubmit={(event) => void save(event)}>
         {failure === undefined ? undefined : <FailureBox error={failure} />}
         {current === undefined ? (
-          <FormField key="key" label="Key" error={key === '' ? undefined : keyFault}>
-            {(control) => (
-              <input
-                {...control}
-                class="mono"
-                autocomplete="off"
-                spellcheck={false}
-                value={key}
-                onInput={(event) => setKey(event.currentTarget.value)}
-              />
-            )}
-          </FormField>
-        ) : undefined}
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={isSecured}
-            disabled={isAlways}
-            onChange={(event) => setSecured(event.currentTarget.checked)}
+          <TextField
+            key="key"
+            kind="code"
+            label="Key"
+            error={key === '' ? undefined : keyFault}
+            value={key}
+            onText={setKey}
           />
+        ) : undefined}
+        <CheckField checked={isSecured} disabled={isAlways} onCheck={setSecured}>
           Secured: kept encrypted, and never shown again
-        </label>
+        </CheckField>
         {isSecured ? (
-          <FormField
+          <TextField
             key="secret"
+            kind="secret"
             label="Secret"
             hint={current?.secured === true ? 'Leave this empty to keep the one that is stored.' : undefined}
-          >
-            {(control) => (
-              <input
-                {...control}
-                class="mono"
-                type="password"
-                autocomplete="new-password"
-                value={secret}
-                onInput={(event) => setSecret(event.currentTarget.value)}
-              />
-            )}
-          </FormField>
+            value={secret}
+            onText={setSecret}
+          />
         ) : (
           <JsonEditor
             key="value"

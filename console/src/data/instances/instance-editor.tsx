@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
 import { Button } from '../../components/button.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
-import { FormField } from '../../components/form-field.tsx';
+import { TextField } from '../../components/text-field.tsx';
 import { contentToSave, editableText, versionOf } from '../json-editor/document-text.ts';
 import { JsonEditor } from '../json-editor/json-editor.tsx';
 import { readEditedObject } from '../json-editor/read-edited.ts';
@@ -91,18 +91,14 @@ export function InstanceEditor({
         </p>
       ) : undefined}
       {id === undefined ? (
-        <FormField key="id" label="Id" hint="Leave it empty, and Annals makes one.">
-          {(control) => (
-            <input
-              {...control}
-              class="mono"
-              autocomplete="off"
-              spellcheck={false}
-              value={newId}
-              onInput={(event) => setNewId(event.currentTarget.value)}
-            />
-          )}
-        </FormField>
+        <TextField
+          key="id"
+          kind="code"
+          label="Id"
+          hint="Leave it empty, and Annals makes one."
+          value={newId}
+          onText={setNewId}
+        />
       ) : undefined}
       <JsonEditor
         key="document"

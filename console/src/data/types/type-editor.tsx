@@ -6,9 +6,9 @@ import { useRequest } from '../../api/use-request.ts';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
-import { FormField } from '../../components/form-field.tsx';
 import { Skeleton } from '../../components/loading.tsx';
 import { PageHeader } from '../../components/page-header.tsx';
+import { TextField } from '../../components/text-field.tsx';
 import { tell } from '../../components/toasts.tsx';
 import { navigate, path, place } from '../../router/location.ts';
 import { contentToSave, editableText, versionOf } from '../json-editor/document-text.ts';
@@ -79,19 +79,15 @@ function Editing({ typeId, current }: { readonly typeId: string; readonly curren
       <div class="card card-body form-grid">
         {failure === undefined ? undefined : <FailureBox error={failure} />}
         {current === undefined ? (
-          <FormField label="Id" hint="It cannot be changed later." error={id === '' ? undefined : idFault}>
-            {(control) => (
-              <input
-                {...control}
-                class="mono"
-                autocomplete="off"
-                spellcheck={false}
-                placeholder="WARRANTY_CLAIM"
-                value={id}
-                onInput={(event) => setId(event.currentTarget.value)}
-              />
-            )}
-          </FormField>
+          <TextField
+            kind="code"
+            label="Id"
+            hint="It cannot be changed later."
+            error={id === '' ? undefined : idFault}
+            placeholder="WARRANTY_CLAIM"
+            value={id}
+            onText={setId}
+          />
         ) : undefined}
         <JsonEditor
           label="Definition"

@@ -3,6 +3,7 @@ import { useId } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/use-request.ts';
 import { FormField } from '../../components/form-field.tsx';
+import { CheckField, TextField } from '../../components/text-field.tsx';
 import { type AgentDraft, isSelfHosted, keepsKey } from './agent-draft.ts';
 import type { AgentFaults } from './agent-faults.ts';
 import { type Provider, providerNames } from './agent-texts.ts';
@@ -25,23 +26,15 @@ export function AgentForm(props: AgentFormProps) {
         <h2 class="card-header">What it does</h2>
         <div class="card-body form-grid">
           {current === undefined ? (
-            <FormField
+            <TextField
               key="id"
+              kind="code"
               label="Id"
               hint="Your application names the agent by this id. It cannot be changed later."
               error={faults.id}
-            >
-              {(control) => (
-                <input
-                  {...control}
-                  class="mono"
-                  spellcheck={false}
-                  autocomplete="off"
-                  value={draft.id}
-                  onInput={(event) => onChange({ id: event.currentTarget.value })}
-                />
-              )}
-            </FormField>
+              value={draft.id}
+              onText={(id) => onChange({ id })}
+            />
           ) : undefined}
           <TextsField label="Name" texts={draft.name} error={faults.name} onChange={(name) => onChange({ name })} />
           <TextsField
@@ -66,22 +59,12 @@ export function AgentForm(props: AgentFormProps) {
               />
             )}
           </FormField>
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={draft.readsHistory}
-              onChange={(event) => onChange({ readsHistory: event.currentTarget.checked })}
-            />
+          <CheckField checked={draft.readsHistory} onCheck={(readsHistory) => onChange({ readsHistory })}>
             Can search the change history, with the rights of the client that chats
-          </label>
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={draft.enabled}
-              onChange={(event) => onChange({ enabled: event.currentTarget.checked })}
-            />
+          </CheckField>
+          <CheckField checked={draft.enabled} onCheck={(enabled) => onChange({ enabled })}>
             Enabled
-          </label>
+          </CheckField>
         </div>
       </section>
       <section class="card">
@@ -150,27 +133,21 @@ function ModelParts({ draft, current, faults, onChange }: AgentFormProps) {
         </FormField>
       )}
       {isSelfHosted(draft.provider) ? (
-        <FormField
+        <TextField
           key="address"
+          kind="url"
           label="Address"
           hint="Private addresses need the operator's permission."
           error={faults.address}
-        >
-          {(control) => (
-            <input
-              {...control}
-              class="mono"
-              type="url"
-              placeholder="https://models.example.com/v1"
-              value={draft.address}
-              onInput={(event) => onChange({ address: event.currentTarget.value.trim() })}
-            />
-          )}
-        </FormField>
+          placeholder="https://models.example.com/v1"
+          value={draft.address}
+          onText={(address) => onChange({ address: address.trim() })}
+        />
       ) : undefined}
       {isShared ? undefined : (
-        <FormField
+        <TextField
           key="key"
+          kind="secret"
           label="Key"
           hint={
             keepsKey(draft, current)
@@ -178,63 +155,37 @@ function ModelParts({ draft, current, faults, onChange }: AgentFormProps) {
               : 'Kept encrypted, and never shown again.'
           }
           error={faults.apiKey}
-        >
-          {(control) => (
-            <input
-              {...control}
-              class="mono"
-              type="password"
-              autocomplete="new-password"
-              value={draft.apiKey}
-              onInput={(event) => onChange({ apiKey: event.currentTarget.value })}
-            />
-          )}
-        </FormField>
-      )}
-      <NumberField
-        key="temperature"
-        label="Temperature"
-        hint="From 0 to 2. Empty means the model's own default."
-        part="temperature"
-        {...{ draft, faults, onChange }}
-      />
-      <NumberField
-        key="longest"
-        label="Longest answer"
-        hint="In tokens. Empty means the limit of the service."
-        part="maxTokens"
-        {...{ draft, faults, onChange }}
-      />
-      <NumberField
-        key="context"
-        label="Context"
-        hint="How many tokens the model takes, its answer included."
-        part="contextTokens"
-        {...{ draft, faults, onChange }}
-      />
-    </>
-  );
-}
-
-interface NumberFieldProps extends Pick<AgentFormProps, 'draft' | 'faults' | 'onChange'> {
-  readonly label: string;
-  readonly hint: string;
-  readonly part: 'temperature' | 'maxTokens' | 'contextTokens';
-}
-
-function NumberField({ label, hint, part, draft, faults, onChange }: NumberFieldProps) {
-  return (
-    <FormField label={label} hint={hint} error={faults[part]}>
-      {(control) => (
-        <input
-          {...control}
-          class="number"
-          inputMode="decimal"
-          autocomplete="off"
-          value={draft[part]}
-          onInput={(event) => onChange({ [part]: event.currentTarget.value })}
+          value={draft.apiKey}
+          onText={(apiKey) => onChange({ apiKey })}
         />
       )}
-    </FormField>
+      <TextField
+        key="temperature"
+        kind="number"
+        label="Temperature"
+        hint="From 0 to 2. Empty means the model's own default."
+        error={faults.temperature}
+        value={draft.temperature}
+        onText={(temperature) => onChange({ temperature })}
+      />
+      <TextField
+        key="longest"
+        kind="number"
+        label="Longest answer"
+        hint="In tokens. Empty means the limit of the service."
+        error={faults.maxTokens}
+        value={draft.maxTokens}
+        onText={(maxTokens) => onChange({ maxTokens })}
+      />
+      <TextField
+        key="context"
+        kind="number"
+        label="Context"
+        hint="How many tokens the model takes, its answer included."
+        error={faults.contextTokens}
+        value={draft.contextTokens}
+        onText={(contextTokens) => onChange({ contextTokens })}
+      />
+    </>
   );
 }
