@@ -1,17 +1,11 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import pg from 'pg';
 import { freePort } from '../../src/postgres/embedded/free-port.ts';
-import { findPostgresPrograms } from '../../test/support/server/postgres-programs.ts';
-
-// PostgreSQL refuses to run as root: this is "nobody".
-const unprivileged = 65_534;
-const run = promisify(execFile);
+import { answers, makePostgresCluster } from '../../test/support/server/postgres-cluster.ts';
 
 /** A PostgreSQL of Debian with its usual settings, which can be killed and started again on the same port. */
 export interface KilledServer {
@@ -22,22 +16,14 @@ export interface KilledServer {
 }
 
 export async function startServer(): Promise<KilledServer> {
-  const programs = findPostgresPrograms();
-  if (programs === undefined) throw new Error('this needs a server: apt-get install postgresql');
   const folder = await mkdtemp(join(tmpdir(), 'annals-positions-'));
-  const data = join(folder, 'data');
-  await mkdir(data, { mode: 0o700 });
-  await chmod(folder, 0o755);
-  const isRoot = process.getuid?.() === 0;
-  if (isRoot) await chown(data, unprivileged, unprivileged);
-  const as = isRoot ? { uid: unprivileged, gid: unprivileged, cwd: '/' } : { cwd: '/' };
-  await run(join(programs, 'initdb'), ['-D', data, '-U', 'annals', '-A', 'trust', '-E', 'UTF8', '--locale=C'], as);
+  const { data, as, program } = await makePostgresCluster(folder);
   const port = await freePort();
   const url = `postgres://annals@127.0.0.1:${port}/postgres`;
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=60'];
   const start = async () => {
     const child = spawn(
-      join(programs, 'postgres'),
+      program('postgres'),
       ['-D', data, '-p', String(port), ...settings.flatMap((one) => ['-c', one])],
       { ...as, stdio: 'ignore' },
     );
@@ -61,18 +47,6 @@ export async function startServer(): Promise<KilledServer> {
       await rm(folder, { recursive: true });
     },
   };
-}
-
-async function answers(url: string): Promise<boolean> {
-  const client = new pg.Client(url);
-  try {
-    await client.connect();
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await client.end().catch(() => {});
-  }
 }
 
 async function childrenOf(parent: number): Promise<number[]> {

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { freePort } from '../../../src/postgres/embedded/free-port.ts';
+import { accepts } from './accepts.ts';
 import { findNginx } from './nginx-program.ts';
 
 /** Starts nginx before a service, with its defaults for everything that a proxy may set, for this test. Returns its base URL. */
@@ -48,16 +48,4 @@ http {
     await sleep(20);
   }
   return `http://127.0.0.1:${port}`;
-}
-
-async function accepts(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
 }

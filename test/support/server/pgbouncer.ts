@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { freePort } from '../../../src/postgres/embedded/free-port.ts';
+import { accepts } from './accepts.ts';
 import { findPgbouncer } from './pgbouncer-program.ts';
 
 // pgbouncer refuses to run as root: this is "nobody".
@@ -67,16 +67,4 @@ max_client_conn = 200
     await sleep(50);
   }
   return { url: `postgres://${username}:${password}@127.0.0.1:${listening}${pathname}?pooler=transaction`, stop };
-}
-
-async function accepts(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
-  try {
-    await once(socket, 'connect');
-    return true;
-  } catch {
-    return false;
-  } finally {
-    socket.destroy();
-  }
 }
