@@ -37,9 +37,8 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     await recordLife(server, tenant, { entity: 'vase', entityId: '2' }, versions);
     const page = await open('history?q=entity%3Avase+entityId%3A1+type%3Aupdate');
     const query = page.getByRole('combobox', { name: 'Query' });
+    await page.locator('.entry-link').first().click();
     const asked = async (link: string, wanted: string, entries: number) => {
-      await page.goto(`${server.baseUrl}/console/history?q=entity%3Avase+entityId%3A1+type%3Aupdate`);
-      await page.locator('.entry-link').first().click();
       const panel = page.getByRole('complementary');
       await panel.getByRole('link', { name: link }).waitFor();
       if (link.endsWith('value')) await checkAccessibility(page, '.side-panel');
@@ -48,8 +47,11 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
       await expect.poll(() => totalOf(page)).toBe(entries);
     };
     await asked('of this field of any vase', 'entity:vase path:parts.*.price', 8);
+    await page.goBack();
     await asked('of this field of this document', 'entity:vase entityId:1 path:parts.0.price', 4);
+    await page.goBack();
     await asked('when it had the new value', 'path:parts.0.price after:1.25', 3);
+    await page.goBack();
     await asked('that made this field lower', 'change:elemMatch(path:parts.*.price is:lower)', 4);
     // The query is a chip like any other, and the facet of fields counts and writes it.
     expect(await chips(page)).toEqual(['entity vase', 'change path:parts.*.price is:lower']);
@@ -150,8 +152,9 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     const { server, tenant, open } = the();
     const entityId = 'x'.repeat(300);
     await recordLife(server, tenant, { entity: 'lengthy', entityId }, ['{"n":1}']);
+    const page = await open('history?q=entity%3Alengthy');
     for (const width of [1_280, 380]) {
-      const page = await open('history?q=entity%3Alengthy', { width });
+      await page.setViewportSize({ width, height: 860 });
       await page.locator('.entry-link').click();
       const panel = page.getByRole('complementary');
       await panel.getByText('Who').waitFor();
