@@ -9,6 +9,12 @@ export function faultOfName(text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'has a lone surrogate';
 }
 
+/** A text as the name that an entry shows: cut to the longest, and undefined where it cannot be one. */
+export function shownName(text: string | undefined): string | undefined {
+  if (text === undefined || /[\0\p{Surrogate}]/u.test(text)) return undefined;
+  return text.length <= maxNameCharacters ? text : [...text].slice(0, maxNameCharacters).join('');
+}
+
 /** Whether the text has more code points than that. */
 function isLongerThan(text: string, maximum: number): boolean {
   if (text.length <= maximum) return false;

@@ -2,9 +2,8 @@ import { type AnnalsError, invalidBody } from '../../core/errors.ts';
 import { mask } from '../../core/mask.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
-import { ownDocuments } from '../../recording/documents/own-documents.ts';
+import { faultOfDocumentId, ownDocuments } from '../../recording/documents/own-documents.ts';
 import type { Author } from '../../recording/record-document-change.ts';
-import { faultOfAgentId } from './agent-document.ts';
 import { type AgentRow, agentNoun, agentTable, resetFailures } from './agent-store.ts';
 import {
   type AgentHead,
@@ -84,7 +83,7 @@ export function createOwnAgents(options: { db: Database; sealer: Sealer; now: ()
     remove: agents.remove,
 
     async put(author, id, { body, text }) {
-      const fault = faultOfAgentId(id);
+      const fault = faultOfDocumentId(id);
       if (fault !== undefined) throw invalidBody({ field: 'id', message: fault });
       refuseFaults(id, body);
       return await agents.put(author, id, { version: body.metadata?.version, body, text });

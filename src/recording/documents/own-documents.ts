@@ -142,6 +142,16 @@ export function metadataOf(
   return { version, createdAt, modifiedAt: new Date(Math.max(now, Date.parse(createdAt))).toISOString() };
 }
 
+const maxIdBytes = 255;
+
+/** Why a document cannot have this id, or undefined. An index entry and a cursor must be able to hold it. */
+export function faultOfDocumentId(id: string): string | undefined {
+  if (id === '') return 'must not be empty';
+  if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
+  if (Buffer.byteLength(id) > maxIdBytes) return `must have at most ${maxIdBytes} bytes of UTF-8`;
+  return undefined;
+}
+
 export function notFound(noun: string): AnnalsError {
   return new AnnalsError('resource_not_found', `There is no such ${noun}.`);
 }

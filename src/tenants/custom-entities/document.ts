@@ -5,6 +5,7 @@ import { parseJson } from '../../core/json/parse.ts';
 import { sizeOfJson } from '../../core/json/size.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
+import { shownName } from '../../recording/name-fault.ts';
 
 /** A type or an instance as a client writes it: the members that Annals keeps, and the other members unchanged. */
 export interface DocumentInput {
@@ -109,14 +110,9 @@ export function refuseOtherTimes(stored: string, patched: string): void {
   refuse(changed.map((name) => ({ field: `metadata.${name}`, message: 'is read-only' })));
 }
 
-/**
- * The name that change entries show (contract 6: at most 1,000 characters without NUL and lone surrogates). If the name
- * is a map by language, it is the English one, or else the first one.
- */
+/** The name that change entries show. If the name is a map by language, it is the English one, or else the first one. */
 export function displayName(name: JsonNode | undefined): string | undefined {
-  const plain = stringOf(name) ?? nameByLanguage(name);
-  if (plain === undefined || /[\0\p{Surrogate}]/u.test(plain)) return undefined;
-  return plain.length <= 1000 ? plain : [...plain].slice(0, 1000).join('');
+  return shownName(stringOf(name) ?? nameByLanguage(name));
 }
 
 /** The name that change entries show of a stored document. */

@@ -1,10 +1,8 @@
 import { AnnalsError } from '../../core/errors.ts';
-import { notFound } from '../../recording/documents/own-documents.ts';
+import { faultOfDocumentId, notFound } from '../../recording/documents/own-documents.ts';
 
 /** Ids of types: capital letters, digits and `_`; the first character is a letter (contract 9). */
 export const typeIdPattern = /^[A-Z][A-Z0-9_]{0,62}$/;
-
-const maxInstanceIdBytes = 255;
 
 /**
  * The id that no instance can get (contract 9). Clients of the API family send operations on many instances to
@@ -12,13 +10,10 @@ const maxInstanceIdBytes = 255;
  */
 export const reservedInstanceId = 'bulk';
 
-/** Why an instance's id is wrong, or undefined. An index entry and a cursor must be able to hold the id. */
+/** Why an instance's id is wrong, or undefined. */
 export function faultOfInstanceId(id: string): string | undefined {
-  if (id === '') return 'must not be empty';
   if (id === reservedInstanceId) return `must not be ${reservedInstanceId}, which is reserved`;
-  if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
-  if (Buffer.byteLength(id) > maxInstanceIdBytes) return `must have at most ${maxInstanceIdBytes} bytes of UTF-8`;
-  return undefined;
+  return faultOfDocumentId(id);
 }
 
 export const typeNoun = 'custom entity type';
