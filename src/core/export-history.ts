@@ -1,3 +1,5 @@
+import type { WrittenRestriction } from './written-restriction.ts';
+
 export type ExportFormat = 'NDJSON' | 'CSV';
 
 /** Defines which entries an export contains. */
@@ -21,6 +23,8 @@ export interface ExportRequest {
   readonly format: ExportFormat;
   /** Whether the file has each entry's context and how it was recorded; default: no. */
   readonly withContext?: boolean;
+  /** What the client may see; default: everything. */
+  readonly restriction?: readonly WrittenRestriction[] | undefined;
   /** When the client requested the export, in milliseconds since 1970. The default window ends there. */
   readonly askedAt: number;
   /** The progress of an earlier attempt. */

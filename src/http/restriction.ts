@@ -1,11 +1,6 @@
 import type { PathPattern } from '../core/path-pattern.ts';
+import type { WrittenRestriction } from '../core/written-restriction.ts';
 import type { Query } from '../query/ast.ts';
-
-/** A restriction as somebody writes it: a query of the change history, and paths whose values are masked. */
-export interface WrittenRestriction {
-  readonly query: string;
-  readonly hide: readonly string[];
-}
 
 /**
  * What a credential may see of its tenant's change history. Whoever uses it gets, from each read, what a tenant would answer
@@ -22,7 +17,4 @@ export interface Restriction {
 }
 
 /** Throws validation_violation for a query or a path that may not be in a restriction. */
-export type ReadRestriction = (
-  written: readonly WrittenRestriction[],
-  shown?: Pick<Restriction, 'actors'>,
-) => Restriction;
+export type ReadRestriction = (written: readonly WrittenRestriction[]) => Restriction;

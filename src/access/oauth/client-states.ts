@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { within } from '../../core/concurrency/deadline.ts';
-import type { ReadRestriction, Restriction, WrittenRestriction } from '../../http/restriction.ts';
+import type { WrittenRestriction } from '../../core/written-restriction.ts';
+import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
 import { readAgainIfLost } from '../../postgres/connections/unreachable.ts';
 import type { Database } from '../../postgres/database.ts';
 import { findClient } from './clients.ts';

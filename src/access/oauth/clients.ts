@@ -1,5 +1,6 @@
 import { AnnalsError } from '../../core/errors.ts';
-import type { Restriction, WrittenRestriction } from '../../http/restriction.ts';
+import type { WrittenRestriction } from '../../core/written-restriction.ts';
+import type { Restriction } from '../../http/restriction.ts';
 import { isScope, restrictableScopes, type Scope, scopes } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
 import { tenantExists } from '../../postgres/tenants/tenants.ts';

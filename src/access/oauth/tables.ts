@@ -1,5 +1,5 @@
 import type { ColumnType, Generated } from 'kysely';
-import type { WrittenRestriction } from '../../http/restriction.ts';
+import type { WrittenRestriction } from '../../core/written-restriction.ts';
 
 interface InstallationTable {
   singleton: Generated<boolean>;

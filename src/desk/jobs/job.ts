@@ -1,5 +1,6 @@
 import { AnnalsError, type ErrorType } from '../../core/errors.ts';
 import type { ExportFormat } from '../../core/export-history.ts';
+import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { AnsweredChat, QueuedChat } from '../queued-chat.ts';
 import type { JobDocument } from './schemas.ts';
 
@@ -11,6 +12,8 @@ export interface ExportInput {
   format: ExportFormat;
   /** Left out in jobs from before there was a choice: false. */
   withContext?: boolean;
+  /** What the client may see; left out: everything. */
+  restriction?: readonly WrittenRestriction[] | undefined;
   /** Milliseconds since 1970. */
   askedAt: number;
 }
@@ -23,6 +26,7 @@ export interface AskedExport {
   q: string;
   format: ExportFormat;
   withContext?: boolean;
+  restriction?: readonly WrittenRestriction[] | undefined;
   requestId: string;
   /** Whose export it is. */
   clientId: string;

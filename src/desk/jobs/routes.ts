@@ -38,13 +38,14 @@ export async function jobRoutes(
     many: 'jobs',
     item: JobItem,
     scopes: reading,
+    appliesRestriction: true,
     page: (request, asked, wanted) => jobs.list(readerOf(request), asked, wanted),
   });
 
   app.post(
     '/ai-service/:tenant/jobs',
     {
-      config: { scopes: historyScopes },
+      config: { scopes: historyScopes, appliesRestriction: true },
       schema: {
         operationId: 'createJob',
         tags,
@@ -56,11 +57,16 @@ export async function jobRoutes(
     },
     async (request, reply) => {
       const { tenant } = request.params;
-      const { scopes, clientId } = request.credentials;
+      const { scopes, clientId, restriction } = request.credentials;
       const { q = '', format, context: withContext = false } = request.body;
       const asked = { q, format, withContext };
-      if (withContext && !mayReadContext(scopes)) throw insufficientScopes();
-      const jobId = await jobs.startExport(tenant, { ...asked, requestId: request.id, clientId });
+      if (withContext && (!mayReadContext(scopes) || restriction !== undefined)) throw insufficientScopes();
+      const jobId = await jobs.startExport(tenant, {
+        ...asked,
+        requestId: request.id,
+        clientId,
+        restriction: restriction?.written,
+      });
       return await reply.code(201).header('location', `/ai-service/${tenant}/jobs/${jobId}`).send({ jobId });
     },
   );
@@ -71,19 +77,22 @@ export async function jobRoutes(
     tags,
     name: 'Job',
     one: 'job',
+    appliesRestriction: true,
     read: { scopes: reading, schema: Job, find: ({ params, request }) => jobs.find(readerOf(request), params.id) },
     remove: {
       scopes: deleting,
       summary: 'Deleting a job with its file, and stopping it if it runs',
       remove: ({ params, request }) =>
-        jobs.remove(readerOf(request), params.id, { deletesAll: request.credentials.scopes.includes(deletingAll) }),
+        jobs.remove(readerOf(request), params.id, {
+          deletesAll: request.credentials.restriction === undefined && request.credentials.scopes.includes(deletingAll),
+        }),
     },
   });
 
   app.get(
     '/ai-service/:tenant/jobs/:id/content',
     {
-      config: { scopes: historyScopes, errors: ['resource_not_found', 'conflict_resource'] },
+      config: { scopes: historyScopes, appliesRestriction: true, errors: ['resource_not_found', 'conflict_resource'] },
       schema: {
         operationId: 'downloadJobContent',
         tags,
@@ -111,9 +120,9 @@ export async function jobRoutes(
   );
 }
 
-/** Only clients that may read the change history see what a job tells of it (contract 8). */
-function readerOf({ credentials: { tenant, clientId, scopes } }: { credentials: Credentials }): JobReader {
-  const seesAll = scopes.some((scope) => readingAll.includes(scope));
+/** Only clients that may read the change history see what a job tells of it (contract 8), and with a restriction their own exports alone. */
+function readerOf({ credentials: { tenant, clientId, scopes, restriction } }: { credentials: Credentials }): JobReader {
+  const seesAll = restriction === undefined && scopes.some((scope) => readingAll.includes(scope));
   return { tenant, clientId, readsHistory: mayReadHistory(scopes), seesAll };
 }
 

@@ -61,10 +61,11 @@ export async function runExport(
     });
   }
 
-  const { q, format, askedAt, withContext = false } = input;
+  const { q, format, askedAt, withContext = false, restriction } = input;
   let begun = job.progress !== undefined;
   const resume = job.progress;
-  await exportHistory.run({ tenant, q, format, withContext, askedAt, resume, signal: stop.signal }, async (piece) => {
+  const request = { tenant, q, format, withContext, restriction, askedAt, resume, signal: stop.signal };
+  await exportHistory.run(request, async (piece) => {
     begun = true;
     await take(piece);
     if (turn.aborted) throw new TurnOver();

@@ -1,6 +1,7 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { type PathPattern, parsePathPattern } from '../../core/path-pattern.ts';
-import type { ReadRestriction, Restriction, WrittenRestriction } from '../../http/restriction.ts';
+import type { WrittenRestriction } from '../../core/written-restriction.ts';
+import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
 import { and, type Condition, type ItemTerm, itemMatch, type Match, type Query } from '../../query/ast.ts';
 import { compileMatcher } from '../../query/match.ts';
 import { parseQuery } from '../../query/parse.ts';
@@ -11,18 +12,21 @@ import { changelogDialect } from './dialect.ts';
 export const hideLimits = { paths: 100, characters: 200 } as const;
 
 /** Reads a restriction. The query of each part is about what the parts before it show, so their masks hold in it too. */
-export const readRestriction: ReadRestriction = (written, { actors } = { actors: true }) => {
-  let query: Query = and([], 1);
-  const hide: PathPattern[] = [];
-  for (const part of written) {
-    query = joined({ query, hide: [...hide] }, readFixedQuery(part.query));
-    hide.push(...readHidden(part.hide));
+export const readRestriction: ReadRestriction = (written) => {
+  let read: Omit<Restriction, 'written'> = { query: and([], 1), hide: [], actors: true };
+  for (const { query, hide, actors = true } of written) {
+    const inner = readFixedQuery(query, read);
+    read = {
+      query: joined(read, inner),
+      hide: [...read.hide, ...readHidden(hide)],
+      actors: read.actors && actors,
+    };
   }
-  return { written, query, hide, actors };
+  return { written, ...read };
 };
 
 /** A caller's own query. Throws QueryError, also for a term on actors where the caller sees none. */
-export function parseOwnQuery(q: string, restriction: Restriction | undefined): Query {
+export function parseOwnQuery(q: string, restriction: Pick<Restriction, 'actors'> | undefined): Query {
   const query = parseQuery(q, changelogDialect);
   const term = restriction?.actors === false ? termsOf(query).find(({ field }) => field === 'actor') : undefined;
   if (term !== undefined) throw new QueryError(term.position, 'no term on actor: this credential does not show actors');
@@ -93,9 +97,10 @@ function termsOf(condition: Condition): Exclude<Condition, { kind: 'and' | 'or' 
   return condition.kind === 'and' || condition.kind === 'or' ? condition.operands.flatMap(termsOf) : [condition];
 }
 
-function readFixedQuery(text: string): Query {
+/** `outer`: what the parts before it show. */
+function readFixedQuery(text: string, outer: Pick<Restriction, 'actors'>): Query {
   try {
-    const query = parseQuery(text, changelogDialect);
+    const query = parseOwnQuery(text, outer);
     const pattern = termsOf(query)
       .flatMap(matchesOf)
       .find(({ matcher }) => matcher.kind === 'regex');

@@ -21,12 +21,17 @@ const maskPaths = threaded(
   import.meta.url,
   'maskPaths',
   (paths: readonly string[], hide: readonly PathPattern[]): string[] => {
-    const rules = compileRules({ mask: hide, ignore: [] });
-    return paths.map((text) => hidden(text, rules));
+    const rules = compiledMasks(hide);
+    return paths.map((text) => maskedPaths(text, rules));
   },
 );
 
-function hidden(text: string, rules: CompiledRules): string {
+export function compiledMasks(hide: readonly PathPattern[]): CompiledRules {
+  return compileRules({ mask: hide, ignore: [] });
+}
+
+/** The `paths` of one entry, as JSON text, with masks. */
+export function maskedPaths(text: string, rules: CompiledRules): string {
   return objectText(
     entriesOf(parseJson(text)).map(([path, sides]): [string, string] => [
       path,

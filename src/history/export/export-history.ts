@@ -1,24 +1,24 @@
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import { doWork } from '../../core/concurrency/work.ts';
 import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '../../core/export-history.ts';
+import type { Restriction } from '../../http/restriction.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { parseQuery } from '../../query/parse.ts';
-import { withPlainRegexes } from '../../query/plain-regex.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
-import { changelogDialect } from '../ask/dialect.ts';
 import { asksForDocuments } from '../ask/resolve.ts';
+import { parseOwnQuery, readRestriction } from '../ask/restriction.ts';
 import { planTallies } from '../ask/tally-plan.ts';
-import { windowFrom } from '../ask/window.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { DictionaryCache } from '../names/dictionary-cache.ts';
 import { isUnderestimated } from '../page/planner-estimate.ts';
 import { entryConditions } from '../page/predicate.ts';
+import { queryAt } from '../page/query-snapshot.ts';
 import { searchOf } from '../page/search.ts';
 import type { Search } from '../page/search-store.ts';
 import { openSnapshot, readSnapshot, resolveInTransaction } from '../page/snapshot.ts';
 import type { Place } from '../page/store.ts';
 import { csvHead, openLines, readExportSnapshot, takeLines } from './export-store.ts';
+import { hideLines } from './hide-lines.ts';
 
 export interface ExportDependencies {
   /** Each export holds one connection of this pool until it ends. */
@@ -47,12 +47,15 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
     await inTransaction(
       db,
       async (transaction) => {
-        const { of, resumed } = await open(means, transaction, request, known);
+        const restriction = request.restriction && readRestriction(request.restriction);
+        const hide = restriction?.hide ?? [];
+        const { of, resumed } = await open(means, transaction, { ...request, restriction }, known);
         let isFirst = !resumed;
         const next = async () => {
           const lines = await takeLines(transaction, pieceBytes);
           request.signal.throwIfAborted();
-          return lines;
+          if (lines === undefined || hide.length === 0) return lines;
+          return { ...lines, text: await hideLines(lines.text, { format: request.format, hide }) };
         };
         if (isFirst && request.format === 'CSV') {
           await take({ text: csvHead(request.withContext), entries: 0, last: beforeAll, of, isFirst });
@@ -80,7 +83,7 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
 
   return {
     check(q) {
-      parseQuery(q, changelogDialect);
+      parseOwnQuery(q, undefined);
     },
 
     async run(request, take) {
@@ -100,7 +103,15 @@ const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 async function open(
   { regexes, now }: ExportDependencies,
   transaction: DatabaseTransaction,
-  { tenant, q, format, withContext, askedAt, resume }: ExportRequest,
+  {
+    tenant,
+    q,
+    format,
+    withContext,
+    askedAt,
+    resume,
+    restriction,
+  }: Omit<ExportRequest, 'restriction'> & { restriction: Restriction | undefined },
   known: Dictionary,
 ): Promise<{ of: ExportSnapshot; resumed: boolean }> {
   const snapshot = await readExportSnapshot(transaction, tenant);
@@ -110,8 +121,8 @@ async function open(
   // moved within a cluster: the other worker does not know the snapshot. In both cases the export starts again.
   const isValid = resume !== undefined && margin <= resume.since && resume.placement === snapshot.placement;
   const going = isValid ? resume : undefined;
-  const query = withPlainRegexes(parseQuery(q, changelogDialect));
-  const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
+  const { query, from } = queryAt(tenant, parseOwnQuery(q, restriction), askedAt, restriction);
+  const since = going?.since ?? Math.max(from, horizon);
   const slice = new TimeSlice();
   const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
   // If only terms on documents can hold, their indexes find the entries. Otherwise the export walks once along the time.
@@ -122,7 +133,8 @@ async function open(
     plan?.intervals.length === 0
       ? await searchOf(expression, conditions, { tenant, since, underestimated, dictionary, slice })
       : { tenant, since, underestimated, condition: conditions.satisfies(expression) };
-  await openLines(transaction, search, { format, withContext, resume: going });
+  const { hide, actors } = restriction ?? { hide: [], actors: true };
+  await openLines(transaction, search, { format, withContext, inParts: hide.length > 0, actors, resume: going });
   return {
     of: { snapshot: going?.snapshot ?? snapshot.snapshot, placement: snapshot.placement, since },
     resumed: going !== undefined,

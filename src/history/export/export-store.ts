@@ -22,24 +22,44 @@ export function csvHead(withContext = false): string {
 
 const at = sql`to_char(timestamp 'epoch' + e.at * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-// The same texts as the endpoint's. The database makes the lines, so that no other request waits for this work.
-const ndjsonLine = (circumstances: RawBuilder<unknown>) => sql`
-  '{"at":"' || ${at} || '","type":"' || k.type || '","entity":' || to_json(k.entity)::text
-    || ',"entityId":' || to_json(e.entity_id)::text || coalesce(',"name":' || to_json(e.name)::text, '')
-    || ',"paths":' || e.paths || coalesce(',"schemaVersion":' || to_json(e.schema_version)::text, '')
-    || ',"actor":' || to_json(a.name)::text || ',"related":' || coalesce(e.related, '[]') || ${circumstances} || E'}\n'`;
+const nothing = sql`''`;
 
-const csvLine = (circumstances: RawBuilder<unknown>) => sql`
+/** A line, in the parts before and after `paths`. */
+interface LineParts {
+  readonly before: RawBuilder<unknown>;
+  readonly paths: RawBuilder<unknown>;
+  readonly after: RawBuilder<unknown>;
+}
+
+// The same texts as the endpoint's. The database makes the lines, so that no other request waits for this work.
+const ndjsonLine = (circumstances: RawBuilder<unknown>, actors: boolean): LineParts => ({
+  before: sql`
+  '{"at":"' || ${at} || '","type":"' || k.type || '","entity":' || to_json(k.entity)::text
+    || ',"entityId":' || to_json(e.entity_id)::text || coalesce(',"name":' || to_json(e.name)::text, '') || ',"paths":'`,
+  paths: sql`e.paths`,
+  after: sql`coalesce(',"schemaVersion":' || to_json(e.schema_version)::text, '')
+    || ${actors ? sql`',"actor":' || to_json(a.name)::text` : nothing} || ',"related":' || coalesce(e.related, '[]') || ${circumstances} || E'}\n'`,
+});
+
+const csvLine = (circumstances: RawBuilder<unknown>, actors: boolean): LineParts => ({
+  before: sql`
   csv_field(${at}) || ',' || csv_field(k.type) || ',' || csv_field(k.entity) || ',' || csv_field(e.entity_id) || ','
-    || coalesce(csv_field(e.name), '') || ',' || coalesce(csv_field(e.schema_version), '') || ',' || csv_field(a.name)
-    || ',' || csv_field(coalesce(e.related, '[]')) || ',' || csv_field(e.paths) || ${circumstances} || E'\r\n'`;
+    || coalesce(csv_field(e.name), '') || ',' || coalesce(csv_field(e.schema_version), '') || ',' || ${actors ? sql`csv_field(a.name)` : nothing}
+    || ',' || csv_field(coalesce(e.related, '[]')) || ','`,
+  paths: sql`csv_field(e.paths)`,
+  after: sql`${circumstances} || E'\r\n'`,
+});
+
+const wholeLine = ({ before, paths, after }: LineParts) => sql`${before} || ${paths} || ${after}`;
+/** As hide-lines.ts takes it. */
+const lineInParts = ({ before, after }: LineParts) =>
+  sql`'[' || to_json(${before})::text || ',' || e.paths || ',' || to_json(${after})::text || E']\n'`;
 
 const recordedBy = sql`case when e.recorded_by is null then '{"way":"import"}' when e.recorded_by = 1 then '{"way":"service"}'
   else (select '{"way":' || to_json(r.way)::text || ',"by":' || to_json(r.name)::text || '}' from change_recorder r
          where r.tenant = e.tenant and r.recorder = e.recorded_by) end`;
 const ndjsonCircumstances = sql`coalesce(',"context":' || e.context, '') || coalesce(',"recordedBy":' || ${recordedBy}, '')`;
 const csvCircumstances = sql`',' || coalesce(csv_field(e.context), '') || ',' || coalesce(csv_field(${recordedBy}), '')`;
-const nothing = sql`''`;
 
 /**
  * Opens the cursor of an export in a repeatable read transaction. Entries come newest first. If an earlier attempt got as
@@ -51,10 +71,15 @@ export async function openLines(
   {
     format,
     withContext = false,
+    inParts,
+    actors,
     resume,
   }: {
     format: ExportFormat;
     withContext: boolean | undefined;
+    /** Whether lines come in their parts. */
+    inParts: boolean;
+    actors: boolean;
     resume?: (ExportSnapshot & { after: Place }) | undefined;
   },
 ): Promise<void> {
@@ -67,13 +92,13 @@ export async function openLines(
       : sql`(e.at, e.sequence) < (${resume.after.at}::bigint, ${resume.after.sequence}::bigint)
           and (e.recorded is null or e.recorded_on is distinct from ${resume.placement}::xid8
             or pg_visible_in_snapshot(e.recorded, ${resume.snapshot}::pg_snapshot))`;
-  const line =
+  const parts =
     format === 'CSV'
-      ? csvLine(withContext ? csvCircumstances : nothing)
-      : ndjsonLine(withContext ? ndjsonCircumstances : nothing);
+      ? csvLine(withContext ? csvCircumstances : nothing, actors)
+      : ndjsonLine(withContext ? ndjsonCircumstances : nothing, actors);
   const declaration = sql`
     declare export_lines no scroll cursor for
-      select ${line}, e.at, e.sequence
+      select ${inParts ? lineInParts(parts) : wholeLine(parts)}, e.at, e.sequence
         from (select e.* ${found({ ...search, condition: sql`${search.condition} and ${seen}` })}) as e
         join change_kind k on k.tenant = e.tenant and k.kind = e.kind
         join change_actor a on a.tenant = e.tenant and a.actor = e.actor

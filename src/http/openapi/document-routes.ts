@@ -23,6 +23,8 @@ export interface OneDocument<Params extends TSchema> {
   readonly name: string;
   /** The document in texts. */
   readonly one: string;
+  /** Whether each call does what a restriction asks for. */
+  readonly appliesRestriction?: true;
   readonly read: {
     readonly scopes: readonly Scope[];
     readonly schema: TSchema;
@@ -49,7 +51,8 @@ export interface OneDocument<Params extends TSchema> {
 
 /** The routes of one document. To read or to delete what is not there is `resource_not_found`. */
 export function documentRoutes<Params extends TSchema>(app: HttpServer, document: OneDocument<Params>): void {
-  const { path, tags, name, one, read, put, remove } = document;
+  const { path, tags, name, one, appliesRestriction, read, put, remove } = document;
+  const restricted = { ...(appliesRestriction && { appliesRestriction }) };
   const params: TSchema = document.params;
   const called = (request: FastifyRequest): DocumentCall<Params> => ({
     params: request.params as Static<Params>,
@@ -61,7 +64,7 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
   app.get(
     path,
     {
-      config: { scopes: read.scopes, errors: ['resource_not_found'] },
+      config: { ...restricted, scopes: read.scopes, errors: ['resource_not_found'] },
       schema: {
         operationId: `get${name}`,
         tags,
@@ -81,7 +84,7 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
     app.put(
       path,
       {
-        config: { scopes: put.scopes, errors: put.errors },
+        config: { ...restricted, scopes: put.scopes, errors: put.errors },
         schema: {
           operationId: `put${name}`,
           tags,
@@ -108,7 +111,7 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
     app.delete(
       path,
       {
-        config: { scopes: remove.scopes, errors: ['resource_not_found'] },
+        config: { ...restricted, scopes: remove.scopes, errors: ['resource_not_found'] },
         schema: {
           operationId: `delete${name}`,
           tags,

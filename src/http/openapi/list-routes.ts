@@ -34,6 +34,8 @@ export interface Listing {
   /** The schema of a document in the list. */
   readonly item: TSchema;
   readonly scopes: readonly Scope[];
+  /** Whether `page` does what a restriction asks for. */
+  readonly appliesRestriction?: true;
   readonly errors?: readonly ErrorType[];
   readonly headers?: readonly AnswerHeader[];
   /** What the path names besides the tenant. A cursor of one list is valid only for it. */
@@ -52,17 +54,19 @@ interface ListRequest extends PagingRequest {
 export function listRoutes(
   app: HttpServer,
   paginator: Paginator,
-  { path, params, tags, name, many, item, scopes, errors = [], headers = [], of, page }: Listing,
+  { path, params, tags, name, many, item, scopes, appliesRestriction, errors = [], headers = [], of, page }: Listing,
 ): void {
   async function answer(request: ListRequest, reply: FastifyReply, action: 'list' | 'search', q = '') {
-    const { tenant } = request.credentials;
-    const operation = of === undefined ? `${action} ${many}` : `${action} ${many} of ${of(request.params)}`;
+    const { tenant, clientId, restriction } = request.credentials;
+    const list = of === undefined ? `${action} ${many}` : `${action} ${many} of ${of(request.params)}`;
+    // Nobody else can use the cursors of a restriction.
+    const operation = restriction === undefined ? list : `${list} for ${clientId}`;
     const wanted = paginator.read(request, { tenant, operation, filter: q });
     const { texts, headers: paging } = await page(request, { q, fields: request.query.fields }, wanted);
     return await reply.headers(paging).type(jsonType).send(arrayBody(texts));
   }
 
-  const config = { scopes, errors };
+  const config = { scopes, errors, ...(appliesRestriction && { appliesRestriction }) };
   const described = {
     tags,
     params,

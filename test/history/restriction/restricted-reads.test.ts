@@ -6,6 +6,7 @@ import { scopes } from '../../../src/http/scopes.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { type Call, contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -60,7 +61,19 @@ async function read(token: string, operation: string, parameters: Record<string,
 const total = async (token: string, q: string) => (await read(token, 'changelogs', { q })).body.totalElements;
 
 describe('each operation is answered by the restriction or refused', () => {
-  const applied = ['getDocument', 'getEntry', 'getFacets', 'getHistogram', 'listChanges', 'listNames'];
+  const applied = [
+    ...[
+      'createJob',
+      'deleteJob',
+      'downloadJobContent',
+      'getDocument',
+      'getEntry',
+      'getFacets',
+      'getHistogram',
+      'getJob',
+    ],
+    ...['listChanges', 'listJobs', 'listNames', 'searchJobs'],
+  ];
 
   test('whatever scopes the client has: what is not in this list is 403', async () => {
     const client = await server.createClient('acme', {
@@ -216,10 +229,43 @@ describe('nobody can tell what is hidden', () => {
     expect(await total(orders, 'path:card')).toBe(2);
   });
 
+  test('exports have what the list has, and jobs are those of the client alone', async () => {
+    const callAs =
+      (token: string): Call =>
+      (path, init) =>
+        server.call(path, { ...init, token });
+    const theirs = await startExport(callAs(all), 'acme', { q: '', format: 'NDJSON' });
+    for (const format of ['NDJSON', 'CSV']) {
+      const id = await startExport(callAs(orders), 'acme', { q: 'type:create', format });
+      expect(await endOfJob(callAs(orders), 'acme', id)).toMatchObject({ status: 'success', metadata: { entries: 1 } });
+      const text = await contentOf(callAs(orders), 'acme', id);
+      expect([text.includes('4111'), text.includes('********'), text.includes('invoice')]).toEqual([
+        false,
+        true,
+        false,
+      ]);
+    }
+    const jobs = (await (await callAs(orders)('/ai-service/acme/jobs')).json()) as { id: string }[];
+    expect([jobs.length, jobs.some(({ id }) => id === theirs)]).toEqual([2, false]);
+    for (const path of [`/ai-service/acme/jobs/${theirs}`, `/ai-service/acme/jobs/${theirs}/content`]) {
+      expect((await callAs(orders)(path)).status).toBe(404);
+    }
+    expect(await startExport(callAs(orders), 'acme', { q: 'actor:x entityId:1', format: 'CSV' }).catch(String)).toMatch(
+      /400.*At position 9/,
+    );
+    const withContext = { type: 'EXPORT', format: 'CSV', context: true };
+    const headers = { 'content-type': 'application/json' };
+    const asked = { method: 'POST', headers, body: JSON.stringify(withContext) };
+    expect((await callAs(orders)('/ai-service/acme/jobs', asked)).status).toBe(403);
+  });
+
   test('nor who changed it, where actors are not shown', async () => {
-    const restriction = readRestriction([{ query: '', hide: [] }], { actors: false });
+    const restriction = readRestriction([{ query: '', hide: [], actors: false }]);
     for (const q of ['actor:Jane', 'type:update compoundLogicalQuery:((type:create) OR (actor:J*))']) {
       expect(() => parseOwnQuery(q, restriction)).toThrow(/expected no term on actor/);
+      expect(() => readRestriction([...restriction.written, { query: q, hide: [] }])).toThrow(
+        /expected no term on actor/,
+      );
     }
     const row = {
       at: now,

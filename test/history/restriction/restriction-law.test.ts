@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ExportRequest } from '../../../src/core/export-history.ts';
+import type { WrittenRestriction } from '../../../src/core/written-restriction.ts';
 import { entityTypesOf, readRestriction, showsDocument } from '../../../src/history/ask/restriction.ts';
 import { hideValues } from '../../../src/history/entry/hide-values.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
-import type { Restriction, WrittenRestriction } from '../../../src/http/restriction.ts';
+import type { Restriction } from '../../../src/http/restriction.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { rowsOfCsv } from '../../support/oracle/csv.ts';
 import { arbitraryHistory } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { hardPaths } from '../../support/oracle/path-arbitrary.ts';
@@ -67,6 +70,14 @@ test('whoever has a restriction gets what a tenant answers into which the entrie
         expect({ ...context, ...found }).toEqual({ ...context, ...(await ask(part, own, operation, parameters)) });
       }
       await checkRefs({ whole, all, of, part, own });
+      const { q: random = '' } = asked[0]?.[1] ?? {};
+      for (const [format, q] of [
+        ['NDJSON', allTime],
+        ['CSV', random],
+      ] as const) {
+        const file = await exported(whole, { format, q, restriction: written });
+        expect({ written, q, file }).toEqual({ written, q, file: await exported(part, { format, q }) });
+      }
     }
   });
 });
@@ -209,6 +220,28 @@ function wholeReads(restriction: Restriction, { entities, entityIds }: QueryVoca
     ['names', { field, entity: entities[0] ?? '' }],
   ]);
   return [...documents, ...names];
+}
+
+/** The lines of a file, with JSON texts as they are parsed: equal characters have several escapes. */
+async function exported(
+  tenant: string,
+  asked: Pick<ExportRequest, 'format' | 'q' | 'restriction'>,
+): Promise<unknown[]> {
+  let text = '';
+  const { signal } = new AbortController();
+  await server.context.exportHistory.run({ tenant, ...asked, askedAt: now, signal }, async (piece) => {
+    text += piece.text;
+  });
+  if (asked.format === 'NDJSON') return text.split('\n').map((line) => (line === '' ? '' : JSON.parse(line)));
+  return rowsOfCsv(text).map((fields) => fields.map((field) => (field.startsWith('{"') ? parsed(field) : field)));
+}
+
+function parsed(field: string): unknown {
+  try {
+    return JSON.parse(field);
+  } catch {
+    return field;
+  }
 }
 
 /** A tenant with so many batches. After some of them the deltas are folded. */
