@@ -5,11 +5,23 @@ import { dirname, join } from 'node:path';
 
 const { resolve } = createRequire(import.meta.url);
 // More checkers share the work, but each works out most types anew: four take 1.6 times the processor time of one.
-const tsc = [join(dirname(resolve('typescript/package.json')), 'bin', 'tsc'), '--noEmit', '--checkers', '1'];
+const tsc = [
+  join(dirname(resolve('typescript/package.json')), 'bin', 'tsc'),
+  '--noEmit',
+  '--checkers',
+  '1',
+  '--incremental',
+];
 const biome = join(dirname(resolve('@biomejs/biome/package.json')), 'bin', 'biome');
-const programs = [tsc, [...tsc, '-p', 'console'], [biome, 'ci', '--error-on-warnings', '.']];
-
 const root = join(import.meta.dirname, '..');
+// What did not change since the last check is not checked again: that takes a fifth of the time.
+const remembered = (name: string) => join(root, 'node_modules', '.cache', 'typescript', `${name}.tsbuildinfo`);
+const programs = [
+  [...tsc, '--tsBuildInfoFile', remembered('service')],
+  [...tsc, '-p', 'console', '--tsBuildInfoFile', remembered('console')],
+  [biome, 'ci', '--error-on-warnings', '.'],
+];
+
 const results = programs.map(async (args) => {
   const { promise, resolve: end } = Promise.withResolvers<boolean>();
   execFile(process.execPath, args, { cwd: root, maxBuffer: 1e8 }, (error, stdout, stderr) => {
