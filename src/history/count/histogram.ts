@@ -1,10 +1,11 @@
 import { partsOf, wayOf } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
+import type { Search } from '../page/search-store.ts';
 import type { Way } from '../page/store.ts';
 import { type Calendar, utcCalendar } from './calendar.ts';
 import { partsInRanges } from './counted-parts.ts';
 import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
-import { countParts, countSearch, oldestOfParts } from './summary-store.ts';
+import { countParts, countSearch, firstMoment, oldestTallied } from './summary-store.ts';
 
 export interface HistogramBucket {
   /** Its begin, in milliseconds since 1970. */
@@ -46,18 +47,27 @@ export async function readHistogram(
 ): Promise<Histogram> {
   const { asked, now } = snapshot;
   const parts = await partsOf(snapshot, { split: 'kind', ranges: maxBuckets });
-  const oldest = await oldestOfParts(snapshot, parts);
   const isOpen = asked.to === Number.POSITIVE_INFINITY;
   const to = isOpen ? now : writable(asked.to);
   const lowest = writable(asked.from);
-  const from = Math.min(Math.max(lowest, oldest ?? lowest), to);
   // An entry at this very millisecond is not later.
   const end = isOpen ? to + 1 : to;
-  const interval = intervalFor({ from, end }, maxBuckets, calendar);
-  const begins = boundariesOf({ from, end }, interval, calendar).slice(0, -1);
-  const moments = [...begins, end];
+  const divided = (oldest: number | undefined) => {
+    const from = Math.min(Math.max(lowest, oldest ?? lowest), to);
+    const interval = intervalFor({ from, end }, maxBuckets, calendar);
+    const begins = boundariesOf({ from, end }, interval, calendar).slice(0, -1);
+    return { from, interval, begins, moments: [...begins, end] };
+  };
+  const found = parts.search && (await searchInBuckets(snapshot, parts.search, divided));
+  const times = [...(await oldestTallied(snapshot, parts)), ...(found?.counts.map(({ oldest }) => oldest) ?? [])];
+  const { from, interval, begins, moments } = divided(times.length === 0 ? undefined : Math.min(...times));
   const counts = await countParts(snapshot, partsInRanges(parts.intervals, moments, 'kind'));
-  if (parts.search !== undefined) counts.push(...(await countSearch(snapshot, parts.search, moments)));
+  if (parts.search !== undefined && found !== undefined) {
+    const skipped = found.moments.length - moments.length;
+    const fits = moments.every((moment, place) => moment === found.moments[place + skipped]);
+    if (fits) counts.push(...found.counts.map((count) => ({ ...count, place: count.place - skipped })));
+    else counts.push(...(await countSearch(snapshot, parts.search, moments)));
+  }
   const buckets = begins.map((at) => ({ at, count: 0, create: 0, update: 0, delete: 0 }));
   let after = 0;
   for (const { type: typeName, place, entries } of counts) {
@@ -71,6 +81,19 @@ export async function readHistogram(
   }
   const total = counts.reduce((sum, { entries }) => sum + entries, 0);
   return { way: wayOf(parts), from, to, interval, total, buckets, after };
+}
+
+/**
+ * Counts a search in the buckets that there are if it finds the first entry of the window. The oldest one that it finds mostly makes the same
+ * buckets, without the first ones, so it need not be known before: to look for it would search twice.
+ */
+async function searchInBuckets(
+  snapshot: QuerySnapshot,
+  search: Search,
+  divided: (oldest: number | undefined) => { moments: readonly number[] },
+) {
+  const { moments } = divided(await firstMoment(snapshot));
+  return { moments, counts: await countSearch(snapshot, search, moments) };
 }
 
 function writable(time: number): number {

@@ -8,14 +8,11 @@ import { found, runSearch, type Search } from '../page/search-store.ts';
 import { readTalliedPlaces } from '../page/tallied-page.ts';
 import { type CountedPart, columnsOfParts } from './counted-parts.ts';
 
-/** When the oldest entry of a query occurred, in milliseconds since 1970. Undefined: there is none. */
-export async function oldestOfParts(snapshot: QuerySnapshot, parts: QueryParts): Promise<number | undefined> {
-  const { intervals, search } = parts;
-  const times = [
-    ...(intervals.length === 0 ? [] : await oldestTallied(snapshot, parts)),
-    ...(search === undefined ? [] : await oldestFound(snapshot, search)),
-  ];
-  return times.length === 0 ? undefined : Math.min(...times);
+/** When the oldest entry of the tenant since `since` occurred, in milliseconds since 1970. Undefined: there is none. */
+export async function firstMoment({ transaction, tenant, since }: QuerySnapshot): Promise<number | undefined> {
+  const { rows } = await sql<{ first: number | null }>`
+    select min(e.at) as first from change_entry e where e.tenant = ${tenant} and e.at >= ${since}`.execute(transaction);
+  return rows[0]?.first ?? undefined;
 }
 
 /** The first entries of a window. If one of so many is found, it is the oldest one of a search. */
@@ -31,8 +28,8 @@ async function oldestFound({ transaction }: QuerySnapshot, search: Search): Prom
           select * from change_entry where tenant = ${tenant} and at >= ${since} order by at, sequence limit ${firstEntries}
         ) as e where ${condition}`,
   );
-  const oldest = search.places === undefined ? sql`coalesce((${ofFirst}), (${ofAll}))` : sql`(${ofAll})`;
-  const rows = await runSearch(transaction, search, sql<{ oldest: number | null }>`select ${oldest} as oldest`);
+  const statement = sql<{ oldest: number | null }>`select coalesce((${ofFirst}), (${ofAll})) as oldest`;
+  const rows = await runSearch(transaction, search, statement);
   return rows.flatMap((row) => row.oldest ?? []);
 }
 
@@ -40,7 +37,8 @@ async function oldestFound({ transaction }: QuerySnapshot, search: Search): Prom
 const maxAsked = 8;
 
 /** The time of the oldest entry that tallies count; none if there is no entry. */
-async function oldestTallied(snapshot: QuerySnapshot, { intervals, everything }: QueryParts): Promise<number[]> {
+export async function oldestTallied(snapshot: QuerySnapshot, { intervals, everything }: QueryParts): Promise<number[]> {
+  if (intervals.length === 0) return [];
   const asked = await oldestAsked(snapshot, intervals);
   if (asked !== undefined) return asked;
   if (isLarge(planOf(intervals))) return await oldestFound(snapshot, everything);
@@ -94,16 +92,17 @@ export async function countParts(
   return rows;
 }
 
-/** Counts the entries of a search by their types and by the ranges that the moments begin. */
+/** Counts the entries of a search by their types and by the ranges that the moments begin, and tells the oldest. */
 export async function countSearch(
   { transaction, tenant }: QuerySnapshot,
   search: Search,
   moments: readonly number[],
-): Promise<RangeCount[]> {
-  const statement = sql<RangeCount>`
-    select k.type, c.place, sum(c.entries)::bigint as entries
+): Promise<(RangeCount & { oldest: number })[]> {
+  const statement = sql<RangeCount & { oldest: number }>`
+    select k.type, c.place, sum(c.entries)::bigint as entries, min(c.oldest) as oldest
       from (
-        select e.kind, width_bucket(e.at, ${moments}::bigint[]) - 1 as place, count(*) as entries ${found(search)} group by 1, 2
+        select e.kind, width_bucket(e.at, ${moments}::bigint[]) - 1 as place, count(*) as entries, min(e.at) as oldest
+          ${found(search)} group by 1, 2
       ) as c
       join change_kind k on k.tenant = ${tenant} and k.kind = c.kind
       group by k.type, c.place`;

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { readHistogram } from '../../../src/history/count/histogram.ts';
+import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { inQuerySnapshot, queryAt } from '../../../src/history/page/query-snapshot.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
@@ -13,6 +16,7 @@ const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** Numbers of paths up to which one statement answers. */
 const maxLists = 64;
 
+const day = 86_400_000;
 const sides = '{"before":1,"after":2}';
 const fields = Array.from({ length: maxLists + 1 }, (_none, place) => `field${'x'.repeat(place)}`);
 const changes = [
@@ -29,6 +33,9 @@ const changes = [
   ),
   ...fields.map((field, place) =>
     changeOf({ at: now - 100 - place, entity: 'order', paths: pathsOf({ [field]: sides }) }),
+  ),
+  ...[20, 19.9, 1].map((days) =>
+    changeOf({ at: now - days * day, paths: pathsOf(days === 20 ? { early: sides } : { late: sides }) }),
   ),
 ].map((change) => ({ ...change, identity: randomBytes(16) }));
 
@@ -129,4 +136,25 @@ test.each([
   statements.length = 0;
   await ask('path:price');
   expect(texts()).toEqual(isOne);
+});
+
+test.each([
+  ['late', 'once, where the oldest one makes the buckets of the first entry of the window', 1],
+  ['price', 'twice, where it makes others', 2],
+])('a histogram of %s searches %s', async (path, _why, searches) => {
+  const { pool, db } = history.database;
+  const known = await new DictionaryCache(pool).get(tenant);
+  const query = parseQuery(`path:${path}`, changelogDialect);
+  const reading = { pool, db, regexes: history.regexes };
+  statements.length = 0;
+  const { from, buckets, total } = await inQuerySnapshot(reading, queryAt(tenant, query, now), known, (snapshot) =>
+    readHistogram(snapshot, { maxBuckets: 60 }),
+  );
+  expect(texts().filter((text) => text.includes('width_bucket')).length).toBe(searches);
+  const times = changes.filter((change) => matches(query, change, now)).map(({ at }) => at);
+  expect({ from, total }).toEqual({ from: Math.min(...times), total: times.length });
+  for (const [place, { at, count }] of buckets.entries()) {
+    const end = buckets[place + 1]?.at ?? now + 1;
+    expect({ at, count }).toEqual({ at, count: times.filter((time) => time >= at && time < end).length });
+  }
 });
