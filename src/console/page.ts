@@ -14,11 +14,13 @@ const base = '<base href="/console/">';
 export class ConsolePage {
   readonly #file: string;
   readonly #basePath: string;
+  readonly #signsInPeople: boolean;
   #known: { stamp: string; page: Page } | undefined;
 
-  constructor(folder: string, basePath: string) {
+  constructor(folder: string, basePath: string, signsInPeople = false) {
     this.#file = join(folder, 'index.html');
     this.#basePath = basePath;
+    this.#signsInPeople = signsInPeople;
   }
 
   /** Undefined where it was not built. Reads it anew where it has changed. Throws where it cannot be read. */
@@ -43,7 +45,8 @@ export class ConsolePage {
     if (!built.includes(base)) throw new Error(`${this.#file} has no ${base}`);
     const version = createHash('sha256').update(built).digest('hex').slice(0, 16);
     const head = `<base href="${this.#basePath}/console/"><meta name="${versionHeader}" content="${version}">`;
-    return { version, html: built.replace(base, () => head) };
+    const people = this.#signsInPeople ? '<meta name="annals-people" content="sign-in">' : '';
+    return { version, html: built.replace(base, () => head + people) };
   }
 }
 

@@ -1,18 +1,23 @@
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
+import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { AnnalsError } from '../core/errors.ts';
 import { consoleApiPath } from '../http/console-target.ts';
 import { nothingAtThisPath } from '../http/error-answers.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { whileListening } from '../http/while-listening.ts';
+import { insecureSignIn } from './insecure.ts';
 import type { ConsolePage } from './page.ts';
+import { peopleRoutes } from './people-routes.ts';
 import type { Console } from './service.ts';
-import type { Session, Sessions } from './sessions.ts';
+import type { Session, StartedSession } from './sessions.ts';
 
 /** The console (contract 13): its page and its sessions. Its operations are those of the interface. */
-export async function consoleRoutes(app: HttpServer, { sessions, allowsSignIn, page, folder }: Console): Promise<void> {
-  await app.register(sessionRoutes, { sessions, allowsSignIn });
+export async function consoleRoutes(app: HttpServer, options: Console): Promise<void> {
+  const { page, folder } = options;
+  await app.register(sessionRoutes, options);
+  await app.register(peopleRoutes, options);
   await app.register(pageRoutes, { page, folder });
 }
 
@@ -83,6 +88,7 @@ const SignIn = Type.Object(
     clientId: Type.Optional(Type.String()),
     clientSecret: Type.Optional(Type.String()),
     link: Type.Optional(Type.String()),
+    tenant: Type.Optional(Type.String()),
   },
   { additionalProperties: false },
 );
@@ -90,56 +96,64 @@ const SignIn = Type.Object(
 /** Signing in to the console, and out (contract 13). */
 async function sessionRoutes(
   app: HttpServer,
-  { sessions, allowsSignIn }: { sessions: Sessions; allowsSignIn: boolean },
+  { sessions, peopleSessions, allowsSignIn, people }: Console,
 ): Promise<void> {
   app.post(path, { config, schema: { ...schema, body: SignIn }, bodyLimit: maxSignInBytes }, async (request, reply) => {
-    if (!allowsSignIn) throw insecure();
+    if (!allowsSignIn) throw insecureSignIn();
     const given = readSignIn(request.body);
-    const session =
-      'link' in given
-        ? await sessions.redeem(given.link, request)
-        : await sessions.signIn(given.clientId, given.clientSecret, request);
+    const session = await start(given, request);
     const { tenant, clientId } = session;
     request.log.info({ tenant, clientId }, 'signed in to the console');
     return await reply.header('set-cookie', session.cookie).send(shown(session));
   });
 
+  async function start(given: GivenSignIn, request: FastifyRequest): Promise<StartedSession> {
+    if ('tenant' in given) return await peopleSessions.changeTenant(given.tenant, request);
+    if ('link' in given) return await sessions.redeem(given.link, request);
+    return await sessions.signIn(given.clientId, given.clientSecret, request);
+  }
+
   app.get(path, { config, schema }, async (request) => shown(await sessions.find(request)));
 
   app.delete(path, { config, schema }, async (request, reply) => {
-    return await reply
-      .header('set-cookie', await sessions.signOut(request))
-      .code(204)
-      .send();
+    const { cookie, ofPerson } = await sessions.signOut(request);
+    reply.header('set-cookie', cookie);
+    // Whoever signed in with a company's account signs out there too, where that has an address.
+    const signOutUrl = ofPerson ? await people?.signOutUrl().catch(() => undefined) : undefined;
+    return signOutUrl === undefined ? await reply.code(204).send() : await reply.send({ signOutUrl: signOutUrl.href });
   });
 }
 
-function readSignIn({
-  clientId,
-  clientSecret,
-  link,
-}: Static<typeof SignIn>): { link: string } | { clientId: string; clientSecret: string } {
-  if (link !== undefined && clientId === undefined && clientSecret === undefined) return { link };
-  if (link === undefined && clientId !== undefined && clientSecret !== undefined) return { clientId, clientSecret };
-  throw new AnnalsError('validation_violation', 'The body must have either clientId and clientSecret, or link.');
-}
+type GivenSignIn = { link: string } | { clientId: string; clientSecret: string } | { tenant: string };
 
-function shown({ tenant, clientId, clientName, scopes, expiresAt }: Session): object {
-  return { tenant, client: clientId, name: clientName, scopes, expiresAt: expiresAt.toISOString() };
-}
-
-function insecure(): AnnalsError {
-  return new AnnalsError(
-    'insufficient_permissions',
-    'Signing in over plain HTTP is refused: others in the network could take over the session. Serve the console over ' +
-      'HTTPS, or allow it with ANNALS_CONSOLE_INSECURE=true.',
+function readSignIn(body: Static<typeof SignIn>): GivenSignIn {
+  const { clientId, clientSecret, link, tenant } = body;
+  const members = Object.keys(body).length;
+  if (link !== undefined && members === 1) return { link };
+  if (tenant !== undefined && members === 1) return { tenant };
+  if (clientId !== undefined && clientSecret !== undefined && members === 2) return { clientId, clientSecret };
+  throw new AnnalsError(
+    'validation_violation',
+    'The body must have clientId and clientSecret, or link, or the tenant that a person changes to.',
   );
+}
+
+function shown({ tenant, clientId, clientName, scopes, expiresAt, tenants }: Session): object {
+  const session = { tenant, client: clientId, name: clientName, scopes, expiresAt: expiresAt.toISOString() };
+  return tenants === undefined ? session : { ...session, tenants };
 }
 
 /** Milliseconds. A session that has expired is refused at once; its row stays until then. */
 const every = 60_000;
+/** How often Annals looks for people whose five minutes are over. */
+const checksEvery = 15_000;
 
 /** Deletes the sessions and links of the console that have expired. */
-export async function consoleUpkeep(app: HttpServer, { sessions }: Pick<Console, 'sessions'>): Promise<void> {
-  whileListening(app, { upkeep: [{ what: 'the upkeep of sessions', every, work: () => sessions.upkeep() }] });
+export async function consoleUpkeep(app: HttpServer, { sessions, peopleSessions }: Console): Promise<void> {
+  whileListening(app, {
+    upkeep: [
+      { what: 'the upkeep of sessions', every, work: () => sessions.upkeep() },
+      { what: 'asking the OpenID provider again', every: checksEvery, work: () => peopleSessions.checkPeople() },
+    ],
+  });
 }

@@ -4,17 +4,27 @@ import type { ConsoleAccess } from '../http/credentials.ts';
 import type { Database } from '../postgres/database.ts';
 import { createOwnAddress, type OwnAddress } from './own-address.ts';
 import { ConsolePage, versionHeader } from './page.ts';
+import type { PeopleSignIn } from './people-routes.ts';
+import { type ClientsOfPeople, PeopleSessions } from './people-sessions.ts';
+import { createSealedCookie, type SealedCookie } from './sealed-cookie.ts';
 import { createSessionCookie } from './session-cookie.ts';
 import { type ConsoleClients, Sessions } from './sessions.ts';
 
 export interface Console {
   readonly sessions: Sessions;
+  readonly peopleSessions: PeopleSessions;
   readonly allowsSignIn: boolean;
   readonly page: ConsolePage;
   /** Where the page was built. */
   readonly folder: string;
   readonly access: ConsoleAccess;
   readonly isOwnOrigin: OwnAddress['isOwnOrigin'];
+  /** Undefined: nobody signs in with a company's account. */
+  readonly people: PeopleSignIn | undefined;
+  /** Keeps the checks of a sign-in with one. */
+  readonly cookie: SealedCookie;
+  readonly baseUrl: string | undefined;
+  readonly now: () => number;
 }
 
 /** The server side of the console, built once for a process. */
@@ -23,25 +33,44 @@ export function createConsole(options: {
   db: Database;
   vital: Database;
   sealer: Sealer;
-  clients: ConsoleClients;
+  clients: ConsoleClients & ClientsOfPeople;
   installation: string;
   baseUrl: string | undefined;
   /** Whether people may sign in over plain HTTP beyond loopback. */
   allowsInsecure: boolean;
   folder: string;
+  people: PeopleSignIn | undefined;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  onError: (error: unknown) => void;
 }): Console {
-  const { db, vital, sealer, clients, installation, baseUrl, allowsInsecure, folder } = options;
+  const { db, vital, sealer, clients, installation, baseUrl, allowsInsecure, folder, people, now, onError } = options;
   const basePath = basePathOf(baseUrl);
   const { allowsSignIn, isOverTls, faultOfOrigin, isOwnOrigin } = createOwnAddress(baseUrl, allowsInsecure);
   const cookie = createSessionCookie({ sealer, installation, isOverTls, basePath });
   const sessions = new Sessions({ db, vital, cookie, clients });
-  const page = new ConsolePage(folder, basePath);
+  const peopleSessions = new PeopleSessions({ sessions, db, cookie, clients, sealer, people, now, onError });
+  const page = new ConsolePage(folder, basePath, people !== undefined);
   return {
     sessions,
+    peopleSessions,
     allowsSignIn,
     page,
     folder,
     isOwnOrigin,
+    people,
+    cookie: createSealedCookie({
+      sealer,
+      name: `annals-oidc-${installation}`,
+      path: `${basePath}/console/oidc`,
+      // The provider's answer comes by a redirect from its own site.
+      sameSite: 'Lax',
+      isOverTls,
+      purpose: 'sign-in with a company account',
+      maxValue: 8_000,
+    }),
+    baseUrl,
+    now,
     access: {
       faultOfOrigin,
       verify: (request) => sessions.find(request),

@@ -8,8 +8,19 @@ export interface NewSession {
   secretHash: Uint8Array;
   clientId: string;
   scopes: readonly string[];
-  /** Whether a link made the client. */
+  /** Whether the client was made for this session, by a link or for a person. It ends with the session. */
   byLink: boolean;
+  person?: SessionOfPerson | undefined;
+}
+
+/** What a session keeps of a person who signed in with a company's account. */
+export interface SessionOfPerson {
+  issuer: string;
+  subject: string;
+  /** Sealed; null where nobody can ask the provider again. */
+  renewal: Uint8Array | null;
+  /** Every tenant that lets the person in. */
+  tenants: readonly string[];
 }
 
 export interface StoredSession {
@@ -19,12 +30,14 @@ export interface StoredSession {
   scopes: string[];
   expiresAt: Date;
   expired: boolean;
+  /** Of a person: the tenants that let them in. */
+  tenants: string[] | null;
 }
 
 /** Returns when it expires, after that many milliseconds. */
 export async function insertSession(
   transaction: DatabaseTransaction,
-  { tenant, secretHash, clientId, scopes, byLink }: NewSession,
+  { tenant, secretHash, clientId, scopes, byLink, person }: NewSession,
   lifetime: number,
 ): Promise<Date> {
   const { expires_at: expiresAt } = await transaction
@@ -36,10 +49,16 @@ export async function insertSession(
       scopes: [...scopes],
       by_link: byLink,
       expires_at: sql<Date>`statement_timestamp() + ${lifetime} * interval '1 millisecond'`,
+      ...(person && columnsOf(person)),
     })
     .returning('expires_at')
     .executeTakeFirstOrThrow();
   return expiresAt;
+}
+
+function columnsOf({ issuer, subject, renewal, tenants }: SessionOfPerson) {
+  const checkedAt = renewal === null ? null : sql<Date>`statement_timestamp()`;
+  return { issuer, subject, sealed_renewal: renewal, tenants: [...tenants], checked_at: checkedAt };
 }
 
 /** Deletes the client's sessions but the newest ones. */
@@ -62,10 +81,16 @@ export async function readSessions(
   secretHashes: readonly Buffer[],
 ): Promise<StoredSession[]> {
   const { rows } = await sql<StoredSession>`
-    select tenant, secret_hash as "secretHash", client_id as "clientId", scopes, expires_at as "expiresAt",
+    select tenant, secret_hash as "secretHash", client_id as "clientId", scopes, tenants, expires_at as "expiresAt",
         expires_at <= statement_timestamp() as expired
       from console_session where tenant = ${tenant} and secret_hash = any(${secretHashes}::bytea[])`.execute(db);
   return rows;
+}
+
+export interface EndedSession {
+  clientId: string;
+  byLink: boolean;
+  ofPerson: boolean;
 }
 
 /** Undefined where there is no such session. */
@@ -73,12 +98,12 @@ export async function deleteSession(
   transaction: DatabaseTransaction,
   tenant: string,
   secretHash: Uint8Array,
-): Promise<{ clientId: string; byLink: boolean } | undefined> {
+): Promise<EndedSession | undefined> {
   return await transaction
     .deleteFrom('console_session')
     .where('tenant', '=', tenant)
     .where('secret_hash', '=', secretHash)
-    .returning(['client_id as clientId', 'by_link as byLink'])
+    .returning(['client_id as clientId', 'by_link as byLink', sql<boolean>`subject is not null`.as('ofPerson')])
     .executeTakeFirst();
 }
 
@@ -96,4 +121,81 @@ export async function deleteExpiredSessions(transaction: DatabaseTransaction, te
     .returning(['client_id', 'by_link'])
     .execute();
   return rows.filter(({ by_link: byLink }) => byLink).map(({ client_id: clientId }) => clientId);
+}
+
+/** A session of a person whose provider and rules are to be asked again. */
+export interface SessionToCheck {
+  secretHash: Buffer;
+  clientId: string;
+  subject: string;
+  renewal: Buffer;
+}
+
+const dueForCheck = (after: number) =>
+  sql<boolean>`checked_at <= statement_timestamp() - ${after} * interval '1 millisecond' and expires_at > statement_timestamp()`;
+
+/** The tenants with sessions that were not checked for so many milliseconds. */
+export async function tenantsWithUncheckedSessions(db: Database, after: number): Promise<string[]> {
+  const seconds = Math.ceil(after / 1_000);
+  return await tenantsWith(db, {
+    table: 'console_session',
+    condition: `checked_at <= statement_timestamp() - interval '${seconds} seconds' and expires_at > statement_timestamp()`,
+  });
+}
+
+/** Takes such a session: no other process takes it before that time has passed again. */
+export async function takeUncheckedSession(
+  db: Database,
+  tenant: string,
+  after: number,
+): Promise<SessionToCheck | undefined> {
+  const { rows } = await sql<SessionToCheck>`
+    update console_session set checked_at = statement_timestamp()
+      where tenant = ${tenant} and secret_hash = (
+        select secret_hash from console_session where tenant = ${tenant} and ${dueForCheck(after)}
+          order by checked_at limit 1 for update skip locked)
+      returning secret_hash as "secretHash", client_id as "clientId", subject, sealed_renewal as renewal`.execute(db);
+  return rows[0];
+}
+
+/** What the provider and the rules say of a session's person today. */
+export async function updateCheckedSession(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  secretHash: Uint8Array,
+  { scopes, renewal, tenants }: { scopes: readonly string[]; renewal: Uint8Array; tenants: readonly string[] },
+): Promise<void> {
+  await transaction
+    .updateTable('console_session')
+    .set({ scopes: [...scopes], sealed_renewal: renewal, tenants: [...tenants] })
+    .where('tenant', '=', tenant)
+    .where('secret_hash', '=', secretHash)
+    .execute();
+}
+
+/** The person of a session, for a change to another tenant; undefined where the session is not a person's, or has expired. */
+export async function readPerson(
+  db: Database,
+  tenant: string,
+  secretHash: Uint8Array,
+): Promise<{ subject: string; renewal: Buffer | null } | undefined> {
+  const { rows } = await sql<{ subject: string; renewal: Buffer | null }>`
+    select subject, sealed_renewal as renewal from console_session
+      where tenant = ${tenant} and secret_hash = ${secretHash} and subject is not null
+        and expires_at > statement_timestamp()`.execute(db);
+  return rows[0];
+}
+
+export async function keepRenewal(
+  db: Database,
+  tenant: string,
+  secretHash: Uint8Array,
+  renewal: Uint8Array,
+): Promise<void> {
+  await db
+    .updateTable('console_session')
+    .set({ sealed_renewal: renewal })
+    .where('tenant', '=', tenant)
+    .where('secret_hash', '=', secretHash)
+    .execute();
 }

@@ -7,14 +7,16 @@ import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { forEachTenant } from '../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../postgres/transaction.ts';
 import { deleteExpiredLinks, takeLink, tenantsWithExpiredLinks } from './link-store.ts';
-import { hashSecret, newSecret, readSecret, type Secret } from './secret.ts';
+import { hashSecret, newSecret, readSecret } from './secret.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import {
   deleteExpiredSessions,
   deleteSession,
   dropOldestSessions,
+  type EndedSession,
   insertSession,
   readSessions,
+  type SessionOfPerson,
   type StoredSession,
   tenantsWithExpiredSessions,
 } from './session-store.ts';
@@ -50,11 +52,23 @@ export interface ConsoleClients {
 /** A client that has signed in, until its session ends. */
 export interface Session extends Credentials {
   readonly expiresAt: Date;
+  /** Of a person: every tenant that lets them in. */
+  readonly tenants?: readonly string[];
 }
 
 export interface StartedSession extends Session {
   /** The `Set-Cookie` header. */
   readonly cookie: string;
+}
+
+/** What a session begins with. */
+export interface NewSessionOfClient {
+  readonly client: Omit<SignedInClient, 'revoked'>;
+  /** Whether the client was made for this session, and ends with it. */
+  readonly ends: boolean;
+  readonly person?: SessionOfPerson;
+  /** Milliseconds after which it ends at the latest; default: the lifetime of sessions. */
+  readonly left?: number;
 }
 
 export interface SessionsOptions {
@@ -87,7 +101,7 @@ export class Sessions {
   /** Rejects with an AccessTokenFault where the secret is wrong, and with rate_limit_exceeded (429) after too many wrong ones. */
   async signIn(clientId: string, clientSecret: string, request: FastifyRequest): Promise<StartedSession> {
     const client = await this.#clients.checkSecret({ clientId, clientSecret, address: request.ip });
-    return await this.#start(client.tenant, request, (transaction) => this.#insert(transaction, client, false));
+    return await this.start(client.tenant, request, async () => ({ client, ends: false }));
   }
 
   /** Redeems a link. Rejects as `signIn` does where the link is wrong, was used or is too old. */
@@ -95,11 +109,11 @@ export class Sessions {
     const secret = readSecret(link);
     return await this.#clients.tryOnce(request.ip, async () => {
       if (secret === undefined) return undefined;
-      return await this.#start(secret.tenant, request, async (transaction) => {
+      return await this.start(secret.tenant, request, async (transaction) => {
         const clientId = await takeLink(transaction, secret.tenant, hashSecret(secret));
         const client =
           clientId === undefined ? undefined : await this.#clients.find(transaction, secret.tenant, clientId);
-        return client === undefined || client.revoked ? undefined : await this.#insert(transaction, client, true);
+        return client === undefined || client.revoked ? undefined : { client, ends: true };
       });
     });
   }
@@ -110,18 +124,21 @@ export class Sessions {
     const session = secret === undefined ? undefined : await this.#lookUp(secret.tenant, hashSecret(secret));
     if (session === undefined) throw new AccessTokenFault('invalid');
     if (session.expired) throw new AccessTokenFault('expired');
-    const { tenant, clientId, scopes, expiresAt } = session;
+    const { tenant, clientId, scopes, expiresAt, tenants } = session;
     const client = await this.#clients.findState(tenant, clientId);
     if (client === undefined || client.revoked) throw new AccessTokenFault('invalid');
     const { name: clientName, restriction } = client;
-    return { tenant, clientId, clientName, scopes: scopes.filter(isScope), restriction, expiresAt };
+    const found = { tenant, clientId, clientName, scopes: scopes.filter(isScope), restriction, expiresAt };
+    return tenants === null ? found : { ...found, tenants };
   }
 
-  /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header. */
-  async signOut({ headers }: FastifyRequest): Promise<string> {
+  /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header and whether it was a person's. */
+  async signOut({ headers }: FastifyRequest): Promise<{ cookie: string; ofPerson: boolean }> {
     const secret = this.#cookie.read(headers.cookie);
-    if (secret !== undefined) await this.#write(secret.tenant, (transaction) => this.#end(transaction, secret));
-    return this.#cookie.clear;
+    const ended =
+      secret &&
+      (await this.write(secret.tenant, (transaction) => this.end(transaction, secret.tenant, hashSecret(secret))));
+    return { cookie: this.#cookie.clear, ofPerson: ended?.ofPerson ?? false };
   }
 
   /** Deletes sessions and links that have expired, with the clients that links have made. */
@@ -141,44 +158,56 @@ export class Sessions {
     });
   }
 
-  /** A session that the browser had before ends: nothing would end it by its name any more. */
-  async #start<Started extends StartedSession | undefined>(
+  /**
+   * Starts the session that `make` describes, in its transaction; where it describes none, none. A session that the browser had
+   * before ends: nothing would end it by its name any more.
+   */
+  async start<Made extends NewSessionOfClient | undefined>(
     tenant: string,
     { headers }: FastifyRequest,
-    insert: (transaction: DatabaseTransaction) => Promise<Started>,
-  ): Promise<Started> {
-    return await this.#write(tenant, async (transaction) => {
-      const started = await insert(transaction);
-      const replaced = started === undefined ? undefined : this.#cookie.read(headers.cookie);
-      if (replaced !== undefined) await this.#end(transaction, replaced);
+    make: (transaction: DatabaseTransaction) => Promise<Made>,
+  ): Promise<StartedSession | Exclude<Made, NewSessionOfClient>> {
+    return await this.write(tenant, async (transaction) => {
+      const made = await make(transaction);
+      if (made === undefined) return made as Exclude<Made, NewSessionOfClient>;
+      const started = await this.#insert(transaction, made);
+      const replaced = this.#cookie.read(headers.cookie);
+      if (replaced !== undefined) await this.end(transaction, replaced.tenant, hashSecret(replaced));
       return started;
     });
   }
 
   async #insert(
     transaction: DatabaseTransaction,
-    { tenant, clientId, name, scopes }: SignedInClient,
-    byLink: boolean,
+    { client: { tenant, clientId, name, scopes }, ends, person, left = sessionLifetime }: NewSessionOfClient,
   ): Promise<StartedSession> {
     const secret = newSecret(tenant);
-    const session = { tenant, secretHash: hashSecret(secret), clientId, scopes, byLink };
-    const expiresAt = await insertSession(transaction, session, sessionLifetime);
+    const lifetime = Math.min(left, sessionLifetime);
+    const session = { tenant, secretHash: hashSecret(secret), clientId, scopes, byLink: ends, person };
+    const expiresAt = await insertSession(transaction, session, lifetime);
     await dropOldestSessions(transaction, session, maxSessionsOfClient);
-    const cookie = this.#cookie.write(secret, sessionLifetime);
-    return { tenant, clientId, clientName: name, scopes, expiresAt, cookie };
+    const cookie = this.#cookie.write(secret, lifetime);
+    const started = { tenant, clientId, clientName: name, scopes, expiresAt, cookie };
+    return person === undefined ? started : { ...started, tenants: person.tenants };
   }
 
   /**
    * Takes the connection from the tenant's share: a client that signs in again and again delays only its own tenant.
    */
-  async #write<Result>(tenant: string, work: (transaction: DatabaseTransaction) => Promise<Result>): Promise<Result> {
+  async write<Result>(tenant: string, work: (transaction: DatabaseTransaction) => Promise<Result>): Promise<Result> {
     return await doWork({ tenant, writes: true, timeLimit: requestLimit }, () =>
       inTransaction(this.#db, work, { retries: 3 }),
     );
   }
 
-  async #end(transaction: DatabaseTransaction, secret: Secret): Promise<void> {
-    const ended = await deleteSession(transaction, secret.tenant, hashSecret(secret));
-    if (ended?.byLink) await this.#clients.remove(transaction, secret.tenant, ended.clientId);
+  /** Ends a session, with the client that was made for it. */
+  async end(
+    transaction: DatabaseTransaction,
+    tenant: string,
+    secretHash: Uint8Array,
+  ): Promise<EndedSession | undefined> {
+    const ended = await deleteSession(transaction, tenant, secretHash);
+    if (ended?.byLink) await this.#clients.remove(transaction, tenant, ended.clientId);
+    return ended;
   }
 }

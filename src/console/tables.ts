@@ -8,6 +8,11 @@ interface ConsoleSessionTable {
   by_link: boolean;
   created_at: Generated<Date>;
   expires_at: Date;
+  issuer: Generated<string | null>;
+  subject: Generated<string | null>;
+  sealed_renewal: Generated<Uint8Array | null>;
+  tenants: Generated<string[] | null>;
+  checked_at: Generated<Date | null>;
 }
 
 interface ConsoleLinkTable {

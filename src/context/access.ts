@@ -1,6 +1,12 @@
 import { join } from 'node:path';
-import { deleteClientWithoutSecret, findClient } from '../access/oauth/clients.ts';
+import {
+  createClientWithoutSecret,
+  deleteClientWithoutSecret,
+  findClient,
+  setClientRights,
+} from '../access/oauth/clients.ts';
 import { createOAuthService, type OAuthService } from '../access/oauth/service.ts';
+import { createPeopleSignIn } from '../access/sign-in/service.ts';
 import { type Console, createConsole } from '../console/service.ts';
 import { packageFolder } from '../core/package-folder.ts';
 import { readRestriction } from '../history/ask/restriction.ts';
@@ -17,11 +23,14 @@ export interface AccessServices {
 
 export async function createAccess(foundation: Foundation, consoleFolder: string | undefined): Promise<AccessServices> {
   const { config, clock, logger, sealer, db, vital } = foundation;
+  const now = () => clock.now();
+  const onBadRules = (error: unknown) =>
+    logger.error({ err: error }, 'the rules of ANNALS_OIDC_RULES stay as they were');
   const oauth = await createOAuthService({
     db: vital.db,
     sealer,
     baseUrl: config.baseUrl,
-    now: () => clock.now(),
+    now,
     elapsed: () => clock.elapsed(),
     readRestriction,
     onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
@@ -36,7 +45,12 @@ export async function createAccess(foundation: Foundation, consoleFolder: string
       find: findClient,
       findState: oauth.findClientState,
       remove: deleteClientWithoutSecret,
+      make: createClientWithoutSecret,
+      setRights: setClientRights,
     },
+    people: config.oidc && createPeopleSignIn(config.oidc, { now, readRestriction, onBadRules }),
+    now,
+    onError: (error) => logger.warn({ err: error }, 'a person could not be checked; it is tried again in five minutes'),
     installation: oauth.installation,
     baseUrl: config.baseUrl,
     allowsInsecure: config.consoleInsecure,

@@ -50,7 +50,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
   { title: 'Follow the history', names: ['delivery/README'] },
   {
     title: 'Run Annals',
-    names: ['reference', 'operations', 'deploy', 'upgrading', 'metrics', 'traces', 'cluster'],
+    names: ['reference', 'operations', 'deploy', 'upgrading', 'metrics', 'traces', 'cluster', 'sign-in/README'],
   },
   { title: 'Look inside', names: ['architecture'] },
 ];

@@ -1,8 +1,8 @@
 import { doWork, requestLimit } from '../core/concurrency/work.ts';
 import type { Sealer } from '../core/sealing.ts';
 import type { StopSignal } from '../core/stop-signal.ts';
-import { parseQuery } from '../query/parse.ts';
-import { changelogDialect } from './ask/dialect.ts';
+import type { Restriction } from '../http/restriction.ts';
+import { parseOwnQuery } from './ask/restriction.ts';
 import { cutValues, firstMembers, valueLimits } from './entry/cut-values.ts';
 import { showEntries } from './entry/shown-entries.ts';
 import type { FindPage } from './find-page.ts';
@@ -30,18 +30,20 @@ interface AskedQuery {
   maxBytes: number;
   /** Whether entries come with their refs. */
   withRef?: boolean | undefined;
+  /** What the caller may see. */
+  restriction?: Restriction | undefined;
   /** Aborted when nobody waits for the answer any more. Annals then cancels the query in the database too. */
   signal?: StopSignal | undefined;
 }
 
 /** For modules that query the change history for a client that is allowed to. context.ts hands it to them. */
 export function createAnswerQuery(findPage: FindPage, sealer: Sealer): AnswerQuery {
-  return async (tenant, { q, page, size, maxBytes, withRef = false, signal }) => {
-    const query = parseQuery(q, changelogDialect);
+  return async (tenant, { q, page, size, maxBytes, withRef = false, restriction, signal }) => {
+    const query = parseOwnQuery(q, restriction);
     return await doWork({ tenant, signal, timeLimit: requestLimit }, async () => {
       const skip = (page - 1) * size;
-      const read = await findPage(tenant, query, { skip, size, inPieces: true, withIdentity: withRef });
-      const found = await showEntries(sealer, tenant, read, { ref: withRef });
+      const read = await findPage(tenant, query, { skip, size, inPieces: true, withIdentity: withRef, restriction });
+      const found = await showEntries(sealer, tenant, read, { ref: withRef, restriction });
       const { entries, cut } = await fittingEntries(found, maxBytes);
       const onPage = Math.max(0, Math.min(size, found.total - skip));
       const shown = entries.length;

@@ -1,7 +1,7 @@
 import type { Sealer } from '../core/sealing.ts';
-import { parseQuery } from '../query/parse.ts';
+import type { Restriction } from '../http/restriction.ts';
 import { fittingEntries } from './answer.ts';
-import { changelogDialect } from './ask/dialect.ts';
+import { parseOwnQuery, requireActors } from './ask/restriction.ts';
 import { askedWhen, calendarIn, firstMillisecondFrom } from './asked-times.ts';
 import type { FacetField } from './count/summary-store.ts';
 import { facetsView, histogramView } from './count/view.ts';
@@ -45,12 +45,18 @@ export interface AskedText {
   changes?: number | undefined;
 }
 
+/** Who asks, and what the caller may see. */
+export interface Caller {
+  readonly tenant: string;
+  readonly restriction?: Restriction | undefined;
+}
+
 /** The further reads (contract 4) as JSON texts of at most `maxBytes` each, for modules that ask for a client that may. All throw AnnalsErrors. */
 export interface TextAnswers {
-  counts(tenant: string, asked: AskedCounts, maxBytes: number): Promise<TextAnswer>;
-  names(tenant: string, asked: AskedNames, maxBytes: number): Promise<TextAnswer>;
-  change(tenant: string, ref: string, maxBytes: number): Promise<TextAnswer>;
-  document(tenant: string, asked: AskedText, maxBytes: number): Promise<TextAnswer>;
+  counts(caller: Caller, asked: AskedCounts, maxBytes: number): Promise<TextAnswer>;
+  names(caller: Caller, asked: AskedNames, maxBytes: number): Promise<TextAnswer>;
+  change(caller: Caller, ref: string, maxBytes: number): Promise<TextAnswer>;
+  document(caller: Caller, asked: AskedText, maxBytes: number): Promise<TextAnswer>;
 }
 
 export function createTextAnswers({
@@ -62,20 +68,28 @@ export function createTextAnswers({
   sealer: Sealer;
   now: () => number;
 }): TextAnswers {
-  async function namesOf(tenant: string, { field, entity, prefix, changedBefore, size }: AskedNames) {
-    if (field === 'path') return await reads.paths(tenant, { entity, prefix, size });
-    if (field !== 'document') return await reads.names(tenant, { field, prefix, size });
+  async function namesOf({ tenant, restriction }: Caller, asked: AskedNames) {
+    const { field, entity, prefix, changedBefore, size } = asked;
+    if (field === 'path') return await reads.paths(tenant, { entity, prefix, size, restriction });
+    if (field === 'actor') requireActors(restriction);
+    if (field !== 'document') return await reads.names(tenant, { field, prefix, size, restriction });
     const before = changedBefore === undefined ? undefined : firstMillisecondFrom('changedBefore', changedBefore);
-    return (await reads.documents(tenant, { entity, prefix, changedBefore: before, size })).map(documentView);
+    const documents = await reads.documents(tenant, { entity, prefix, changedBefore: before, size, restriction });
+    return documents.map(documentView);
   }
 
   return {
-    async counts(tenant, { q, by, size, buckets: maxBuckets, timeZone }, maxBytes) {
+    async counts({ tenant, restriction }, { q, by, size, buckets: maxBuckets, timeZone }, maxBytes) {
       const calendar = timeZone === undefined ? undefined : calendarIn(timeZone);
-      const query = parseQuery(q, changelogDialect);
+      if (by === 'actor') requireActors(restriction);
+      const query = parseOwnQuery(q, restriction);
       if (by === 'time')
-        return { text: JSON.stringify(histogramView(await reads.histogram(tenant, query, { maxBuckets, calendar }))) };
-      const { values, ...rest } = facetsView(await reads.facets(tenant, query, { field: by, size }));
+        return {
+          text: JSON.stringify(
+            histogramView(await reads.histogram(tenant, query, { maxBuckets, calendar, restriction })),
+          ),
+        };
+      const { values, ...rest } = facetsView(await reads.facets(tenant, query, { field: by, size, restriction }));
       const fitting = firstThatFit(values, maxBytes - Buffer.byteLength(JSON.stringify(rest)) - 12);
       return {
         text: JSON.stringify({ ...rest, values: fitting }),
@@ -83,8 +97,8 @@ export function createTextAnswers({
       };
     },
 
-    async names(tenant, asked, maxBytes) {
-      const values = await namesOf(tenant, asked);
+    async names(caller, asked, maxBytes) {
+      const values = await namesOf(caller, asked);
       const fitting = firstThatFit<unknown>(values, maxBytes - 64);
       return {
         text: JSON.stringify({ field: asked.field, values: fitting }),
@@ -93,19 +107,22 @@ export function createTextAnswers({
       };
     },
 
-    async change(tenant, ref, maxBytes) {
-      const found = await reads.entry(tenant, openRef(sealer, tenant, ref), { withContext: false });
+    async change({ tenant, restriction }, ref, maxBytes) {
+      const found = await reads.entry(tenant, openRef(sealer, tenant, ref), { withContext: false, restriction });
       if (found === undefined) throw changeIsGone();
-      const { entries, cut } = await fittingEntries(await showEntries(sealer, tenant, found, { ref: true }), maxBytes);
+      const { entries, cut } = await fittingEntries(
+        await showEntries(sealer, tenant, found, { ref: true, restriction }),
+        maxBytes,
+      );
       const [entry] = entries;
       if (entry === undefined) throw changeIsGone();
       const left = cut === 0 ? undefined : 'Long values are cut (see `cut`), and further paths left out.';
       return { text: entryText(entry), left };
     },
 
-    async document(tenant, { entity, entityId, at, changes }, maxBytes) {
+    async document({ tenant, restriction }, { entity, entityId, at, changes }, maxBytes) {
       const asked = { entity, entityId, when: askedWhen({ at, changes }, now) };
-      const { found, release } = await reads.document(tenant, asked);
+      const { found, release } = await reads.document(tenant, { ...asked, restriction });
       try {
         const { before, after } = aroundDocument(asked, found);
         if (found.document === undefined) return { text: `${before}${after}` };

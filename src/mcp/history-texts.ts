@@ -1,3 +1,11 @@
+import type { Restriction } from '../http/restriction.ts';
+
+/** Who calls, and what the caller may see. */
+export interface Caller {
+  readonly tenant: string;
+  readonly restriction?: Restriction | undefined;
+}
+
 /** JSON text of a part of an answer. */
 export interface TextAnswer {
   readonly text: string;
@@ -11,10 +19,17 @@ export interface TextAnswer {
 export interface HistoryTexts {
   changes(
     tenant: string,
-    asked: { q: string; page: number; size: number; maxBytes: number; withRef: boolean },
+    asked: {
+      q: string;
+      page: number;
+      size: number;
+      maxBytes: number;
+      withRef: boolean;
+      restriction: Restriction | undefined;
+    },
   ): Promise<{ text: string; shown: number; left: number; cut: number; total: number }>;
   counts(
-    tenant: string,
+    caller: Caller,
     asked: {
       q: string;
       by: 'time' | 'entity' | 'type' | 'actor' | 'path';
@@ -25,7 +40,7 @@ export interface HistoryTexts {
     maxBytes: number,
   ): Promise<TextAnswer>;
   names(
-    tenant: string,
+    caller: Caller,
     asked: {
       field: 'document' | 'path' | 'entity' | 'actor' | 'related.entity';
       entity?: string | undefined;
@@ -35,9 +50,9 @@ export interface HistoryTexts {
     },
     maxBytes: number,
   ): Promise<TextAnswer>;
-  change(tenant: string, ref: string, maxBytes: number): Promise<TextAnswer>;
+  change(caller: Caller, ref: string, maxBytes: number): Promise<TextAnswer>;
   document(
-    tenant: string,
+    caller: Caller,
     asked: { entity: string; entityId: string; at?: string | undefined; changes?: number | undefined },
     maxBytes: number,
   ): Promise<TextAnswer>;

@@ -35,13 +35,19 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
 
   app.post(
     '/mcp/:tenant',
-    { bodyLimit: maxBodyBytes, config: { scopes: historyScopes, work: 'reads' }, schema: { hide: true } },
+    {
+      bodyLimit: maxBodyBytes,
+      config: { scopes: historyScopes, work: 'reads', appliesRestriction: true },
+      schema: { hide: true },
+    },
     async (request, reply) => {
       if (!isOwnOrigin(request.headers)) throw foreignOrigin();
       if (Array.isArray(request.body)) throw new AnnalsError('validation_violation', 'A request is one JSON object.');
-      const { tenant } = request.credentials;
+      const { tenant, restriction } = request.credentials;
       const onError = (error: unknown) => request.log.error({ err: error }, 'a tool of MCP failed');
-      const answer = await mcp({ tenant, onError }).fetch(webRequest(request), { parsedBody: request.body });
+      const answer = await mcp({ tenant, restriction, onError }).fetch(webRequest(request), {
+        parsedBody: request.body,
+      });
       // As a whole: until then the time of the request counts.
       const text = await answer.text();
       return await reply.code(answer.status).headers(Object.fromEntries(answer.headers)).send(text);

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { HistoryTexts, TextAnswer } from './history-texts.ts';
+import type { Caller, HistoryTexts, TextAnswer } from './history-texts.ts';
 
 /** Bytes of what one call answers, of which the words before the JSON text have a part. */
 export const maxResultBytes = 48 * 1024;
@@ -63,8 +63,8 @@ const DocumentInput = Type.Object(
   exactly,
 );
 
-/** Runs a call for a tenant. Throws AnnalsErrors. */
-type Run<Input> = (history: HistoryTexts, tenant: string, input: Input) => Promise<string>;
+/** Runs a call. Throws AnnalsErrors. */
+type Run<Input> = (history: HistoryTexts, caller: Caller, input: Input) => Promise<string>;
 
 interface Tool {
   readonly name: string;
@@ -82,9 +82,9 @@ export const tools: readonly Tool[] = [
     description:
       'Who changed what, when, from what to what: the changes that match, newest first, and their exact total.',
     input: SearchInput,
-    run: (async (history, tenant, { page = 1, size = 10, ...given }) => {
-      const asked = { ...given, page, size, maxBytes: maxTextBytes, withRef: true };
-      const { text, shown, left, cut, total } = await history.changes(tenant, asked);
+    run: (async (history, caller, { page = 1, size = 10, ...given }) => {
+      const asked = { ...given, page, size, maxBytes: maxTextBytes, withRef: true, restriction: caller.restriction };
+      const { text, shown, left, cut, total } = await history.changes(caller.tenant, asked);
       const first = (page - 1) * size + 1;
       const pages = Math.ceil(total / size);
       return told(text, [
@@ -107,8 +107,8 @@ export const tools: readonly Tool[] = [
     description:
       'Exact counts of the changes that match, over time or by value: how many, when most, who most, which fields most.',
     input: CountInput,
-    run: (async (history, tenant, { by = 'time', size = 20, buckets = 30, ...asked }) =>
-      await toldOf(history.counts(tenant, { ...asked, by, size, buckets }, maxTextBytes))) satisfies Run<
+    run: (async (history, caller, { by = 'time', size = 20, buckets = 30, ...asked }) =>
+      await toldOf(history.counts(caller, { ...asked, by, size, buckets }, maxTextBytes))) satisfies Run<
       Static<typeof CountInput>
     >,
   },
@@ -118,8 +118,8 @@ export const tools: readonly Tool[] = [
     description:
       'Finds what to ask for: documents by id or a word of their name (latest changed first), entity types, actors, or paths (fields).',
     input: NamesInput,
-    run: (async (history, tenant, { prefix = '', size = 20, ...asked }) =>
-      await toldOf(history.names(tenant, { ...asked, prefix, size }, maxTextBytes), size)) satisfies Run<
+    run: (async (history, caller, { prefix = '', size = 20, ...asked }) =>
+      await toldOf(history.names(caller, { ...asked, prefix, size }, maxTextBytes), size)) satisfies Run<
       Static<typeof NamesInput>
     >,
   },
@@ -128,7 +128,7 @@ export const tools: readonly Tool[] = [
     title: 'Get a change',
     description: 'One change with its values as long as they fit.',
     input: ChangeInput,
-    run: (async (history, tenant, { ref }) => await toldOf(history.change(tenant, ref, maxTextBytes))) satisfies Run<
+    run: (async (history, caller, { ref }) => await toldOf(history.change(caller, ref, maxTextBytes))) satisfies Run<
       Static<typeof ChangeInput>
     >,
   },
@@ -137,7 +137,7 @@ export const tools: readonly Tool[] = [
     title: 'Get a document as it was',
     description: 'A whole document as it was at a moment, rebuilt from its changes.',
     input: DocumentInput,
-    run: (async (history, tenant, asked) => await toldOf(history.document(tenant, asked, maxTextBytes))) satisfies Run<
+    run: (async (history, caller, asked) => await toldOf(history.document(caller, asked, maxTextBytes))) satisfies Run<
       Static<typeof DocumentInput>
     >,
   },

@@ -1,5 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createClient } from '../../src/access/oauth/clients.ts';
+import { readRestriction } from '../../src/history/ask/restriction.ts';
 import { maxResultBytes } from '../../src/mcp/tools.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { changeOf } from '../support/server/history.ts';
@@ -240,6 +242,28 @@ describe('what people ask', () => {
     const { text, isError } = await call(name, input);
     expect([isError, text]).toEqual([true, expect.stringMatching(message)]);
   });
+});
+
+test('a client with a restriction finds what that shows, and nothing else', async () => {
+  const restriction = readRestriction([{ query: 'entity:(order, product)', hide: ['price.amount'] }]);
+  const made = await createClient(server.context.db, {
+    tenant: 'shop',
+    scope: 'changelog.changelog_read',
+    restriction,
+  });
+  const client = await open('auto', await server.tokenOf(made));
+  const call = async (name: string, input: Record<string, unknown>) =>
+    textOf(await client.callTool({ name, arguments: input }));
+  expect(await call('search_changes', { q: '' })).toContain('6 changes match.');
+  expect(await call('search_changes', { q: 'entity:file' })).toContain('Nothing matches.');
+  for (const [name, input] of [
+    ['search_changes', { q: 'entity:product' }],
+    ['get_document', { entity: 'product', entityId: 'p-17' }],
+  ] as const)
+    expect(await call(name, input)).not.toMatch(/34\.9|40\.1/);
+  expect(await call('list_names', { field: 'entity' })).toContain('["order","product"]');
+  expect(JSON.parse((await call('count_changes', { q: '', by: 'entity' })).split('\n')[1] ?? '').totalElements).toBe(6);
+  await client.close();
 });
 
 describe('faults have the shape of the protocol', () => {

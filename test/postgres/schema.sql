@@ -333,15 +333,21 @@ table console_link
 
 table console_session
   by_link boolean not null
+  checked_at timestamp with time zone
   client_id text collate "C" not null
   created_at timestamp with time zone not null default clock_timestamp()
   expires_at timestamp with time zone not null
+  issuer text
   scopes text[] not null
+  sealed_renewal bytea
   secret_hash bytea not null
+  subject text
   tenant text collate "C" not null
+  tenants text[] collate "C"
   console_session_pkey PRIMARY KEY (tenant, secret_hash)
   console_session_tenant_client_id_fkey FOREIGN KEY (tenant, client_id) REFERENCES oauth_client(tenant, client_id)
   console_session_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE INDEX console_session_check ON console_session USING btree (checked_at) WHERE checked_at IS NOT NULL
   CREATE INDEX console_session_client ON console_session USING btree (tenant, client_id, created_at)
 
 table custom_entity

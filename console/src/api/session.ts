@@ -14,12 +14,19 @@ export interface Session {
   readonly scopes: readonly string[];
   /** When the session ends at the latest, as RFC 3339 has it. */
   readonly expiresAt: string;
+  /** Of a person with a company's account: every tenant that lets them in. */
+  readonly tenants?: readonly string[];
 }
 
 export type Credentials =
   | { readonly clientId: string; readonly clientSecret: string }
   /** The text of a link that is good once. */
-  | { readonly link: string };
+  | { readonly link: string }
+  /** Another tenant, for a person who is signed in. */
+  | { readonly tenant: string };
+
+/** Whether people sign in with their company's account. The service writes it into the page. */
+export const signsInPeople = document.querySelector('meta[name="annals-people"]') !== null;
 
 /** Below this address the service answers the operations of the interface to the session. */
 export const apiUrl = `${location.origin}${basePath}api`;
@@ -78,6 +85,8 @@ export async function signOut(): Promise<void> {
   if (!response.ok && response.status !== 401) throw await errorOfResponse(response);
   sessionEnded.value = false;
   session.value = undefined;
+  // A company's account is signed out of as well.
+  if (response.status === 200) location.assign(((await response.json()) as { signOutUrl: string }).signOutUrl);
 }
 
 /**

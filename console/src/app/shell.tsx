@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { allows, session, signOut } from '../api/session.ts';
+import { allows, type Session, session, signIn, signOut } from '../api/session.ts';
 import { isOutdated } from '../api/version.ts';
 import { Button } from '../components/button.tsx';
 import { EmptyState } from '../components/empty-state.tsx';
@@ -136,9 +136,7 @@ function Account() {
       </a>
       <div class="account-row">
         <div class="account-names">
-          <strong>
-            <Name text={signedIn.tenant} />
-          </strong>
+          <TenantOf session={signedIn} />
           <span class="muted">
             <Name text={signedIn.name} />
           </span>
@@ -146,6 +144,25 @@ function Account() {
         <Button kind="quiet" icon="signOut" aria-label="Sign out" title="Sign out" onClick={leave} />
       </div>
     </div>
+  );
+}
+
+/** The tenant; of a person who may enter several, the choice among them. */
+function TenantOf({ session: { tenant, tenants = [] } }: { readonly session: Session }) {
+  if (tenants.length < 2)
+    return (
+      <strong>
+        <Name text={tenant} />
+      </strong>
+    );
+  const change = (chosen: string) =>
+    signIn({ tenant: chosen }).then(() => location.assign(new URL(basePath, location.origin)), tellFailure);
+  return (
+    <select aria-label="Tenant" value={tenant} onChange={(event) => void change(event.currentTarget.value)}>
+      {tenants.map((name) => (
+        <option key={name}>{name}</option>
+      ))}
+    </select>
   );
 }
 

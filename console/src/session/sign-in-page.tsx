@@ -1,10 +1,12 @@
 import { ApiError } from '@annals/client';
 import { useEffect, useState } from 'preact/hooks';
-import { type Credentials, readSession, sessionEnded, signIn } from '../api/session.ts';
+import { type Credentials, readSession, sessionEnded, signIn, signsInPeople } from '../api/session.ts';
 import { Brand } from '../app/shell.tsx';
 import { Button } from '../components/button.tsx';
 import { FailureBox } from '../components/failure-box.tsx';
 import { FormField } from '../components/form-field.tsx';
+import { basePath } from '../router/location.ts';
+import { takeRefusal } from './refusal-in-address.ts';
 import './sign-in-page.css';
 
 /** Asks for a client and its secret, or redeems the link of the address. The address stays, so the view that was wanted follows. */
@@ -13,6 +15,7 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
   const [clientSecret, setClientSecret] = useState('');
   const [error, setError] = useState<unknown>(undefined);
   const [isBusy, setBusy] = useState(link !== undefined);
+  const [refusedBefore] = useState(takeRefusal);
 
   const enter = (credentials: Credentials) => {
     setBusy(true);
@@ -43,6 +46,16 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
         <h1>Sign in</h1>
         {sessionEnded.value && error === undefined ? (
           <p class="sign-in-note">Your session has ended. Sign in to go on where you were.</p>
+        ) : undefined}
+        {refusedBefore === undefined || error !== undefined ? undefined : (
+          <p class="sign-in-refusal" role="alert">
+            {refusedBefore}
+          </p>
+        )}
+        {signsInPeople ? (
+          <a class="button primary" href={companyAddress()}>
+            Sign in with your company's account
+          </a>
         ) : undefined}
         {error === undefined ? undefined : <Refusal error={error} byLink={link !== undefined} />}
         <FormField label="Client id">
@@ -82,6 +95,12 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
       </form>
     </main>
   );
+}
+
+/** To the provider, and back to the view that was wanted. */
+function companyAddress(): string {
+  const to = `${location.pathname}${location.search}`.slice(basePath.length);
+  return `${basePath}oidc?${new URLSearchParams({ to })}`;
 }
 
 function Refusal({ error, byLink }: { readonly error: unknown; readonly byLink: boolean }) {

@@ -98,7 +98,7 @@ async function insertClient(
       name: actor,
       secret_hash: secretHash,
       scopes: granted,
-      restriction: restriction === undefined ? null : JSON.stringify(restriction.written),
+      restriction: storedRestriction(restriction),
     })
     .execute();
   return { clientId, tenant, scope: granted.join(' '), name: actor, ...shownRestriction(restriction?.written) };
@@ -146,6 +146,25 @@ export async function deleteClientWithoutSecret(db: Database, tenant: string, cl
     .where('client_id', '=', clientId)
     .where('secret_hash', 'is', null)
     .execute();
+}
+
+/** Gives a client other scopes, and another restriction or none. */
+export async function setClientRights(
+  db: Database,
+  tenant: string,
+  clientId: string,
+  { scopes: granted, restriction }: { scopes: readonly Scope[]; restriction?: Restriction | undefined },
+): Promise<void> {
+  await db
+    .updateTable('oauth_client')
+    .set({ scopes: [...granted], restriction: storedRestriction(restriction) })
+    .where('tenant', '=', tenant)
+    .where('client_id', '=', clientId)
+    .execute();
+}
+
+function storedRestriction(restriction: Restriction | undefined): string | null {
+  return restriction === undefined ? null : JSON.stringify(restriction.written);
 }
 
 /** Revokes all clients of the tenant, as `revokeClient` does. */

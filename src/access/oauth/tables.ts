@@ -14,7 +14,7 @@ interface OAuthClientTable {
   secret_hash: Uint8Array | null;
   scopes: string[];
   /** JSON text when written. Null: the client has no restriction. */
-  restriction: ColumnType<readonly WrittenRestriction[] | null, string | null, never>;
+  restriction: ColumnType<readonly WrittenRestriction[] | null, string | null, string | null>;
   created_at: Generated<Date>;
   revoked_at: Generated<Date | null>;
 }

@@ -16,6 +16,9 @@ Settings are environment variables:
   ANNALS_BASE_URL              the public address
   ANNALS_CORS_ORIGINS          *; origins whose pages may call, or none
   ANNALS_CONSOLE_INSECURE      true: people may sign in over plain HTTP
+  ANNALS_OIDC_ISSUER, ANNALS_OIDC_CLIENT_ID, ANNALS_OIDC_CLIENT_SECRET,
+  ANNALS_OIDC_CLIENT_SECRET_FILE, ANNALS_OIDC_RULES
+                               people sign in with a company's account
   ANNALS_TRUSTED_PROXIES       loopback; proxies whose X-Forwarded-* headers count
   ANNALS_TENANT_RATE           requests a second of one tenant; no default
   ANNALS_RECORDER_PORT         a port on which applications record changes

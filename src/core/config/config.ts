@@ -7,6 +7,7 @@ import {
   parseProxies,
 } from './addresses.ts';
 import { databaseUrlFault } from './database-url.ts';
+import { type OidcSettings, readOidcSettings } from './oidc-settings.ts';
 import { readTraceSettings, type TraceSettings } from './trace-settings.ts';
 import {
   Fault,
@@ -43,6 +44,8 @@ export interface Config {
   tenantRate: number | undefined;
   /** Whether people may sign in to the console over plain HTTP from other machines. */
   consoleInsecure: boolean;
+  /** How a company's people sign in to the console. Undefined: by clients and links alone. */
+  oidc: OidcSettings | undefined;
   /** Where the recorder listens beside the service. Undefined: nowhere. */
   recorder: Listener | undefined;
   /** Where the process shows its metrics. Undefined: nowhere. */
@@ -112,17 +115,19 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     faults.push('MAIL_FROM is required with SMTP_URL: the address that e-mails come from');
   }
   const host = text('HOST') ?? '127.0.0.1';
+  const baseUrl = parsed('ANNALS_BASE_URL', parsePublicUrl, undefined);
   const config: Config = {
     host,
     port: parsed('PORT', wholeNumber(0, 65535), 8080),
     databaseUrl,
     dataDir: text('ANNALS_DATA_DIR') ?? './data',
     secretKeys,
-    baseUrl: parsed('ANNALS_BASE_URL', parsePublicUrl, undefined),
+    baseUrl,
     corsOrigins: parsed('ANNALS_CORS_ORIGINS', parseOrigins, ['*']),
     trustedProxies: parsed('ANNALS_TRUSTED_PROXIES', parseProxies, ['loopback']),
     tenantRate: parsed('ANNALS_TENANT_RATE', wholeNumber(1, 1_000_000), undefined),
     consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', parseSwitch, false),
+    oidc: readOidcSettings({ text, parsed }, baseUrl, (fault) => faults.push(fault)),
     recorder: parsed('ANNALS_RECORDER_PORT', (value) => parseListener(value, host), undefined),
     metrics: parsed('ANNALS_METRICS_PORT', (value) => parseListener(value, host), undefined),
     traces: readTraceSettings({ text, parsed }),
@@ -169,6 +174,7 @@ export const ownSegments: readonly string[] = [
   'console',
   'docs',
   'health',
+  'mcp',
   'oauth',
   'openapi.json',
   'schema',

@@ -33,6 +33,13 @@ export function parseOwnQuery(q: string, restriction: Pick<Restriction, 'actors'
   return query;
 }
 
+/** Throws validation_violation where the caller does not see the actors of entries. */
+export function requireActors(restriction: Restriction | undefined): void {
+  if (restriction?.actors !== false) return;
+  const message = 'field cannot be actor: this credential does not show actors';
+  throw new AnnalsError('validation_violation', message, { details: [{ field: 'field', message }] });
+}
+
 /** The restriction's query and a caller's own one, of which both must hold. The terms on values of the latter see masks. */
 export function joined({ query, hide }: Pick<Restriction, 'query' | 'hide'>, own: Query): Query {
   return and([...query.operands, ...own.operands.map((operand) => underMasks(operand, hide))], own.position);

@@ -2,10 +2,11 @@ import { Type } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { queryInteger } from '../../http/query-parameters.ts';
+import { requireActors } from '../ask/restriction.ts';
 import { firstMillisecondFrom } from '../asked-times.ts';
 import { documentView } from '../directory/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import { requireActors, restrictedOperation } from './operation.ts';
+import { restrictedOperation } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 
 const fields = [

@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify';
-import { AnnalsError } from '../../core/errors.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { QueryParameters } from '../../http/query-string.ts';
 import type { Restriction } from '../../http/restriction.ts';
@@ -29,13 +28,6 @@ export async function refuseContextWithoutScope(request: FastifyRequest): Promis
 
 /** The same for operations that answer a credential with a restriction by what that shows. */
 export const restrictedOperation = { ...historyOperation, appliesRestriction: true } as const;
-
-/** Throws validation_violation where the caller does not see the actors of entries. */
-export function requireActors(restriction: Restriction | undefined): void {
-  if (restriction?.actors !== false) return;
-  const message = 'field cannot be actor: this credential does not show actors';
-  throw new AnnalsError('validation_violation', message, { details: [{ field: 'field', message }] });
-}
 
 /**
  * The header that says how a query was answered, and how long it took since `begun` (performance.now). There is none for a

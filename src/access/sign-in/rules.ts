@@ -1,0 +1,140 @@
+import { type Static, Type } from 'typebox';
+import { AnnalsError } from '../../core/errors.ts';
+import { OperatorError } from '../../core/operator-error.ts';
+import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
+import { compileFaultFinder } from '../../http/schema-faults.ts';
+import { isScope, restrictableScopes, type Scope } from '../../http/scopes.ts';
+import { tenantPattern } from '../../postgres/tenants/tenants.ts';
+
+const wantedValue = Type.Union([Type.String(), Type.Boolean(), Type.Array(Type.String(), { minItems: 1 })]);
+const Rule = Type.Object(
+  {
+    claims: Type.Record(Type.String(), wantedValue, { minProperties: 1 }),
+    tenants: Type.Array(Type.String({ pattern: tenantPattern.source, 'x-must': 'be the name of a tenant' }), {
+      minItems: 1,
+    }),
+    scopes: Type.Array(Type.String(), { minItems: 1 }),
+    trustEmail: Type.Optional(Type.Boolean()),
+    query: Type.Optional(Type.String()),
+    hide: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
+  },
+  { additionalProperties: false },
+);
+const RulesFile = Type.Object({ rules: Type.Array(Rule, { minItems: 1 }) }, { additionalProperties: false });
+
+type RuleOfFile = Static<typeof Rule>;
+
+/** The claims of an ID token. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** What a person may do in a tenant, and see of its change history. */
+export interface Admission {
+  readonly scopes: readonly Scope[];
+  readonly restriction?: Restriction | undefined;
+}
+
+/** By tenant. */
+export type Admissions = ReadonlyMap<string, Admission>;
+
+export interface SignInRules {
+  /** The tenants that let the person in. Of each the first rule that matches counts, alone. */
+  admit(claims: Claims): Admissions;
+  /** Whether a rule asks for groups that the provider left out because there are too many. */
+  lacksGroups(claims: Claims): boolean;
+}
+
+const faultsOf = compileFaultFinder(RulesFile);
+
+/**
+ * Reads the rules by which a company's people are let in. Throws an OperatorError that names the first fault: the file counts as a
+ * whole or not at all.
+ *
+ * @example
+ * const rules = readRules('{"rules":[{"claims":{"groups":"auditors"},"tenants":["acme"],"scopes":["changelog.changelog_read"]}]}', readRestriction);
+ * rules.admit({ groups: ['auditors'] }); // acme, with that scope
+ */
+export function readRules(text: string, readRestriction: ReadRestriction): SignInRules {
+  const rules = parse(text).map((rule, place) => ({
+    ...rule,
+    scopes: rule.scopes.filter(isScope),
+    restriction: restrictionOf(rule, place, readRestriction),
+  }));
+  return {
+    admit(claims) {
+      const admitted = new Map<string, Admission>();
+      for (const rule of rules) {
+        if (!matches(rule, claims)) continue;
+        for (const tenant of rule.tenants) {
+          if (!admitted.has(tenant)) admitted.set(tenant, { scopes: rule.scopes, restriction: rule.restriction });
+        }
+      }
+      return admitted;
+    },
+    lacksGroups: (claims) => leavesOutGroups(claims) && rules.some((rule) => 'groups' in rule.claims),
+  };
+}
+
+function parse(text: string): RuleOfFile[] {
+  let file: unknown;
+  try {
+    file = JSON.parse(text);
+  } catch {
+    throw new OperatorError('the file of ANNALS_OIDC_RULES is not valid JSON');
+  }
+  for (const fault of faultsOf(file)) {
+    if (fault !== undefined) throw new OperatorError(`the file of ANNALS_OIDC_RULES: ${fault.field} ${fault.message}`);
+  }
+  const { rules } = file as Static<typeof RulesFile>;
+  for (const [place, { scopes }] of rules.entries()) {
+    const unknown = scopes.find((scope) => !isScope(scope));
+    if (unknown !== undefined)
+      throw new OperatorError(`the file of ANNALS_OIDC_RULES: rules.${place}.scopes has the unknown scope ${unknown}`);
+  }
+  return rules;
+}
+
+function restrictionOf(
+  { query, hide, scopes }: RuleOfFile,
+  place: number,
+  read: ReadRestriction,
+): Restriction | undefined {
+  if (query === undefined && hide === undefined) return undefined;
+  const wider = scopes.find((scope) => !restrictableScopes.some((one) => one === scope));
+  if (wider !== undefined)
+    throw new OperatorError(
+      `the file of ANNALS_OIDC_RULES: rules.${place} cannot have ${wider} with a query or hidden paths`,
+    );
+  try {
+    return read([{ query: query ?? '', hide: hide ?? [] }]);
+  } catch (error) {
+    if (!(error instanceof AnnalsError)) throw error;
+    throw new OperatorError(`the file of ANNALS_OIDC_RULES: rules.${place}: ${error.message}`);
+  }
+}
+
+/** All claims of the rule have to hold. */
+function matches({ claims: wanted, trustEmail = false }: RuleOfFile, claims: Claims): boolean {
+  return Object.entries(wanted).every(([name, values]) => {
+    if (name === 'email' && !trustEmail && claims.email_verified !== true) return false;
+    const has = claimOf(claims, name);
+    const given = Array.isArray(has) ? has : [has];
+    return (Array.isArray(values) ? values : [values]).some((one) => given.includes(one));
+  });
+}
+
+/** A claim by its name, or, where that begins with a slash, by a JSON Pointer (RFC 6901). */
+function claimOf(claims: Claims, name: string): unknown {
+  if (!name.startsWith('/')) return ownMember(claims, name);
+  const keys = name.slice(1).split('/');
+  return keys.reduce<unknown>((at, key) => ownMember(at, key.replaceAll('~1', '/').replaceAll('~0', '~')), claims);
+}
+
+function ownMember(value: unknown, key: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+  return (value as Record<string, unknown>)[key];
+}
+
+/** Entra ID names a place to ask for groups instead of them where a person has more than 200. */
+function leavesOutGroups(claims: Claims): boolean {
+  return ownMember(claims._claim_names, 'groups') !== undefined || claims.hasgroups === true;
+}

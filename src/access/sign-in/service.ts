@@ -1,0 +1,134 @@
+import { readFileSync, statSync } from 'node:fs';
+import { OperatorError } from '../../core/operator-error.ts';
+import type { ReadRestriction } from '../../http/restriction.ts';
+import { checkClientName } from '../oauth/client-identity.ts';
+import { type Checks, createIdentityProvider, type IdentityProvider, type Person } from './provider.ts';
+import { type Admissions, readRules, type SignInRules } from './rules.ts';
+
+/** Why nobody was signed in. */
+export type SignInRefusal = 'not_admitted' | 'groups_left_out';
+
+/** A person whom at least one tenant lets in. */
+export interface AdmittedPerson {
+  readonly issuer: string;
+  readonly subject: string;
+  /** What change entries show as actor. */
+  readonly name: string;
+  readonly refreshToken: string | undefined;
+  /** When the sign-in ends where nobody can ask again; milliseconds since 1970. */
+  readonly expiresAt: number;
+  readonly admissions: Admissions;
+}
+
+/** People sign in with their company's account (contract 18). All of it rejects where the provider cannot be reached. */
+export interface PeopleSignIn {
+  begin: IdentityProvider['begin'];
+  finish(callback: URL, checks: Checks): Promise<AdmittedPerson | SignInRefusal>;
+  /** Asks the provider and the rules again; undefined where the provider ended the sign-in. */
+  renew(refreshToken: string, subject: string): Promise<AdmittedPerson | SignInRefusal | undefined>;
+  signOutUrl: IdentityProvider['signOutUrl'];
+}
+
+export interface SignInSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly rulesFile: string;
+  readonly baseUrl: string;
+}
+
+/** Reads the rules, which throws an OperatorError where they are wrong. The provider is asked for nothing before somebody signs in. */
+export function createPeopleSignIn(
+  { rulesFile, baseUrl, ...provider }: SignInSettings,
+  {
+    now,
+    readRestriction,
+    onBadRules,
+  }: { now: () => number; readRestriction: ReadRestriction; onBadRules: (error: unknown) => void },
+): PeopleSignIn {
+  const rules = watchedRules(rulesFile, (text) => readRules(text, readRestriction), onBadRules);
+  const identities = createIdentityProvider({
+    ...provider,
+    callback: `${baseUrl}/console/oidc/callback`,
+    afterSignOut: `${baseUrl}/console/`,
+    now,
+  });
+
+  function admit(person: Person): AdmittedPerson | SignInRefusal {
+    const { admit: admitBy, lacksGroups } = rules();
+    const admissions = admitBy(person.claims);
+    if (admissions.size === 0) return lacksGroups(person.claims) ? 'groups_left_out' : 'not_admitted';
+    const { issuer, subject, refreshToken, expiresAt } = person;
+    return { issuer, subject, refreshToken, expiresAt, admissions, name: nameOf(person) };
+  }
+
+  return {
+    begin: () => identities.begin(),
+    async finish(callback, checks) {
+      return admit(await identities.finish(callback, checks));
+    },
+    async renew(refreshToken, subject) {
+      const person = await identities.renew(refreshToken, subject);
+      return person === undefined ? undefined : admit(person);
+    },
+    signOutUrl: () => identities.signOutUrl(),
+  };
+}
+
+/** The rules of the file, read anew where it has changed. A file that was made wrong changes nothing. */
+function watchedRules(
+  file: string,
+  read: (text: string) => SignInRules,
+  onBadRules: (error: unknown) => void,
+): () => SignInRules {
+  let known = { stamp: stampOf(file), rules: read(textOf(file)) };
+  return () => {
+    try {
+      const stamp = stampOf(file);
+      if (stamp !== known.stamp) {
+        // Also where it is wrong: it is told once.
+        known = { ...known, stamp };
+        known = { stamp, rules: read(textOf(file)) };
+      }
+    } catch (error) {
+      onBadRules(error);
+    }
+    return known.rules;
+  };
+}
+
+function stampOf(file: string): string {
+  const { mtimeMs, size, ino } = statOf(file);
+  return `${mtimeMs} ${size} ${ino}`;
+}
+
+function statOf(file: string) {
+  try {
+    return statSync(file);
+  } catch (error) {
+    throw new OperatorError('the file of ANNALS_OIDC_RULES cannot be read', { cause: error });
+  }
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new OperatorError('the file of ANNALS_OIDC_RULES cannot be read', { cause: error });
+  }
+}
+
+/** The first of the name, the e-mail address and the subject that may be an actor. */
+function nameOf({ claims, subject }: Person): string {
+  const { name, email } = claims;
+  return ([name, email].find((one) => typeof one === 'string' && mayBeName(one)) as string | undefined) ?? subject;
+}
+
+function mayBeName(text: string): boolean {
+  try {
+    checkClientName(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,201 @@
+import type { FastifyRequest } from 'fastify';
+import { AnnalsError } from '../core/errors.ts';
+import type { Sealer } from '../core/sealing.ts';
+import { AccessTokenFault } from '../http/credentials.ts';
+import type { Restriction } from '../http/restriction.ts';
+import { insufficientScopes, type Scope } from '../http/scopes.ts';
+import type { Database } from '../postgres/database.ts';
+import type { SealedColumn } from '../postgres/reseal.ts';
+import { forEachTenant } from '../postgres/tenants/tenants-with.ts';
+import { hashSecret } from './secret.ts';
+import type { SessionCookie } from './session-cookie.ts';
+import {
+  keepRenewal,
+  readPerson,
+  type SessionToCheck,
+  takeUncheckedSession,
+  tenantsWithUncheckedSessions,
+  updateCheckedSession,
+} from './session-store.ts';
+import { type Sessions, type StartedSession, sessionLifetime } from './sessions.ts';
+
+/** What a person may do in a tenant, and see of its change history. */
+interface Admission {
+  readonly scopes: readonly Scope[];
+  readonly restriction?: Restriction | undefined;
+}
+
+/** A person whom tenants let in by a company's account. */
+export interface AdmittedPerson {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly name: string;
+  readonly refreshToken: string | undefined;
+  /** When the sign-in ends where nobody can ask again; milliseconds since 1970. */
+  readonly expiresAt: number;
+  readonly admissions: ReadonlyMap<string, Admission>;
+}
+
+/** The provider and the rules. Rejects where the provider cannot be reached. */
+export interface People {
+  /** Asks again. A text: nobody lets the person in any more; undefined: the provider ended the sign-in. */
+  renew(refreshToken: string, subject: string): Promise<AdmittedPerson | string | undefined>;
+}
+
+/** What people's sessions need of the clients, which are another module's. */
+export interface ClientsOfPeople {
+  /** Makes a client without a secret. Throws resource_not_found where there is no such tenant. */
+  make(
+    db: Database,
+    client: { tenant: string; name: string; scope: string; restriction: Restriction | undefined },
+  ): Promise<{ clientId: string }>;
+  setRights(db: Database, tenant: string, clientId: string, rights: Admission): Promise<void>;
+}
+
+export interface PeopleSessionsOptions {
+  sessions: Sessions;
+  db: Database;
+  cookie: SessionCookie;
+  clients: ClientsOfPeople;
+  sealer: Sealer;
+  /** Undefined: nobody signs in with a company's account. */
+  people: People | undefined;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  onError: (error: unknown) => void;
+}
+
+/** Milliseconds after which the provider and the rules are asked again (contract 18). */
+export const checkedEvery = 5 * 60_000;
+/** Sessions of a tenant that are checked in a round. */
+const maxChecks = 200;
+
+/** Sessions of people who signed in with a company's account: each is a session as a link begins it, of a client of its own. */
+export class PeopleSessions {
+  readonly #options: PeopleSessionsOptions;
+
+  constructor(options: PeopleSessionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Signs in a person, to the tenant that is wanted where it lets them in, else to the first one that is there. Undefined where none of
+   * their tenants is there.
+   */
+  async signInPerson(
+    person: AdmittedPerson,
+    wanted: string | undefined,
+    request: FastifyRequest,
+  ): Promise<StartedSession | undefined> {
+    const names = [...person.admissions.keys()].sort();
+    const order = wanted !== undefined && names.includes(wanted) ? [wanted, ...names] : names;
+    for (const tenant of order) {
+      try {
+        return await this.#startPerson(person, tenant, request);
+      } catch (error) {
+        // A rule may name a tenant that is not there yet, or not any more.
+        if (!(error instanceof AnnalsError && error.type === 'resource_not_found')) throw error;
+      }
+    }
+    return undefined;
+  }
+
+  /**
+   * Changes the person of the request's session to another tenant, after the provider and the rules were asked again. Rejects with an
+   * AccessTokenFault where the session is nobody's who may change, and with insufficient_permissions where the tenant lets them not in.
+   */
+  async changeTenant(tenant: string, request: FastifyRequest): Promise<StartedSession> {
+    const { people } = this.#options;
+    const secret = this.#options.cookie.read(request.headers.cookie);
+    const kept = secret && (await readPerson(this.#options.db, secret.tenant, hashSecret(secret)));
+    const refreshToken = secret && this.#openRenewal(secret.tenant, kept?.renewal ?? null);
+    if (kept === undefined || refreshToken === undefined || people === undefined) throw new AccessTokenFault('invalid');
+    const person = await people.renew(refreshToken, kept.subject);
+    if (person === undefined) {
+      await this.#options.sessions.signOut(request);
+      throw new AccessTokenFault('expired');
+    }
+    // The provider may have replaced the token: the session needs the new one if the change fails.
+    const renewal = typeof person === 'string' ? undefined : person.refreshToken;
+    if (secret !== undefined && renewal !== undefined)
+      await keepRenewal(this.#options.db, secret.tenant, hashSecret(secret), this.#sealRenewal(secret.tenant, renewal));
+    if (typeof person === 'string' || !person.admissions.has(tenant)) throw insufficientScopes();
+    return await this.#startPerson(person, tenant, request);
+  }
+
+  async #startPerson(person: AdmittedPerson, tenant: string, request: FastifyRequest): Promise<StartedSession> {
+    const { issuer, subject, name, refreshToken, expiresAt, admissions } = person;
+    const { scopes, restriction } = admissions.get(tenant) ?? { scopes: [] };
+    const renewal = refreshToken === undefined ? null : this.#sealRenewal(tenant, refreshToken);
+    const left = renewal === null ? expiresAt - this.#options.now() : sessionLifetime;
+    return await this.#options.sessions.start(tenant, request, async (transaction) => {
+      const { clientId } = await this.#options.clients.make(transaction, {
+        tenant,
+        name,
+        scope: scopes.join(' '),
+        restriction,
+      });
+      const tenants = [...admissions.keys()].sort();
+      const client = { tenant, clientId, name, scopes };
+      const kept = { issuer, subject, renewal, tenants };
+      return { client, ends: true, person: kept, left };
+    });
+  }
+
+  /** Asks the provider and the rules again, of each person whose session was not checked for five minutes. */
+  async checkPeople(): Promise<void> {
+    const { people, onError } = this.#options;
+    if (people === undefined) return;
+    await forEachTenant(await tenantsWithUncheckedSessions(this.#options.db, checkedEvery), async (tenant) => {
+      for (let count = 0; count < maxChecks; count += 1) {
+        const session = await takeUncheckedSession(this.#options.db, tenant, checkedEvery);
+        if (session === undefined) return;
+        // A provider that is away ends nobody's session.
+        await this.#check(people, tenant, session).catch(onError);
+      }
+    });
+  }
+
+  async #check(
+    people: People,
+    tenant: string,
+    { secretHash, clientId, subject, renewal }: SessionToCheck,
+  ): Promise<void> {
+    const refreshToken = this.#openRenewal(tenant, renewal);
+    const person = refreshToken === undefined ? undefined : await people.renew(refreshToken, subject);
+    const admission = typeof person === 'object' ? person.admissions.get(tenant) : undefined;
+    await this.#options.sessions.write(tenant, async (transaction) => {
+      if (typeof person !== 'object' || admission === undefined) {
+        await this.#options.sessions.end(transaction, tenant, secretHash);
+        return;
+      }
+      await this.#options.clients.setRights(transaction, tenant, clientId, admission);
+      await updateCheckedSession(transaction, tenant, secretHash, {
+        scopes: admission.scopes,
+        renewal: this.#sealRenewal(tenant, person.refreshToken ?? ''),
+        tenants: [...person.admissions.keys()].sort(),
+      });
+    });
+  }
+
+  #sealRenewal(tenant: string, refreshToken: string): Uint8Array {
+    return this.#options.sealer.seal(Buffer.from(refreshToken), renewalPurpose(tenant));
+  }
+
+  #openRenewal(tenant: string, sealed: Uint8Array | null): string | undefined {
+    const opened = sealed === null ? undefined : this.#options.sealer.open(sealed, renewalPurpose(tenant));
+    return opened === undefined ? undefined : Buffer.from(opened).toString();
+  }
+}
+
+function renewalPurpose(tenant: string): string {
+  return `renewal of a console session of ${tenant}`;
+}
+
+/** The sealed refresh tokens, for `annals secrets reseal`. */
+export const sealedRenewals: SealedColumn = {
+  table: 'console_session',
+  column: 'sealed_renewal',
+  keys: ['tenant', 'secret_hash'],
+  purposeOf: ({ tenant }) => renewalPurpose(String(tenant)),
+};

@@ -1,0 +1,55 @@
+import type { Sealer } from '../core/sealing.ts';
+
+/** A cookie whose value this installation alone can make. */
+export interface SealedCookie {
+  /** What it holds. Undefined where the `Cookie` header has none that this installation has sealed, or several. */
+  read(header: string | undefined): string | undefined;
+  /** The `Set-Cookie` header for so many milliseconds. */
+  write(content: string, lifetime: number): string;
+  /** The `Set-Cookie` header that ends it. */
+  readonly clear: string;
+}
+
+export interface SealedCookieOptions {
+  sealer: Sealer;
+  /** Cookies are shared by all ports of a host, so the name has the installation. */
+  name: string;
+  path: string;
+  /** Strict: no other site's link or redirect brings it along. */
+  sameSite: 'Strict' | 'Lax';
+  isOverTls: boolean;
+  /** What it is for: a cookie for something else does not count. */
+  purpose: string;
+  /** Characters of its value. */
+  maxValue: number;
+}
+
+/**
+ * Over TLS the prefix of its name keeps other hosts of the domain from setting it (RFC 6265bis, 4.1.3).
+ */
+export function createSealedCookie(options: SealedCookieOptions): SealedCookie {
+  const { sealer, path, sameSite, isOverTls, purpose, maxValue } = options;
+  const prefix = !isOverTls ? '' : path === '/' ? '__Host-' : '__Secure-';
+  const name = `${prefix}${options.name}`;
+  const attributes = [`Path=${path}`, 'HttpOnly', `SameSite=${sameSite}`, ...(isOverTls ? ['Secure'] : [])].join('; ');
+
+  return {
+    read(header = '') {
+      const values = header
+        .split(';')
+        .map((pair) => pair.trim())
+        .filter((pair) => pair.startsWith(`${name}=`))
+        .map((pair) => pair.slice(name.length + 1));
+      // Two of one name: another page of the host has set one of them, and nothing tells which.
+      const [value = '', ...others] = values;
+      if (others.length > 0 || value.length > maxValue) return undefined;
+      const opened = sealer.open(Buffer.from(value, 'base64url'), purpose);
+      return opened === undefined ? undefined : Buffer.from(opened).toString();
+    },
+    write(content, lifetime) {
+      const sealed = Buffer.from(sealer.seal(Buffer.from(content), purpose));
+      return `${name}=${sealed.toString('base64url')}; Max-Age=${Math.floor(lifetime / 1000)}; ${attributes}`;
+    },
+    clear: `${name}=; Max-Age=0; ${attributes}`,
+  };
+}

@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { type EnvironmentReader, Fault, urlWith } from './values.ts';
+
+/** The company's OpenID provider, and the file of rules that say whom it lets in. */
+export interface OidcSettings {
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+  rulesFile: string;
+  /** The public address: the provider sends people back there. */
+  baseUrl: string;
+}
+
+const variables = ['ANNALS_OIDC_ISSUER', 'ANNALS_OIDC_CLIENT_ID', 'ANNALS_OIDC_RULES'] as const;
+
+/** Reads the variables. Undefined where none of them is there; all or none count. */
+export function readOidcSettings(
+  { text, parsed }: EnvironmentReader,
+  baseUrl: string | undefined,
+  onFault: (fault: string) => void,
+): OidcSettings | undefined {
+  const issuer = parsed('ANNALS_OIDC_ISSUER', parseIssuer, undefined);
+  const clientId = text('ANNALS_OIDC_CLIENT_ID');
+  const rulesFile = text('ANNALS_OIDC_RULES');
+  const fromFile = parsed('ANNALS_OIDC_CLIENT_SECRET_FILE', readSecretFile, undefined);
+  const clientSecret = text('ANNALS_OIDC_CLIENT_SECRET') ?? fromFile;
+  const isAbsent = [...variables, 'ANNALS_OIDC_CLIENT_SECRET', 'ANNALS_OIDC_CLIENT_SECRET_FILE'].every(
+    (name) => text(name) === undefined,
+  );
+  if (isAbsent) return undefined;
+  for (const name of variables) {
+    if (text(name) === undefined) onFault(`${name} is required where another ANNALS_OIDC_ variable is set`);
+  }
+  if (clientSecret === undefined && text('ANNALS_OIDC_CLIENT_SECRET_FILE') === undefined)
+    onFault('ANNALS_OIDC_CLIENT_SECRET is required, or ANNALS_OIDC_CLIENT_SECRET_FILE with the file that has it');
+  if (baseUrl === undefined)
+    onFault('ANNALS_BASE_URL is required with ANNALS_OIDC_ISSUER: the provider sends people back there');
+  if (issuer === undefined || clientId === undefined || rulesFile === undefined) return undefined;
+  if (clientSecret === undefined || baseUrl === undefined) return undefined;
+  return { issuer, clientId, clientSecret, rulesFile, baseUrl };
+}
+
+function parseIssuer(value: string): string | Fault {
+  const url = urlWith(['https:', 'http:'])(value);
+  if (url instanceof Fault) return url;
+  const { protocol, hostname, search, hash } = new URL(url);
+  const isLoopback = /^(?:localhost|\[::1\]|127(?:\.\d+){3})$/.test(hostname);
+  if (search === '' && hash === '' && (protocol === 'https:' || isLoopback)) return url;
+  return new Fault(
+    'must be a URL that begins with https://, without query and fragment; http:// is for this machine alone',
+  );
+}
+
+function readSecretFile(file: string): string | Fault {
+  try {
+    const secret = readFileSync(file, 'utf8').trim();
+    return secret === '' ? new Fault('names a file that is empty') : secret;
+  } catch {
+    return new Fault('names a file that cannot be read');
+  }
+}

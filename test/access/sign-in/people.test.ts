@@ -1,0 +1,365 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readRules } from '../../../src/access/sign-in/rules.ts';
+import { signInLifetime } from '../../../src/console/people-routes.ts';
+import { checkedEvery } from '../../../src/console/people-sessions.ts';
+import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { Browser } from '../../support/server/browser.ts';
+import { makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { TestIdentityProvider, type Wrong } from '../../support/vendor/identity-provider.ts';
+
+const publicUrl = 'https://annals.example';
+const reading = ['changelog.changelog_read'];
+const managing = ['changelog.changelog_manage', 'usage.usage_read'];
+
+let provider: TestIdentityProvider;
+let server: TestServer;
+let folder: string;
+let rulesFile: string;
+let passed = 0;
+
+const rules = (...list: object[]) => JSON.stringify({ rules: list });
+const usual = rules(
+  { claims: { groups: 'admins' }, tenants: ['acme'], scopes: managing },
+  { claims: { groups: ['auditors', 'admins'] }, tenants: ['acme', 'beta', 'notthere'], scopes: reading },
+  { claims: { email: 'eve@partner.example' }, tenants: ['beta'], scopes: reading },
+  { claims: { email: 'trusted@partner.example' }, tenants: ['beta'], scopes: reading, trustEmail: true },
+  { claims: { '/realm_access/roles': 'history' }, tenants: ['beta'], scopes: reading },
+);
+
+beforeAll(async () => {
+  provider = await TestIdentityProvider.start();
+  folder = await makeDataFolder('rules');
+  await mkdir(folder);
+  rulesFile = join(folder, 'rules.json');
+  await writeFile(rulesFile, usual);
+  server = await startTestServer({
+    environment: {
+      ANNALS_BASE_URL: publicUrl,
+      ANNALS_OIDC_ISSUER: provider.issuer,
+      ANNALS_OIDC_CLIENT_ID: provider.clientId,
+      ANNALS_OIDC_CLIENT_SECRET: provider.clientSecret,
+      ANNALS_OIDC_RULES: rulesFile,
+    },
+    clock: { now: () => Date.now() + passed },
+  });
+  await server.createTenant('acme');
+  await server.createTenant('beta');
+});
+
+afterAll(async () => {
+  await server.close();
+  await provider.stop();
+  await removeDataFolder(folder);
+});
+
+beforeEach(() => {
+  provider.claims = { sub: 'u-1', name: 'Jane Doe', groups: ['auditors'] };
+});
+
+afterEach(async () => {
+  provider.wrong = {};
+  provider.isAway = false;
+  provider.givesRefreshTokens = true;
+  provider.endedSubjects.clear();
+  passed = 0;
+  await writeFile(rulesFile, usual);
+});
+
+/** A browser on its way to the provider. */
+async function begin(to = '') {
+  const browser = new Browser(server, { publicUrl });
+  const answer = await browser.call(`/console/oidc?${new URLSearchParams({ to })}`);
+  expect(answer.status).toBe(302);
+  return { browser, address: new URL(answer.headers.get('location') ?? '') };
+}
+
+async function comeBack(browser: Browser, callback: URL) {
+  const answer = await browser.call(`${callback.pathname}${callback.search}`, {
+    headers: { 'sec-fetch-site': 'cross-site' },
+  });
+  const cookies = answer.headers.getSetCookie();
+  const session = cookies.find((cookie) => cookie.startsWith('__Host-annals-'));
+  browser.cookie = session?.split(';')[0];
+  return { status: answer.status, location: answer.headers.get('location') ?? '', cookies };
+}
+
+async function signIn(to = '') {
+  const { browser, address } = await begin(to);
+  return { browser, ...(await comeBack(browser, provider.signIn(address))) };
+}
+
+async function sessionOf(browser: Browser) {
+  const answer = await browser.call('/console/api/session');
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+}
+
+const refused = (reason: string) => `${publicUrl}/console/?refused=${reason}`;
+
+describe('the flow', () => {
+  test('a person comes back to where they were, with the name, scopes and tenants of the rules, for eight hours', async () => {
+    const { browser, status, location, cookies } = await signIn('history?q=entity%3Aorder');
+    expect([status, location]).toEqual([303, `${publicUrl}/console/history?q=entity%3Aorder`]);
+    expect(cookies.some((cookie) => /annals-oidc-.*=; Max-Age=0; .*SameSite=Lax/.test(cookie))).toBe(true);
+    expect(cookies.some((cookie) => /^__Host-annals-.*SameSite=Strict; Secure/.test(cookie))).toBe(true);
+    const { body } = await sessionOf(browser);
+    expect(body).toMatchObject({
+      tenant: 'acme',
+      name: 'Jane Doe',
+      scopes: reading,
+      tenants: ['acme', 'beta', 'notthere'],
+    });
+    expect(Date.parse(String(body.expiresAt)) - Date.now()).toBeGreaterThan(7.9 * 3_600_000);
+    expect((await browser.call('/console/api/changelog/acme/changelogs')).status).toBe(200);
+    expect((await browser.call('/console/api/changelog/beta/changelogs')).status).toBe(403);
+  });
+
+  test('the request to the provider has PKCE, a state and a nonce, and the cookie ends after ten minutes', async () => {
+    const { browser, address } = await begin();
+    const given = address.searchParams;
+    expect([given.get('code_challenge_method'), given.get('response_type')]).toEqual(['S256', 'code']);
+    for (const name of ['state', 'nonce', 'code_challenge']) expect(given.get(name)?.length).toBeGreaterThan(40);
+    expect(browser.setCookie).toMatch(/Max-Age=600; Path=\/console\/oidc; HttpOnly; SameSite=Lax; Secure$/);
+    passed = signInLifetime;
+    expect((await comeBack(browser, provider.signIn(address))).location).toBe(refused('expired'));
+  });
+
+  test('of each tenant the first rule that matches counts, alone', async () => {
+    provider.claims = { ...provider.claims, groups: ['auditors', 'admins'] };
+    const { browser } = await signIn();
+    expect((await sessionOf(browser)).body.scopes).toEqual(managing);
+    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
+    expect((await sessionOf(browser)).body).toMatchObject({ tenant: 'beta', scopes: reading });
+  });
+
+  test('a person changes to another tenant without signing in again, and the session of before ends', async () => {
+    const { browser } = await signIn();
+    const before = browser.cookie;
+    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
+    expect((await sessionOf(browser)).body.tenant).toBe('beta');
+    const old = new Browser(server, { publicUrl });
+    old.cookie = before;
+    expect((await sessionOf(old)).status).toBe(401);
+    for (const tenant of ['notthere', 'gamma']) {
+      const answer = await browser.post('/console/api/session', { tenant });
+      expect([tenant, answer.status]).toEqual([tenant, tenant === 'gamma' ? 403 : 404]);
+    }
+    expect((await sessionOf(browser)).body.tenant).toBe('beta');
+  });
+
+  test('whoever signs out has signed out of every process, and is told where to sign out of the provider', async () => {
+    const { browser } = await signIn();
+    const { body } = await sessionOf(browser);
+    const answer = await browser.signOut();
+    expect(await answer.json()).toEqual({
+      signOutUrl: expect.stringMatching(
+        /\/sign-out\?.*post_logout_redirect_uri=https%3A%2F%2Fannals.example%2Fconsole%2F/,
+      ),
+    });
+    expect((await sessionOf(browser)).status).toBe(401);
+    const { rows } = await sql`select from oauth_client where client_id = ${body.client}`.execute(server.database.db);
+    expect(rows).toHaveLength(0);
+  });
+
+  test.each([
+    ['https://evil.example/', ''],
+    ['//evil.example/', 'evil.example/'],
+    ['/\\evil.example', 'evil.example'],
+    ['../../evil', ''],
+    ['javascript:alert(1)', ''],
+    ['history?page=2', 'history?page=2'],
+    ['x'.repeat(2_001), ''],
+  ])('nobody is sent elsewhere: %#', async (to, expected) => {
+    expect((await signIn(to)).location).toBe(`${publicUrl}/console/${expected}`);
+  });
+});
+
+describe('who is let in', () => {
+  test.each<[string, Record<string, unknown>, string | undefined]>([
+    ['nobody by default', { groups: [] }, 'not_admitted'],
+    [
+      'an e-mail address that the provider has verified',
+      { email: 'eve@partner.example', email_verified: true },
+      undefined,
+    ],
+    ['one that it has not', { email: 'eve@partner.example' }, 'not_admitted'],
+    ['one that it says is not', { email: 'eve@partner.example', email_verified: 'true' }, 'not_admitted'],
+    ['one that the rule trusts', { email: 'trusted@partner.example' }, undefined],
+    ['a role inside of a claim', { realm_access: { roles: ['history'] } }, undefined],
+    ['a group by a part of its name', { groups: ['auditorsx'] }, 'not_admitted'],
+    ['groups that were left out for their number', { _claim_names: { groups: 'src1' } }, 'groups_left_out'],
+    ['a claim of the prototype', { toString: 'admins' }, 'not_admitted'],
+  ])('%s', async (_what, claims, reason) => {
+    provider.claims = { sub: 'u-2', ...claims };
+    expect((await signIn()).location).toBe(reason === undefined ? `${publicUrl}/console/` : refused(reason));
+  });
+
+  test.each([
+    [{ name: 'Zoë', email: 'z@example.org' }, 'Zoë'],
+    [{ name: 'system', email: 'z@example.org' }, 'z@example.org'],
+    [{ name: '\u0000' }, 'u-3'],
+  ])('the session is named by the first that may be an actor: %j', async (claims, name) => {
+    provider.claims = { sub: 'u-3', groups: ['auditors'], ...claims };
+    const { browser } = await signIn();
+    expect((await sessionOf(browser)).body.name).toBe(name);
+  });
+});
+
+test('a rule with a query shows a part of the history alone, and one that loses its query shows all of it', async () => {
+  const only = {
+    claims: { groups: 'auditors' },
+    tenants: ['acme'],
+    scopes: reading,
+    query: 'entity:order',
+    hide: ['card'],
+  };
+  await writeFile(rulesFile, rules(only));
+  const { browser } = await signIn();
+  const feedOf = async () => (await browser.call('/console/api/changelog/acme/feed?after=now')).status;
+  expect((await browser.call('/console/api/changelog/acme/changelogs')).status).toBe(200);
+  expect(await feedOf()).toBe(403);
+  await writeFile(rulesFile, rules({ ...only, query: undefined, hide: undefined }));
+  await sql`update console_session set checked_at = checked_at - interval '1 hour'`.execute(server.database.db);
+  await server.context.webConsole.peopleSessions.checkPeople();
+  await expect.poll(feedOf).toBe(200);
+});
+
+test.each<[string, string, RegExp]>([
+  ['no JSON', '{', /is not valid JSON/],
+  ['no rule', '{"rules":[]}', /rules must not have fewer than 1 items/],
+  [
+    'an unknown member',
+    rules({ claims: { a: 'b' }, tenants: ['acme'], scopes: reading, role: 'x' }),
+    /rules\.0\.role is not a property/,
+  ],
+  [
+    'an unknown scope',
+    rules({ claims: { a: 'b' }, tenants: ['acme'], scopes: ['all'] }),
+    /rules\.0\.scopes has the unknown scope all/,
+  ],
+  ['no claim', rules({ claims: {}, tenants: ['acme'], scopes: reading }), /rules\.0\.claims/],
+  [
+    'a query that is wrong',
+    rules({ claims: { a: 'b' }, tenants: ['acme'], scopes: reading, query: 'x:y' }),
+    /rules\.0: .*x/,
+  ],
+  [
+    'a regular expression',
+    rules({ claims: { a: 'b' }, tenants: ['acme'], scopes: reading, query: 'actor:~^J' }),
+    /rules\.0: /,
+  ],
+  [
+    'a query with wide scopes',
+    rules({ claims: { a: 'b' }, tenants: ['acme'], scopes: managing, query: 'entity:a' }),
+    /cannot have changelog\.changelog_manage/,
+  ],
+])('the file of rules counts as a whole: %s', (_what, text, message) => {
+  expect(() => readRules(text, readRestriction)).toThrow(message);
+});
+
+describe('what is refused', () => {
+  const later = () => Math.floor(Date.now() / 1_000);
+  test.each<[string, () => Wrong]>([
+    ['another issuer', () => ({ claims: { iss: 'https://evil.example' } })],
+    ['a token for somebody else', () => ({ claims: { aud: 'another' } })],
+    ['another nonce', () => ({ claims: { nonce: 'x' } })],
+    ['a key that is not published', () => ({ foreignKey: true })],
+    ['no signature', () => ({ alg: 'none' })],
+    ['a signature by the shared secret', () => ({ alg: 'HS256' })],
+    ['a token that ended a minute ago', () => ({ claims: { exp: later() - 60 } })],
+    ['a token of tomorrow', () => ({ claims: { nbf: later() + 86_400 } })],
+  ])('%s', async (_what, wrong) => {
+    provider.wrong = wrong();
+    const { browser, location } = await signIn();
+    expect(location).toBe(refused('provider'));
+    expect(browser.cookie).toBeUndefined();
+  });
+
+  test('clocks may differ by some seconds', async () => {
+    provider.wrong = { claims: { exp: later() - 5 } };
+    expect((await signIn()).location).toBe(refused('not_admitted').replace('?refused=not_admitted', ''));
+  });
+
+  test('a callback in another browser, a code that was used, another state', async () => {
+    const { browser, address } = await begin();
+    const callback = provider.signIn(address);
+    expect((await comeBack(new Browser(server, { publicUrl }), callback)).location).toBe(refused('expired'));
+    const cookie = browser.cookie;
+    const forged = new URL(callback);
+    forged.searchParams.set('state', 'x');
+    expect((await comeBack(browser, forged)).location).toBe(refused('provider'));
+    browser.cookie = cookie;
+    expect((await comeBack(browser, callback)).location).toBe(`${publicUrl}/console/`);
+    browser.cookie = cookie;
+    expect((await comeBack(browser, callback)).location).toBe(refused('provider'));
+  });
+
+  test('while the provider is away nobody signs in, and no request hangs or fails', async () => {
+    const { browser, address } = await begin();
+    const callback = provider.signIn(address);
+    provider.isAway = true;
+    expect((await comeBack(browser, callback)).location).toBe(refused('provider'));
+  });
+
+  test('no secret, code or token is in the log', async () => {
+    await signIn();
+    const log = server.logLines.join('\n');
+    expect(log).not.toContain(provider.clientSecret);
+    expect(log).not.toMatch(/code=[\w-]+/);
+  });
+});
+
+describe('asked again after five minutes', () => {
+  async function check(): Promise<void> {
+    await sql`update console_session set checked_at = checked_at - ${checkedEvery} * interval '1 millisecond'`.execute(
+      server.database.db,
+    );
+    await server.context.webConsole.peopleSessions.checkPeople();
+  }
+
+  test('a rule that changes gives the session other scopes, or ends it', async () => {
+    const { browser } = await signIn();
+    await writeFile(rulesFile, rules({ claims: { groups: 'auditors' }, tenants: ['acme'], scopes: managing }));
+    await check();
+    expect((await sessionOf(browser)).body).toMatchObject({ scopes: managing, tenants: ['acme'] });
+    await writeFile(rulesFile, '{"rules":');
+    await check();
+    expect((await sessionOf(browser)).body).toMatchObject({ scopes: managing });
+    await writeFile(rulesFile, rules({ claims: { groups: 'others' }, tenants: ['acme'], scopes: managing }));
+    await check();
+    expect((await sessionOf(browser)).status).toBe(401);
+  });
+
+  test('a provider that ended the sign-in ends the session; one that is away does not', async () => {
+    const { browser } = await signIn();
+    provider.isAway = true;
+    await check();
+    provider.isAway = false;
+    expect((await sessionOf(browser)).status).toBe(200);
+    await check();
+    expect((await sessionOf(browser)).status).toBe(200);
+    provider.endedSubjects.add('u-1');
+    await check();
+    expect((await sessionOf(browser)).status).toBe(401);
+  });
+
+  test('before five minutes nobody is asked', async () => {
+    const { browser } = await signIn();
+    provider.endedSubjects.add('u-1');
+    await server.context.webConsole.peopleSessions.checkPeople();
+    expect((await sessionOf(browser)).status).toBe(200);
+  });
+
+  test('without a refresh token the session ends with the ID token, and no tenant can be changed to', async () => {
+    provider.givesRefreshTokens = false;
+    const { browser } = await signIn();
+    const { body } = await sessionOf(browser);
+    const left = Date.parse(String(body.expiresAt)) - Date.now();
+    expect(left).toBeLessThanOrEqual(600_000);
+    expect(left).toBeGreaterThan(500_000);
+    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(401);
+  });
+});

@@ -1,0 +1,153 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { type CryptoKey, exportJWK, generateKeyPair, SignJWT } from 'jose';
+
+/** What one of its answers has in place of what is right. */
+export interface Wrong {
+  claims?: Record<string, unknown>;
+  /** The ID token is signed with a key that the provider does not publish. */
+  foreignKey?: boolean;
+  alg?: 'HS256' | 'none';
+}
+
+interface Begun {
+  nonce: string;
+  challenge: string;
+  redirect: string;
+}
+
+/** An OpenID provider that speaks the protocol over HTTP on loopback, with its faults. */
+export class TestIdentityProvider {
+  readonly clientId = 'annals';
+  readonly clientSecret = 'a secret of the provider';
+  /** The claims of who signs in next. */
+  claims: Record<string, unknown> = { sub: 'u-1' };
+  wrong: Wrong = {};
+  /** It answers every request with 503. */
+  isAway = false;
+  givesRefreshTokens = true;
+  /** The provider ends a sign-in. */
+  endedSubjects = new Set<string>();
+  readonly #codes = new Map<string, Begun>();
+  readonly #refreshTokens = new Map<string, Record<string, unknown>>();
+  readonly #server: Server;
+  readonly #keys: { own: CryptoKey; foreign: CryptoKey; published: object };
+
+  private constructor(server: Server, keys: { own: CryptoKey; foreign: CryptoKey; published: object }) {
+    this.#server = server;
+    this.#keys = keys;
+  }
+
+  static async start(): Promise<TestIdentityProvider> {
+    const own = await generateKeyPair('RS256');
+    const foreign = await generateKeyPair('RS256');
+    const published = { ...(await exportJWK(own.publicKey)), kid: 'k', alg: 'RS256', use: 'sig' };
+    const server = createServer((request, response) => {
+      void text(request).then(async (body) => {
+        const { status, answer } = await provider.#answer(request.url ?? '', new URLSearchParams(body));
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+      });
+    });
+    const provider = new TestIdentityProvider(server, { own: own.privateKey, foreign: foreign.privateKey, published });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return provider;
+  }
+
+  get issuer(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** The person signs in there: where the browser is sent back to. */
+  signIn(authorization: URL): URL {
+    const given = authorization.searchParams;
+    const code = randomUUID();
+    const redirect = given.get('redirect_uri') ?? '';
+    this.#codes.set(code, { nonce: given.get('nonce') ?? '', challenge: given.get('code_challenge') ?? '', redirect });
+    const callback = new URL(redirect);
+    callback.search = new URLSearchParams({ code, state: given.get('state') ?? '', iss: this.issuer }).toString();
+    return callback;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  async #answer(path: string, form: URLSearchParams): Promise<{ status: number; answer: object }> {
+    if (this.isAway) return { status: 503, answer: { error: 'temporarily_unavailable' } };
+    if (path === '/.well-known/openid-configuration') return { status: 200, answer: this.#description() };
+    if (path === '/jwks') return { status: 200, answer: { keys: [this.#keys.published] } };
+    if (path !== '/token') return { status: 404, answer: {} };
+    if (form.get('client_secret') !== this.clientSecret) return { status: 401, answer: { error: 'invalid_client' } };
+    return form.get('grant_type') === 'refresh_token' ? await this.#renew(form) : await this.#exchange(form);
+  }
+
+  #description(): object {
+    const { issuer } = this;
+    return {
+      issuer,
+      authorization_endpoint: `${issuer}/authorize`,
+      token_endpoint: `${issuer}/token`,
+      jwks_uri: `${issuer}/jwks`,
+      end_session_endpoint: `${issuer}/sign-out`,
+      response_types_supported: ['code'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['RS256'],
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
+    };
+  }
+
+  async #exchange(form: URLSearchParams): Promise<{ status: number; answer: object }> {
+    const code = form.get('code') ?? '';
+    const begun = this.#codes.get(code);
+    this.#codes.delete(code);
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    if (begun === undefined || begun.challenge !== challenge || begun.redirect !== form.get('redirect_uri')) {
+      return { status: 400, answer: { error: 'invalid_grant' } };
+    }
+    return await this.#tokens({ ...this.claims, nonce: begun.nonce });
+  }
+
+  async #renew(form: URLSearchParams): Promise<{ status: number; answer: object }> {
+    const token = form.get('refresh_token') ?? '';
+    const known = this.#refreshTokens.get(token);
+    this.#refreshTokens.delete(token);
+    if (known === undefined || this.endedSubjects.has(String(known.sub))) {
+      return { status: 400, answer: { error: 'invalid_grant' } };
+    }
+    return await this.#tokens({ ...this.claims, sub: known.sub });
+  }
+
+  async #tokens(claims: Record<string, unknown>): Promise<{ status: number; answer: object }> {
+    const now = Math.floor(Date.now() / 1_000);
+    const all = { iss: this.issuer, aud: this.clientId, iat: now, exp: now + 600, ...claims, ...this.wrong.claims };
+    const answer = {
+      access_token: randomUUID(),
+      token_type: 'Bearer',
+      expires_in: 600,
+      id_token: await this.#sign(all),
+    };
+    if (!this.givesRefreshTokens) return { status: 200, answer };
+    const refresh = randomUUID();
+    this.#refreshTokens.set(refresh, claims);
+    return { status: 200, answer: { ...answer, refresh_token: refresh } };
+  }
+
+  async #sign(claims: Record<string, unknown>): Promise<string> {
+    const { alg = 'RS256', foreignKey = false } = this.wrong;
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    if (alg === 'none') return `${part({ alg: 'none' })}.${part(claims)}.`;
+    if (alg === 'HS256')
+      return await new SignJWT(claims).setProtectedHeader({ alg }).sign(Buffer.from(this.clientSecret.padEnd(32)));
+    const key = foreignKey ? this.#keys.foreign : this.#keys.own;
+    return await new SignJWT(claims).setProtectedHeader({ alg, kid: 'k' }).sign(key);
+  }
+}
