@@ -1,0 +1,226 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { createClient } from '../../src/access/oauth/clients.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import { changeOf } from '../../test/support/server/history.ts';
+import { startServices } from '../../test/support/server/service-processes.ts';
+import { startMailServer } from '../../test/support/vendor/mail-server.ts';
+import { startS3Server } from '../../test/support/vendor/s3-server.ts';
+import { startSplunkServer } from '../../test/support/vendor/splunk-server.ts';
+import { startServer } from '../positions/server.ts';
+
+// Deliveries of every kind while PostgreSQL and two processes of the service are killed with kill -9, in turn and together.
+const { values: settings } = parseArgs({ options: { kills: { type: 'string', default: '12' } } });
+const tenant = 'acme';
+const scope = 'changelog.changelog_read changelog.subscription_read changelog.subscription_manage';
+
+interface Call {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+interface Item {
+  readonly position: number;
+  readonly entityId: string;
+}
+
+const calls: Call[] = [];
+const receiver = createServer((request, response) => {
+  buffer(request).then(
+    async (body) => {
+      await sleep(Math.random() * 30);
+      calls.push({ path: request.url ?? '', headers: request.headers, body });
+      response.writeHead(204).end();
+    },
+    () => {},
+  );
+}).listen(0, '127.0.0.1');
+await once(receiver, 'listening');
+const receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+const [bucket, splunk, mails] = [await startS3Server(), await startSplunkServer(), await startMailServer()];
+
+const server = await startServer();
+const pool = createPool(server.url, { maximum: 2 });
+pool.on('error', () => {});
+const db = createDatabase(pool);
+await migrate(pool);
+await createTenant(db, tenant);
+const client = await createClient(db, { tenant, scope, name: 'maker' });
+const services = await startServices(2, {
+  DATABASE_URL: server.url,
+  ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+  ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.0/8`,
+  ANNALS_BASE_URL: 'https://history.example',
+  SMTP_URL: mails.url,
+  MAIL_FROM: 'Annals <annals@shop.example>',
+  LOG_LEVEL: 'fatal',
+});
+
+async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      const baseUrl = await services.next();
+      const form = new URLSearchParams({
+        grant_type: 'client_credentials',
+        client_id: client.clientId,
+        client_secret: client.clientSecret,
+      });
+      const answer = await fetch(`${baseUrl}/oauth/token`, { method: 'POST', body: form });
+      const { access_token: token } = (await answer.json()) as { access_token: string };
+      const response = await fetch(`${baseUrl}/changelog/${tenant}/subscriptions${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      if (!response.ok) throw new Error(`${response.status} ${text}`);
+      return JSON.parse(text) as Record<string, unknown>;
+    } catch (error) {
+      if (tries > 30) throw error;
+      await sleep(300);
+    }
+  }
+}
+
+const { region, accessKeyId, secretAccessKey, bucket: bucketName, url: endpoint } = bucket;
+const targets: Readonly<Record<string, object>> = {
+  webhook: { type: 'webhook', url: `${receiverUrl}/webhook`, concurrency: 8 },
+  http: { type: 'http', url: `${receiverUrl}/http`, gzip: true, maxChanges: 7, maxSeconds: 1 },
+  s3: { type: 's3', endpoint, region, bucket: bucketName, accessKeyId, secretAccessKey, maxChanges: 20, maxSeconds: 1 },
+  splunk: { type: 'splunk', url: splunk.url, token: splunk.token, index: 'audit', maxChanges: 15, maxSeconds: 1 },
+  email: { type: 'email', to: 'jane@shop.example' },
+};
+for (const [id, target] of Object.entries(targets)) await call('POST', '', { id, name: id, q: 'entity:order', target });
+
+let isWriting = true;
+let made = 0;
+const record = createRecorder(db, tenant, Date.now);
+const writing = (async () => {
+  while (isWriting) {
+    const count = 1 + Math.floor(Math.random() * 12);
+    const changes = Array.from({ length: count }, () => {
+      made += 1;
+      return changeOf({ at: Date.now(), entity: 'order', entityId: `${made}` });
+    });
+    await record(changes).catch(() => {});
+    await sleep(40);
+  }
+})();
+
+const kills = Number(settings.kills);
+for (let kill = 0; kill < kills; kill += 1) {
+  await sleep(1_500 + Math.random() * 1_500);
+  const kind = kill % 4;
+  if (kind === 0) await server.kill();
+  else if (kind === 1) await Promise.all([services.replace(0), services.replace(1)]);
+  else if (kind === 2) await services.replace(0);
+  else await Promise.all([server.kill(), services.replace(1)]);
+}
+isWriting = false;
+await writing;
+
+const { rows } = await pool.query<{ id: string }>(
+  `select e.entity_id as id from change_entry e
+     join change_kind k on k.tenant = e.tenant and k.kind = e.kind where e.tenant = $1 and k.entity = 'order'`,
+  [tenant],
+);
+const recorded = rows.map(({ id }) => id);
+const states: Record<string, Record<string, unknown>> = {};
+for (let tries = 0; tries < 300; tries += 1) {
+  for (const id of Object.keys(targets)) states[id] = await call('GET', `/${id}`);
+  if (Object.values(states).every(({ delivered, pending }) => delivered === recorded.length && pending === 0)) break;
+  await sleep(500);
+}
+
+const faults: string[] = [];
+const sum = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex');
+const lines = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Item);
+
+/** Every change is there; nothing comes for the first time before an earlier one where the order is strict. */
+function look(kind: string, items: readonly Item[], isStrict: boolean): void {
+  const seen = new Set(items.map(({ entityId }) => entityId));
+  const missing = recorded.filter((id) => !seen.has(id));
+  if (missing.length > 0) faults.push(`${kind}: ${missing.length} missing, ${missing.slice(0, 5)}`);
+  let last = 0;
+  const positions = new Set<number>();
+  for (const { position } of items) {
+    if (positions.has(position)) continue;
+    positions.add(position);
+    if (isStrict && position < last) faults.push(`${kind}: ${position} came after ${last}`);
+    last = Math.max(last, position);
+  }
+}
+
+const webhooks = calls.filter(({ path }) => path === '/webhook');
+const webhookItems = webhooks.map(({ body }) => (JSON.parse(String(body)) as { data: Item }).data);
+look('webhook', webhookItems, false);
+const idOf = new Map<number, string>();
+for (const [index, { position }] of webhookItems.entries()) {
+  const id = String(webhooks[index]?.headers['webhook-id']);
+  if ((idOf.get(position) ?? id) !== id) faults.push(`webhook: ${position} came under two ids`);
+  idOf.set(position, id);
+}
+if (new Set(idOf.values()).size !== idOf.size) faults.push('webhook: two changes have one id');
+
+const batches = calls.filter(({ path }) => path === '/http');
+const textOf = new Map<string, string>();
+for (const { headers, body } of batches) {
+  const key = String(headers['idempotency-key']);
+  const text = `${headers['annals-first']} ${headers['annals-last']} ${sum(gunzipSync(body))}`;
+  if ((textOf.get(key) ?? text) !== text) faults.push(`http: ${key} came with two texts`);
+  textOf.set(key, text);
+}
+look(
+  'http',
+  batches.flatMap(({ body }) => lines(String(gunzipSync(body)))),
+  true,
+);
+
+const objects = [...bucket.objects].filter(([name]) => name.endsWith('.ndjson.gz'));
+const objectItems = objects.flatMap(([, { body }]) => lines(String(gunzipSync(body))));
+look('s3', objectItems, false);
+if (objectItems.length !== recorded.length) faults.push(`s3: ${objectItems.length - recorded.length} twice`);
+const events = splunk.accepted.map(({ event }) => event as Item);
+look('splunk', events, true);
+for (const [id, { delivered, matched, state }] of Object.entries(states)) {
+  if (matched !== recorded.length || delivered !== recorded.length)
+    faults.push(`${id}: ${state}, matched ${matched}, delivered ${delivered}`);
+}
+// An e-mail that comes twice bears the same id. One rule sends one in 10 minutes.
+const alerts = mails.all().map(({ message }) => /^message-id:\s*(\S+)/im.exec(message)?.[1]);
+if (new Set(alerts).size !== 1) faults.push(`email: ${alerts}`);
+
+process.stdout.write(
+  `${JSON.stringify({
+    kills,
+    changes: recorded.length,
+    webhook: { calls: webhooks.length, twice: webhooks.length - idOf.size },
+    http: { requests: batches.length, repeated: batches.length - textOf.size },
+    s3: { objects: objects.length, requests: bucket.requests.length },
+    splunk: { events: events.length, twice: events.length - new Set(events.map(({ entityId }) => entityId)).size },
+    email: { alerts: alerts.length },
+    faults,
+  })}\n`,
+);
+await services.end();
+await pool.end();
+await server.stop();
+process.exit(faults.length === 0 ? 0 : 1);
