@@ -64,6 +64,19 @@ test('changes come in order, each once, in batches that say their first and last
   expect(receiver.received[0]?.body).toContain('"after":1.20');
 });
 
+test('with gzip a batch is packed and says so, and a repeated one is the same text', async () => {
+  const id = await make({ gzip: true, encoding: 'json' });
+  receiver.answer = (_received, response) => void response.writeHead(receiver.received.length > 1 ? 204 : 503).end();
+  await recordUpdates(server, 'acme', named('packed', 3));
+  await eventually(() => acme.get(id)).toMatchObject({ state: 'retrying' });
+  await acme.call('POST', `/${id}/resume`);
+  await eventually(() => acme.counts(id)).toMatchObject({ delivered: 3 });
+  const [first, again] = receiver.received;
+  expect(first?.headers).toMatchObject({ 'content-encoding': 'gzip', 'content-type': 'application/json' });
+  expect((JSON.parse(first?.body ?? '') as Item[]).map(({ entityId }) => entityId)).toEqual(named('packed', 3));
+  expect([again?.body, again?.headers['idempotency-key']]).toEqual([first?.body, first?.headers['idempotency-key']]);
+});
+
 test('a failure blocks: the same batch comes again under the same key, and nothing behind it before', async () => {
   let failures = 2;
   receiver.answer = (_received, response) => void response.writeHead(failures-- > 0 ? 500 : 204).end();

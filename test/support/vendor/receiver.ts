@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 
 /** A request that a receiver of deliveries has got. */
 export interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  /** Unpacked where it came with gzip. */
   readonly body: string;
 }
 
@@ -30,11 +32,11 @@ export interface ReceiverOptions {
 /** A server on loopback that takes what is delivered to it. */
 export async function startReceiver({ port = 0, tls }: ReceiverOptions = {}): Promise<Receiver> {
   const listener: RequestListener = (request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (chunk: string) => {
-      body += chunk;
-    });
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.once('end', () => {
+      const bytes = Buffer.concat(chunks);
+      const body = String(request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes);
       const one = { path: request.url ?? '', headers: request.headers, body };
       receiver.received.push(one);
       receiver.answer(one, response);
