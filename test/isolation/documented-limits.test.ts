@@ -53,6 +53,7 @@ import { maxAnswerBytes } from '../../src/history/feed/feed-answer.ts';
 import { feedAnswers } from '../../src/history/feed/routes.ts';
 import { feedLimits } from '../../src/history/feed/schemas.ts';
 import { maxLargeDocuments, maxWaitingDocuments } from '../../src/history/history-reads.ts';
+import { maxHiddenLevels } from '../../src/history/page/hidden-paths.ts';
 import { maxPageBytes } from '../../src/history/page/long-page.ts';
 import { bytesOfPortion, entriesOfPortion } from '../../src/history/paths/number-paths.ts';
 import { maxPlaces } from '../../src/history/positions/position-store.ts';
@@ -287,6 +288,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
     `As \`q\`: ${grouped(queryLimits.characters)} characters, ${queryLimits.terms} terms, ${queryLimits.levels} levels`,
   ],
   ['`--hide` of a client', `${hideLimits.paths} paths of ${hideLimits.characters} characters`],
+  ['Arrays in each other that a term on values looks into for such a client', String(maxHiddenLevels)],
   ['`hide` of a subscription', `${maxHidden} paths`],
   ['Headers of a target', `${maxHeaders}, of ${grouped(maxHeaderValue)} characters each`],
   ['Calls to targets at once, in a process', halfOfTenant(attemptPlaces)],

@@ -685,8 +685,8 @@ function change_facet_values(of_tenant text, splits text[], actor_sets text[], k
 function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off set enable_sort=off set jit=off body 598fbb59bb124ad3
 function change_fold_lock(of_tenant text) returns void language plpgsql cost 100 body 2a7c58b7f4296106
 function change_fold_portions(of_tenant text, most bigint, at_once bigint) returns TABLE(first bigint, last bigint) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_custom_plan set jit=off body 06d74720533f2e01
-function change_hidden(path text, sides jsonb, hidden text) returns jsonb language plpgsql immutable parallel safe cost 100 body 1e741bf22a818e9e
-function change_hidden_value(path text, value jsonb, hidden text) returns jsonb language plpgsql immutable parallel safe cost 100 body 3571267c6381f9ef
+function change_hidden(path text, sides jsonb, hidden text, levels integer) returns jsonb language plpgsql immutable parallel safe cost 100 body 8cba33e5fc325837
+function change_hidden_value(path text, value jsonb, hidden text, levels integer) returns jsonb language plpgsql immutable parallel safe cost 100 body ab42489a6cc54a6c
 function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body 369492afb91028ee
 function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771
 function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint, span bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 50 body 2adec0b0eb773c3f

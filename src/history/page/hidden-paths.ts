@@ -2,13 +2,16 @@ import { type RawBuilder, sql } from 'kysely';
 import type { PathPattern } from '../../core/path-pattern.ts';
 import { projectedText } from '../../query/json-projection.ts';
 
+/** Arrays in each other that a term on values looks into where paths are hidden. What is in more of them counts as masked. */
+export const maxHiddenLevels = 100;
+
 /** The values `sides` of a path as a query may ask for them, where some paths are hidden. */
 export function hiddenSides(
   path: RawBuilder<unknown>,
   sides: RawBuilder<unknown>,
   hide: readonly PathPattern[],
 ): RawBuilder<unknown> {
-  return sql`change_hidden(${path}, ${sides}, ${hiddenExpression(hide)})`;
+  return sql`change_hidden(${path}, ${sides}, ${hiddenExpression(hide)}, ${maxHiddenLevels}::integer)`;
 }
 
 /**

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hideLimits, parseOwnQuery, readRestriction } from '../../../src/history/ask/restriction.ts';
 import { hideValues } from '../../../src/history/entry/hide-values.ts';
 import { showEntries } from '../../../src/history/entry/shown-entries.ts';
+import { maxHiddenLevels } from '../../../src/history/page/hidden-paths.ts';
 import { scopes } from '../../../src/http/scopes.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
@@ -219,6 +220,28 @@ describe('nobody can tell what is hidden', () => {
     expect(await found('path:card.holder after:null')).toEqual([1, 1]);
     expect(await found('path:card.number')).toEqual([2, 2]);
     expect(await total(orders, 'path:card')).toBe(2);
+  });
+
+  test('arrays in very many others break no query on values: what is in more than 100 counts as masked', async () => {
+    const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}"deep${depth}"${']'.repeat(depth)}`);
+    const levels = [maxHiddenLevels, maxHiddenLevels + 1, 3_000];
+    const record = createRecorder(server.context.db, 'nested', () => now);
+    const whole = await server.token('nested');
+    await record(
+      levels.map((one) =>
+        changeOf({ at: now, entity: 'order', paths: `{"a":{"after":${JSON.stringify(nested(one))}}}` }),
+      ),
+    );
+    const part = await server.token('nested', { restriction: readRestriction([{ query: '', hide: ['b'] }]) });
+    const found = async (token: string, levelsOf: number) => {
+      const q = new URLSearchParams({ q: `change:elemMatch(after:deep${levelsOf})` });
+      const { totalElements } = (await (await server.call(`/changelog/nested/changelogs?${q}`, { token })).json()) as {
+        totalElements: number;
+      };
+      return totalElements;
+    };
+    expect(await Promise.all(levels.slice(0, 2).map((one) => found(whole, one)))).toEqual([1, 1]);
+    expect(await Promise.all(levels.map((one) => found(part, one)))).toEqual([1, 0, 0]);
   });
 
   test('exports have what the list has, and jobs are those of the client alone', async () => {
