@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { PathPattern } from '../../core/path-pattern.ts';
 import { projectedText } from '../../query/json-projection.ts';
+import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
 
 /** Arrays in each other that a term on values looks into where paths are hidden. What is in more of them counts as masked. */
 export const maxHiddenLevels = 100;
@@ -12,6 +13,18 @@ export function hiddenSides(
   hide: readonly PathPattern[],
 ): RawBuilder<unknown> {
   return sql`change_hidden(${path}, ${sides}, ${hiddenExpression(hide)}, ${maxHiddenLevels}::integer)`;
+}
+
+/**
+ * Whether a pattern may hide a path, or a value in it. False is sure: the first key of no pattern is one that the path begins with, where keys that may
+ * be places count as left out.
+ */
+export function mayHide(hide: readonly PathPattern[], path: string): boolean {
+  const keys = keysOfPath(path);
+  const named = keys.findIndex((key) => !/^[0-9]*$/.test(key));
+  if (named === -1) return true;
+  const begins = keys.slice(0, named + 1);
+  return hide.some(({ keys: [first = null] }) => first === null || begins.includes(first));
 }
 
 /**

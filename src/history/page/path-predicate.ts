@@ -10,7 +10,7 @@ import type { ChangeTerm, PathCandidates, PathMatcher, PathTerm, ResolvedMatcher
 import { listsOfNumbers } from '../ask/path-candidates.ts';
 import { type PathNames, readNumbers } from '../names/path-name-store.ts';
 import { isFound } from './found-ids.ts';
-import { hiddenSides } from './hidden-paths.ts';
+import { hiddenSides, mayHide } from './hidden-paths.ts';
 
 type SqlCondition = RawBuilder<SqlBool>;
 
@@ -35,7 +35,8 @@ export function changeSatisfies({ candidates, paths, sides, is, hide }: ChangeTe
   ];
   const isTold = candidates !== undefined && withoutTold(candidates).length === 0;
   const ofEntry = pathsOfEntry(paths, isTold);
-  const isHiding = hide.length > 0 && sides.operands.length + is.length > 0;
+  const isHiding =
+    hide.length > 0 && sides.operands.length + is.length > 0 && !paths.some(({ matcher }) => isShown(matcher, hide));
   // Evaluated once for each path, after the conditions that it may be left out by.
   const all = isHiding
     ? sql`(select p.path, ${hiddenSides(sql`p.path`, sql`p.sides`, hide)} as sides from ${ofEntry}
@@ -52,6 +53,12 @@ export function changeSatisfies({ candidates, paths, sides, is, hide }: ChangeTe
   const { certain, possible, unnumberedTo } = candidates;
   const among = anyOf([...hasListed([...certain, ...possible]), ...unnumbered(unnumberedTo)]);
   return sql`(${among} and ${reads})`;
+}
+
+/** Whether it is sure that each path that the matcher accepts is shown with its values. */
+function isShown(matcher: ResolvedMatcher, hide: ChangeTerm['hide']): boolean {
+  const items = matcher.kind === 'list' ? matcher.items : [matcher];
+  return items.every((item) => item.kind === 'text' && !mayHide(hide, item.text));
 }
 
 /**

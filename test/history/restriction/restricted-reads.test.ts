@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hideLimits, parseOwnQuery, readRestriction } from '../../../src/history/ask/restriction.ts';
 import { hideValues } from '../../../src/history/entry/hide-values.ts';
 import { showEntries } from '../../../src/history/entry/shown-entries.ts';
-import { maxHiddenLevels } from '../../../src/history/page/hidden-paths.ts';
+import { maxHiddenLevels, mayHide } from '../../../src/history/page/hidden-paths.ts';
 import { scopes } from '../../../src/http/scopes.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
@@ -350,6 +350,13 @@ describe('a restriction is checked as a whole', () => {
     const { status, body } = await read(await server.tokenOf(client), 'changelogs');
     expect([status, JSON.stringify(body)]).toEqual([500, expect.not.stringContaining('position')]);
   });
+});
+
+test('a path that no pattern begins like is shown, and need not be masked', () => {
+  const { hide } = readRestriction([{ query: '', hide: ['card.no', '7.x'] }]);
+  const paths = ['card', 'card.no', '0.card', '.card', 'cards', 'price.card', '7.y', '0', 'x.7'];
+  expect(paths.filter((path) => mayHide(hide, path))).toEqual(['card', 'card.no', '0.card', '.card', '7.y', '0']);
+  expect(mayHide(readRestriction([{ query: '', hide: ['*.no'] }]).hide, 'price')).toBe(true);
 });
 
 test('masks go on in arrays and in whole values; every digit and every other text stays', async () => {
