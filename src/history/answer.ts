@@ -3,7 +3,7 @@ import type { Sealer } from '../core/sealing.ts';
 import type { StopSignal } from '../core/stop-signal.ts';
 import type { Restriction } from '../http/restriction.ts';
 import { parseOwnQuery } from './ask/restriction.ts';
-import { cutValues, firstMembers, valueLimits } from './entry/cut-values.ts';
+import { cutValues, firstPaths, valueLimits, wordsOfCut } from './entry/cut-values.ts';
 import { showEntries } from './entry/shown-entries.ts';
 import type { FindPage } from './find-page.ts';
 import type { EntryRow, PageOfEntries } from './page/store.ts';
@@ -59,17 +59,21 @@ export function createAnswerQuery(findPage: FindPage, sealer: Sealer): AnswerQue
 }
 
 /**
- * The first entries that fit into so many bytes together. An entry that does not fit alone is cut to a quarter of them.
+ * The first entries that fit into so many bytes together. An entry that does not fit alone is cut to `maxBytesOfLong`.
  * Annals does not read the later pieces of a long page.
  */
-export async function fittingEntries({ entries, pieces }: PageOfEntries, maxBytes: number) {
+export async function fittingEntries(
+  { entries, pieces }: PageOfEntries,
+  maxBytes: number,
+  maxBytesOfLong = maxBytes / 4,
+) {
   const fitting: EntryRow[] = [];
   let cut = 0;
   let room = maxBytes;
   for await (const piece of piecesOf(entries, pieces)) {
     for (const whole of piece) {
       const isTooLong = bytesOf(whole) > maxBytes;
-      const entry = isTooLong ? await cutEntry(whole, maxBytes / 4) : whole;
+      const entry = isTooLong ? await cutEntry(whole, maxBytesOfLong) : whole;
       room -= bytesOf(entry);
       if (room < 0) return { entries: fitting, cut };
       fitting.push(entry);
@@ -79,22 +83,28 @@ export async function fittingEntries({ entries, pieces }: PageOfEntries, maxByte
   return { entries: fitting, cut };
 }
 
-/** Cuts the values of an entry until it has at most `maxBytes`, and leaves out paths where that is not enough. */
+/** Bytes of the words about what is left out. */
+const maxBytesOfLeft = 100;
+
+/** Cuts the values of an entry until it has at most `maxBytes`, and leaves out paths where that is not enough. `cut` tells both. */
 async function cutEntry(entry: EntryRow, maxBytes: number): Promise<EntryRow> {
-  let shown = entry;
   for (const limit of valueLimits) {
-    const [cut] = await cutValues([shown.paths], limit);
-    if (cut !== undefined)
-      shown = {
-        ...entry,
-        paths: cut.paths,
-        cut: cut.cut.map((path, place) => `${path} (${cut.lengths[place]} bytes)`),
-      };
+    const [found] = await cutValues([entry.paths], limit);
+    if (found === undefined) continue;
+    const shown = { ...entry, paths: found.paths, cut: wordsOfCut(found) };
     if (bytesOf(shown) <= maxBytes) return shown;
   }
-  const related = Buffer.byteLength(entry.related ?? '') > maxBytes / 4 ? null : entry.related;
-  const room = maxBytes - bytesOf({ ...entry, related, paths: '{}' });
-  return { ...entry, related, paths: await firstMembers(shown.paths, room) };
+  const hasManyRelated = Buffer.byteLength(entry.related ?? '') > maxBytes / 4;
+  const related = hasManyRelated ? null : entry.related;
+  const { paths, cut, left } = await firstPaths(
+    entry.paths,
+    maxBytes - bytesOf({ ...entry, related, paths: '{}', cut: [] }) - maxBytesOfLeft,
+  );
+  const leftOut = [
+    ...(left > 0 ? [`${left} further paths`] : []),
+    ...(hasManyRelated ? [`related (${Buffer.byteLength(entry.related ?? '')} bytes)`] : []),
+  ];
+  return { ...entry, related, paths, cut: [...cut, ...leftOut] };
 }
 
 function bytesOf(entry: EntryRow): number {

@@ -113,10 +113,11 @@ export function createTextAnswers({
       const { entries, cut } = await fittingEntries(
         await showEntries(sealer, tenant, found, { ref: true, restriction }),
         maxBytes,
+        maxBytes,
       );
       const [entry] = entries;
       if (entry === undefined) throw changeIsGone();
-      const left = cut === 0 ? undefined : 'Long values are cut (see `cut`), and further paths left out.';
+      const left = cut === 0 ? undefined : 'What `cut` names is cut or left out.';
       return { text: entryText(entry), left };
     },
 
@@ -136,14 +137,16 @@ export function createTextAnswers({
   };
 }
 
-/** Members whose values are cut are named up to here. */
-const maxNamedMembers = 20;
+/** Bytes of the names of members whose values are cut. */
+const maxNamedBytes = 2_000;
 
+/** Names stand in quotes, as JSON texts: a line that looks like words of ours is none. */
 function leftOfDocument(cut: FittingDocument['cut'], left: number): string | undefined {
-  const named = cut.slice(0, maxNamedMembers).map(([member, bytes]) => `${member.slice(0, 100)} (${bytes} bytes)`);
-  const others = cut.length - named.length;
+  const all = cut.map(([member, bytes]) => `${JSON.stringify(member.slice(0, 100))} (${bytes} bytes)`);
+  const named = firstThatFit(all, maxNamedBytes);
+  const others = all.length - named.length;
   const words = [
-    ...(cut.length === 0
+    ...(all.length === 0
       ? []
       : [`Cut are the values of ${named.join(', ')}${others === 0 ? '' : ` and ${others} others`}.`]),
     ...(left === 0 ? [] : [`The last ${left} members are left out.`]),

@@ -28,7 +28,9 @@ export function createMcp(history: HistoryTexts, version: string): (caller: Tool
 }
 
 function serverFor(history: HistoryTexts, version: string, { onError, ...caller }: ToolCaller): McpServer {
-  const server = new McpServer({ name: 'annals', title: 'Annals change history', version }, { instructions });
+  const capabilities = { tools: { listChanged: false } };
+  const about = { name: 'annals', title: 'Annals change history', version };
+  const server = new McpServer(about, { instructions, capabilities });
   for (const { name, title, description, schema, run } of offered) {
     server.registerTool(
       name,

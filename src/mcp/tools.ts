@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { AnnalsError } from '../core/errors.ts';
 import type { Caller, HistoryTexts, TextAnswer } from './history-texts.ts';
 
 /** Bytes of what one call answers, of which the words before the JSON text have a part. */
@@ -7,6 +8,9 @@ const maxTextBytes = maxResultBytes - 3 * 1024;
 
 /** Changes that one call shows. A narrower query serves a model better than more of them. */
 export const maxChanges = 50;
+
+/** Ranges of time, each of at most 110 bytes. */
+const maxBuckets = 400;
 
 const q = Type.String({
   maxLength: 8_192,
@@ -37,7 +41,7 @@ const CountInput = Type.Object(
       }),
     ),
     size: whole(100, 'Values; default 20. Not for time.'),
-    buckets: whole(500, 'At most so many ranges of time; default 30.'),
+    buckets: whole(maxBuckets, 'At most so many ranges of time; default 30.'),
     timeZone: Type.Optional(name('Where days begin: an IANA zone; default UTC.')),
   },
   exactly,
@@ -95,9 +99,7 @@ export const tools: readonly Tool[] = [
         left > 0
           ? `${left} more of this page were left out, since they are too long together: take a smaller size.`
           : undefined,
-        cut > 0
-          ? 'Values in `cut` are cut, with the bytes that they have: get_change shows more of one change.'
-          : undefined,
+        cut > 0 ? 'What `cut` names is cut or left out: get_change shows more of one change.' : undefined,
       ]);
     }) satisfies Run<Static<typeof SearchInput>>,
   },
@@ -118,10 +120,10 @@ export const tools: readonly Tool[] = [
     description:
       'Finds what to ask for: documents by id or a word of their name (latest changed first), entity types, actors, or paths (fields).',
     input: NamesInput,
-    run: (async (history, caller, { prefix = '', size = 20, ...asked }) =>
-      await toldOf(history.names(caller, { ...asked, prefix, size }, maxTextBytes), size)) satisfies Run<
-      Static<typeof NamesInput>
-    >,
+    run: (async (history, caller, { prefix = '', size = 20, ...asked }) => {
+      requireUsed(asked);
+      return await toldOf(history.names(caller, { ...asked, prefix, size }, maxTextBytes), size);
+    }) satisfies Run<Static<typeof NamesInput>>,
   },
   {
     name: 'get_change',
@@ -142,6 +144,17 @@ export const tools: readonly Tool[] = [
     >,
   },
 ];
+
+/** What a field does not use is a fault: a model would take the answer for a narrower one than it is. */
+function requireUsed({ field, entity, changedBefore }: Omit<Static<typeof NamesInput>, 'prefix' | 'size'>): void {
+  if (entity !== undefined && field !== 'document' && field !== 'path')
+    throw unused('entity is for field document or path alone: count_changes counts by actor with entity in q');
+  if (changedBefore !== undefined && field !== 'document') throw unused('changedBefore is for field document alone');
+}
+
+function unused(message: string): AnnalsError {
+  return new AnnalsError('validation_violation', message);
+}
 
 async function toldOf(answering: Promise<TextAnswer>, size?: number): Promise<string> {
   const { text, left, shown } = await answering;

@@ -29,17 +29,40 @@ export const cutValues = threaded(import.meta.url, 'cutValues', (paths: readonly
   paths.map((text) => cutPaths(text, limit)),
 );
 
-/** The first members of a JSON object that fit into `maxBytes` together, as the JSON text of an object. */
-export const firstMembers = threaded(import.meta.url, 'firstMembers', (text: string, maxBytes: number): string => {
-  const members: [string, JsonNode][] = [];
+/** The first paths of an entry that fit. */
+export interface FirstPaths {
+  /** JSON text. */
+  readonly paths: string;
+  /** The values of them that were cut, in words. */
+  readonly cut: readonly string[];
+  /** How many paths are left out. */
+  readonly left: number;
+}
+
+/** The first paths of an entry, with the shortest values, that fit into `maxBytes` together with the words about what was cut. */
+export const firstPaths = threaded(import.meta.url, 'firstPaths', (text: string, maxBytes: number): FirstPaths => {
+  const cutToShortest = cutPaths(text, shortestLimit);
+  const words = new Map(wordsOfCut(cutToShortest).map((told, place) => [cutToShortest.cut[place], told]));
+  const all = entriesOf(parseJson(cutToShortest.paths));
   let room = maxBytes;
-  for (const [name, value] of entriesOf(parseJson(text))) {
-    room -= Buffer.byteLength(objectText([[name, value]]));
-    if (room < 0) break;
-    members.push([name, value]);
-  }
-  return objectText(members);
+  const end = all.findIndex(([path, sides]) => {
+    const told = words.get(path);
+    room -= Buffer.byteLength(objectText([[path, sides]]));
+    if (told !== undefined) room -= Buffer.byteLength(JSON.stringify(told)) + 1;
+    return room < 0;
+  });
+  const shown = end === -1 ? all : all.slice(0, end);
+  return {
+    paths: objectText(shown),
+    cut: shown.flatMap(([path]) => words.get(path) ?? []),
+    left: all.length - shown.length,
+  };
 });
+
+/** Each value that was cut, as its path with the bytes that it has. */
+export function wordsOfCut({ cut, lengths }: Pick<CutPaths, 'cut' | 'lengths'>): string[] {
+  return cut.map((path, place) => `${path} (${lengths[place]} bytes)`);
+}
 
 /** A document as far as it fits. */
 export interface FittingDocument {
