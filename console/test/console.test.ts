@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { actorTests } from './pages/actor.ts';
 import { bringBackTests } from './pages/bring-back.ts';
+import { companyAccountTests } from './pages/company-account.ts';
 import { dataTests } from './pages/data.ts';
 import { deskTests } from './pages/desk.ts';
 import { documentTests } from './pages/document.ts';
@@ -29,6 +30,7 @@ afterEach(() => started.leaveWindows());
 afterAll(() => started?.end());
 
 describe('signing in', () => sessionTests(() => started));
+describe('a company account', () => companyAccountTests(() => started));
 describe('History', () => historyTests(() => started));
 describe('live', () => liveTests(() => started));
 describe('query', () => historyQueryTests(() => started));

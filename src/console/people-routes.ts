@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AnnalsError } from '../core/errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { insecureSignIn } from './insecure.ts';
 import type { AdmittedPerson, PeopleSessions } from './people-sessions.ts';
 import type { SealedCookie } from './sealed-cookie.ts';
+import type { ConsoleClients } from './sessions.ts';
 
 /** What the answer of the provider is checked against. */
 interface Checks {
@@ -14,8 +16,8 @@ interface Checks {
 /** A company's provider and its rules. All of it rejects where the provider cannot be reached or its answer is wrong. */
 export interface PeopleSignIn {
   begin(): Promise<{ url: URL; checks: Checks }>;
-  /** A text says why nobody is let in. */
-  finish(callback: URL, checks: Checks): Promise<AdmittedPerson | string>;
+  /** A text says why nobody is let in; undefined: the provider did not give this code. */
+  finish(callback: URL, checks: Checks): Promise<AdmittedPerson | string | undefined>;
   renew(refreshToken: string, subject: string): Promise<AdmittedPerson | string | undefined>;
   signOutUrl(): Promise<URL | undefined>;
 }
@@ -23,8 +25,9 @@ export interface PeopleSignIn {
 export interface PeopleRoutesOptions {
   peopleSessions: PeopleSessions;
   people: PeopleSignIn | undefined;
-  /** Keeps the checks of a sign-in under way in the browser that began it. */
+  /** Keeps the checks of the sign-ins under way in the browser that began them. */
   cookie: SealedCookie;
+  tryOnce: ConsoleClients['tryOnce'];
   allowsSignIn: boolean;
   /** The public address. */
   baseUrl: string | undefined;
@@ -34,8 +37,10 @@ export interface PeopleRoutesOptions {
 /** Milliseconds in which a person has to come back from the provider (contract 18). */
 export const signInLifetime = 10 * 60_000;
 const maxPath = 2_000;
+/** Characters of what the cookie holds: browsers keep 4,096 of a cookie, and it is sealed. */
+const maxKept = 2_700;
 
-/** What the cookie holds. */
+/** A sign-in under way. The cookie holds a list of them, the newest first: each tab may begin one. */
 interface Begun extends Checks {
   readonly to: string;
   readonly until: number;
@@ -43,33 +48,31 @@ interface Begun extends Checks {
 
 /** Signing in to the console with a company's account: to the provider, and back (contract 18). */
 export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions): Promise<void> {
-  const { peopleSessions, people, cookie, allowsSignIn, baseUrl = '', now } = options;
+  const { peopleSessions, people, cookie, tryOnce, allowsSignIn, baseUrl = '', now } = options;
   if (people === undefined) return;
-  const hidden = { schema: { hide: true } };
+  // A HEAD, as programs send it that look at links, would use up the sign-in.
+  const hidden = { schema: { hide: true }, exposeHeadRoute: false };
 
   app.get('/console/oidc', hidden, async (request, reply) => {
     if (!allowsSignIn) throw insecureSignIn();
     const begun = await people.begin().catch((error: unknown) => request.log.warn({ err: error }, noProvider));
     if (begun === undefined) return await refuse(reply, 'provider');
-    const content: Begun = {
-      ...begun.checks,
-      to: ownPath(addressOf(request).searchParams.get('to') ?? ''),
-      until: now() + signInLifetime,
-    };
+    const to = ownPath(addressOf(request).searchParams.get('to') ?? '');
     return await reply
-      .header('set-cookie', cookie.write(JSON.stringify(content), signInLifetime))
+      .header('set-cookie', keep([{ ...begun.checks, to, until: now() + signInLifetime }, ...underWay(request)]))
       .header('cache-control', 'no-store')
       .redirect(begun.url.href, 302);
   });
 
   app.get('/console/oidc/callback', hidden, async (request, reply) => {
+    reply.header('cache-control', 'no-store');
+    const { search, searchParams } = addressOf(request);
+    const all = underWay(request);
+    const begun = all.find(({ state }) => state === searchParams.get('state'));
+    if (begun === undefined) return await refuse(reply, 'expired');
     // It answers once: whatever comes of it, the browser keeps nothing to try again with.
-    reply.header('set-cookie', cookie.clear).header('cache-control', 'no-store');
-    const begun = begunOf(cookie.read(request.headers.cookie));
-    if (begun === undefined || begun.until <= now()) return await refuse(reply, 'expired');
-    const { search } = addressOf(request);
+    reply.header('set-cookie', keep(all.filter((one) => one !== begun)));
     const person = await finish(people, new URL(`${baseUrl}/console/oidc/callback${search}`), begun, request);
-    if (person === undefined) return await refuse(reply, 'provider');
     if (typeof person === 'string') {
       request.log.warn({ reason: person }, 'a person was not signed in');
       return await refuse(reply, person);
@@ -88,11 +91,26 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
 
   async function finish(signIn: PeopleSignIn, callback: URL, checks: Checks, request: FastifyRequest) {
     try {
-      return await signIn.finish(callback, checks);
+      // Each wrong code costs a request to the provider.
+      return await tryOnce(request.ip, () => signIn.finish(callback, checks));
     } catch (error) {
       request.log.warn({ err: error }, 'the answer of the OpenID provider was refused');
-      return undefined;
+      return error instanceof AnnalsError && error.type === 'rate_limit_exceeded' ? 'too_many' : 'provider';
     }
+  }
+
+  /** The sign-ins that the browser has begun, and that are not over. */
+  function underWay({ headers }: FastifyRequest): readonly Begun[] {
+    const kept = cookie.read(headers.cookie);
+    const all = kept === undefined ? [] : (JSON.parse(kept) as Begun[]);
+    return all.filter(({ until }) => until > now());
+  }
+
+  /** The `Set-Cookie` header for the newest ones that a browser has room for. */
+  function keep(all: readonly Begun[]): string {
+    if (all.length === 0) return cookie.clear;
+    const text = JSON.stringify(all);
+    return text.length > maxKept ? keep(all.slice(0, -1)) : cookie.write(text, signInLifetime);
   }
 }
 
@@ -102,18 +120,18 @@ function addressOf({ url }: FastifyRequest): URL {
   return new URL(url, 'http://localhost');
 }
 
-/** A path below the console, without a slash before it; empty for any other text: nobody is sent elsewhere. */
+/** The address of a view of the console, without a slash before it; empty for any other text: nobody is sent elsewhere. */
 function ownPath(to: string): string {
   const base = 'http://localhost/console/';
-  const url = to.length > maxPath ? null : URL.parse(to.replace(/^[/\\]+/, ''), base);
+  const url = URL.parse(to.replace(/^[/\\]+/, ''), base);
   if (url === null || !url.href.startsWith(base)) return '';
-  return url.href.slice(base.length);
+  const path = `${url.pathname}${url.search}`.slice('/console/'.length);
+  return path.length > maxPath || notAView.test(path) ? '' : path;
 }
+
+/** To begin again after each sign-in would never end. A percent sign may stand for any letter of these. */
+const notAView = /^(?:oidc|api|assets)(?:[/?]|$)|^[^/?]*%/;
 
 function tenantOf(to: string): string | undefined {
   return new URL(to, 'http://localhost/console/').searchParams.get('tenant') ?? undefined;
-}
-
-function begunOf(content: string | undefined): Begun | undefined {
-  return content === undefined ? undefined : (JSON.parse(content) as Begun);
 }

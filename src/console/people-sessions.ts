@@ -10,9 +10,10 @@ import { forEachTenant } from '../postgres/tenants/tenants-with.ts';
 import { hashSecret } from './secret.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import {
-  keepRenewal,
-  readPerson,
+  giveRenewal,
+  oldestOfPerson,
   type SessionToCheck,
+  takeRenewal,
   takeUncheckedSession,
   tenantsWithUncheckedSessions,
   updateCheckedSession,
@@ -67,6 +68,8 @@ export interface PeopleSessionsOptions {
 
 /** Milliseconds after which the provider and the rules are asked again (contract 18). */
 export const checkedEvery = 5 * 60_000;
+/** Of one person in one tenant; the oldest one ends. */
+export const maxSessionsOfPerson = 100;
 /** Sessions of a tenant that are checked in a round. */
 const maxChecks = 200;
 
@@ -105,21 +108,29 @@ export class PeopleSessions {
    * AccessTokenFault where the session is nobody's who may change, and with insufficient_permissions where the tenant lets them not in.
    */
   async changeTenant(tenant: string, request: FastifyRequest): Promise<StartedSession> {
-    const { people } = this.#options;
+    const { people, db, sessions, onError } = this.#options;
+    // Who was revoked enters no other tenant.
+    await sessions.find(request);
     const secret = this.#options.cookie.read(request.headers.cookie);
-    const kept = secret && (await readPerson(this.#options.db, secret.tenant, hashSecret(secret)));
-    const refreshToken = secret && this.#openRenewal(secret.tenant, kept?.renewal ?? null);
-    if (kept === undefined || refreshToken === undefined || people === undefined) throw new AccessTokenFault('invalid');
-    const person = await people.renew(refreshToken, kept.subject);
-    if (person === undefined) {
-      await this.#options.sessions.signOut(request);
+    if (secret === undefined || people === undefined) throw new AccessTokenFault('invalid');
+    const hash = hashSecret(secret);
+    const taken = await takeRenewal(db, secret.tenant, hash);
+    if (taken === 'taken') throw cannotAsk('The session is being renewed just now. Try again.');
+    const refreshToken = this.#openRenewal(secret.tenant, taken?.renewal ?? null);
+    if (taken === undefined || refreshToken === undefined) throw new AccessTokenFault('invalid');
+    const give = (token: string) => giveRenewal(db, secret.tenant, hash, this.#sealRenewal(secret.tenant, token));
+    const person = await people.renew(refreshToken, taken.subject).catch(async (error: unknown) => {
+      onError(error);
+      await give(refreshToken);
+      throw cannotAsk("Your company's provider could not be reached. You stay in this tenant.");
+    });
+    if (typeof person !== 'object') {
+      await sessions.signOut(request);
       throw new AccessTokenFault('expired');
     }
     // The provider may have replaced the token: the session needs the new one if the change fails.
-    const renewal = typeof person === 'string' ? undefined : person.refreshToken;
-    if (secret !== undefined && renewal !== undefined)
-      await keepRenewal(this.#options.db, secret.tenant, hashSecret(secret), this.#sealRenewal(secret.tenant, renewal));
-    if (typeof person === 'string' || !person.admissions.has(tenant)) throw insufficientScopes();
+    await give(person.refreshToken ?? refreshToken);
+    if (!person.admissions.has(tenant)) throw insufficientScopes();
     return await this.#startPerson(person, tenant, request);
   }
 
@@ -128,7 +139,10 @@ export class PeopleSessions {
     const { scopes, restriction } = admissions.get(tenant) ?? { scopes: [] };
     const renewal = refreshToken === undefined ? null : this.#sealRenewal(tenant, refreshToken);
     const left = renewal === null ? expiresAt - this.#options.now() : sessionLifetime;
-    return await this.#options.sessions.start(tenant, request, async (transaction) => {
+    const { sessions } = this.#options;
+    return await sessions.start(tenant, request, async (transaction) => {
+      for (const oldest of await oldestOfPerson(transaction, tenant, person, maxSessionsOfPerson - 1))
+        await sessions.end(transaction, tenant, oldest);
       const { clientId } = await this.#options.clients.make(transaction, {
         tenant,
         name,
@@ -151,7 +165,10 @@ export class PeopleSessions {
         const session = await takeUncheckedSession(this.#options.db, tenant, checkedEvery);
         if (session === undefined) return;
         // A provider that is away ends nobody's session.
-        await this.#check(people, tenant, session).catch(onError);
+        await this.#check(people, tenant, session).catch(async (error: unknown) => {
+          onError(error);
+          await giveRenewal(this.#options.db, tenant, session.secretHash, session.renewal);
+        });
       }
     });
   }
@@ -186,6 +203,10 @@ export class PeopleSessions {
     const opened = sealed === null ? undefined : this.#options.sealer.open(sealed, renewalPurpose(tenant));
     return opened === undefined ? undefined : Buffer.from(opened).toString();
   }
+}
+
+function cannotAsk(message: string): AnnalsError {
+  return new AnnalsError('service_unavailable', message);
 }
 
 function renewalPurpose(tenant: string): string {

@@ -21,8 +21,9 @@ export interface Console {
   readonly isOwnOrigin: OwnAddress['isOwnOrigin'];
   /** Undefined: nobody signs in with a company's account. */
   readonly people: PeopleSignIn | undefined;
-  /** Keeps the checks of a sign-in with one. */
+  /** Keeps the checks of sign-ins with one. */
   readonly cookie: SealedCookie;
+  readonly tryOnce: ConsoleClients['tryOnce'];
   readonly baseUrl: string | undefined;
   readonly now: () => number;
 }
@@ -59,6 +60,7 @@ export function createConsole(options: {
     folder,
     isOwnOrigin,
     people,
+    tryOnce: clients.tryOnce,
     cookie: createSealedCookie({
       sealer,
       name: `annals-oidc-${installation}`,
@@ -67,7 +69,7 @@ export function createConsole(options: {
       sameSite: 'Lax',
       isOverTls,
       purpose: 'sign-in with a company account',
-      maxValue: 8_000,
+      maxValue: 4_096,
     }),
     baseUrl,
     now,

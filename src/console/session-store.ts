@@ -143,14 +143,17 @@ export async function tenantsWithUncheckedSessions(db: Database, after: number):
   });
 }
 
-/** Takes such a session: no other process takes it before that time has passed again. */
+/** When a renewal that was begun now is over, in any process: nobody else uses the refresh token, which is good once, before then. */
+const takenUntil = sql<Date>`statement_timestamp() + interval '1 minute'`;
+
+/** Takes the refresh token of such a session, until `giveRenewal` or `updateCheckedSession`. */
 export async function takeUncheckedSession(
   db: Database,
   tenant: string,
   after: number,
 ): Promise<SessionToCheck | undefined> {
   const { rows } = await sql<SessionToCheck>`
-    update console_session set checked_at = statement_timestamp()
+    update console_session set checked_at = ${takenUntil}
       where tenant = ${tenant} and secret_hash = (
         select secret_hash from console_session where tenant = ${tenant} and ${dueForCheck(after)}
           order by checked_at limit 1 for update skip locked)
@@ -167,26 +170,46 @@ export async function updateCheckedSession(
 ): Promise<void> {
   await transaction
     .updateTable('console_session')
-    .set({ scopes: [...scopes], sealed_renewal: renewal, tenants: [...tenants] })
+    .set({
+      scopes: [...scopes],
+      sealed_renewal: renewal,
+      tenants: [...tenants],
+      checked_at: sql<Date>`statement_timestamp()`,
+    })
     .where('tenant', '=', tenant)
     .where('secret_hash', '=', secretHash)
     .execute();
 }
 
-/** The person of a session, for a change to another tenant; undefined where the session is not a person's, or has expired. */
-export async function readPerson(
+/** The person of a session, and the refresh token, which is taken as `takeUncheckedSession` takes it. */
+export interface TakenRenewal {
+  subject: string;
+  /** Null where nobody can ask the provider again. */
+  renewal: Buffer | null;
+}
+
+/** For a change to another tenant. Undefined where the session is not a person's or has expired; taken: somebody else has the token now. */
+export async function takeRenewal(
   db: Database,
   tenant: string,
   secretHash: Uint8Array,
-): Promise<{ subject: string; renewal: Buffer | null } | undefined> {
-  const { rows } = await sql<{ subject: string; renewal: Buffer | null }>`
-    select subject, sealed_renewal as renewal from console_session
-      where tenant = ${tenant} and secret_hash = ${secretHash} and subject is not null
-        and expires_at > statement_timestamp()`.execute(db);
-  return rows[0];
+): Promise<TakenRenewal | 'taken' | undefined> {
+  const { rows } = await sql<TakenRenewal & { free: boolean }>`
+    update console_session as s
+      set checked_at = case when before.checked_at <= statement_timestamp() then ${takenUntil} else before.checked_at end
+      from (
+        select checked_at from console_session
+          where tenant = ${tenant} and secret_hash = ${secretHash} for update) as before
+      where s.tenant = ${tenant} and s.secret_hash = ${secretHash} and s.subject is not null
+        and s.expires_at > statement_timestamp()
+      returning s.subject, s.sealed_renewal as renewal,
+        before.checked_at is null or before.checked_at <= statement_timestamp() as free`.execute(db);
+  const [row] = rows;
+  return row === undefined || row.free ? row : 'taken';
 }
 
-export async function keepRenewal(
+/** Gives the refresh token back, or the one that has replaced it. */
+export async function giveRenewal(
   db: Database,
   tenant: string,
   secretHash: Uint8Array,
@@ -194,8 +217,22 @@ export async function keepRenewal(
 ): Promise<void> {
   await db
     .updateTable('console_session')
-    .set({ sealed_renewal: renewal })
+    .set({ sealed_renewal: renewal, checked_at: sql<Date>`statement_timestamp()` })
     .where('tenant', '=', tenant)
     .where('secret_hash', '=', secretHash)
     .execute();
+}
+
+/** The sessions of a person in a tenant but the newest ones. */
+export async function oldestOfPerson(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { issuer, subject }: Pick<SessionOfPerson, 'issuer' | 'subject'>,
+  kept: number,
+): Promise<Buffer[]> {
+  const { rows } = await sql<{ secretHash: Buffer }>`
+    select secret_hash as "secretHash" from console_session
+      where tenant = ${tenant} and issuer = ${issuer} and subject = ${subject}
+      order by created_at desc, secret_hash offset ${kept}::integer`.execute(transaction);
+  return rows.map(({ secretHash }) => secretHash);
 }

@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { guessLimits } from '../../src/access/oauth/guess-limiter.ts';
 import { maxFormBytes } from '../../src/access/oauth/token-route.ts';
+import { maxRulesBytes } from '../../src/access/sign-in/service.ts';
 import { demoLinkLifetime } from '../../src/cli/commands/demo.ts';
 import { linkLifetime } from '../../src/console/links.ts';
+import { maxSessionsOfPerson } from '../../src/console/people-sessions.ts';
 import { maxSignInBytes } from '../../src/console/routes.ts';
 import { maxSessionsOfClient, sessionLifetime } from '../../src/console/sessions.ts';
 import { vitalStatementLimit } from '../../src/context/connections.ts';
@@ -209,6 +211,8 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['A request body', `${mebibytes(maxBodyBytes)}; of a request for a token or a session ${kibibytes(maxFormBytes)}`],
   ['A request body', kibibytes(maxSignInBytes)],
   ['Console sessions of one client', `${maxSessionsOfClient}, of ${sessionLifetime / 3_600_000} hours`],
+  ["Sessions of one person with a company's account, in one tenant", String(maxSessionsOfPerson)],
+  ['The file of `ANNALS_OIDC_RULES`', mebibytes(maxRulesBytes)],
   ['A link into the console', `for ${seconds(linkLifetime)}; the link of the demo for ${minutes(demoLinkLifetime)}`],
   [
     'A body of the recorder',

@@ -155,10 +155,23 @@ function TenantOf({ session: { tenant, tenants = [] } }: { readonly session: Ses
         <Name text={tenant} />
       </strong>
     );
-  const change = (chosen: string) =>
-    signIn({ tenant: chosen }).then(() => location.assign(new URL(basePath, location.origin)), tellFailure);
+  const change = async (choice: HTMLSelectElement) => {
+    try {
+      await signIn({ tenant: choice.value });
+      location.assign(new URL(basePath, location.origin));
+    } catch (error) {
+      // The person stays where they were, and so does what is shown.
+      choice.value = tenant;
+      tellFailure(error);
+    }
+  };
   return (
-    <select aria-label="Tenant" value={tenant} onChange={(event) => void change(event.currentTarget.value)}>
+    <select
+      class="control tenant-choice"
+      aria-label="Tenant"
+      value={tenant}
+      onChange={(event) => void change(event.currentTarget)}
+    >
       {tenants.map((name) => (
         <option key={name}>{name}</option>
       ))}

@@ -53,9 +53,12 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
           </p>
         )}
         {signsInPeople ? (
-          <a class="button primary" href={companyAddress()}>
-            Sign in with your company's account
-          </a>
+          <>
+            <a class="button primary" href={companyAddress()}>
+              Sign in with your company's account
+            </a>
+            <p class="sign-in-or">or with a client</p>
+          </>
         ) : undefined}
         {error === undefined ? undefined : <Refusal error={error} byLink={link !== undefined} />}
         <FormField label="Client id">
@@ -85,7 +88,7 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
             />
           )}
         </FormField>
-        <Button kind="primary" type="submit" disabled={isBusy}>
+        <Button kind={signsInPeople ? 'plain' : 'primary'} type="submit" disabled={isBusy}>
           {isBusy ? 'Signing in …' : 'Sign in'}
         </Button>
         <p class="sign-in-hint">

@@ -8,6 +8,7 @@ import { buildConsole } from './build-console.ts';
 export async function startBehindProxy(
   { database }: TestServer,
   path: string,
+  environment: Record<string, string> = {},
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   let target = '';
   // As a proxy that passes on `Host` and the path.
@@ -27,7 +28,7 @@ export async function startBehindProxy(
   const server = await startTestServer({
     database,
     consoleFolder: await buildConsole(),
-    environment: { ANNALS_BASE_URL: url },
+    environment: { ANNALS_BASE_URL: url, ...environment },
   });
   target = server.baseUrl;
   return {

@@ -17,6 +17,8 @@ export interface OpenOptions {
   readonly unshared?: boolean;
   /** Where the service is reached; left out: where it listens. */
   readonly baseUrl?: string;
+  /** Other places that the pages lead to. */
+  readonly others?: readonly string[];
 }
 
 /** The windows of one browser. A test takes those that earlier tests have left: to start one takes longer than to load a page. */
@@ -86,9 +88,16 @@ export function createWindows(browser: Browser, server: TestServer, tenant: stri
 
   return {
     async open(address, options = {}) {
-      const { width = 1280, height = 860, colorScheme = 'light', statuses = [], baseUrl = server.baseUrl } = options;
+      const {
+        width = 1280,
+        height = 860,
+        colorScheme = 'light',
+        statuses = [],
+        baseUrl = server.baseUrl,
+        others = [],
+      } = options;
       const page = await takePage(options);
-      allowed.places.push(baseUrl);
+      allowed.places.push(baseUrl, ...others);
       for (const status of statuses) allowed.statuses.add(status);
       await page.setViewportSize({ width, height });
       await page.emulateMedia({ colorScheme });

@@ -23,8 +23,8 @@ export interface Checks {
 export interface IdentityProvider {
   /** Where the browser goes to sign in. */
   begin(): Promise<{ url: URL; checks: Checks }>;
-  /** The person of a callback, whose address has the answer. */
-  finish(callback: URL, checks: Checks): Promise<Person>;
+  /** The person of a callback, whose address has the answer; undefined where the provider did not give this code, or gave it before. */
+  finish(callback: URL, checks: Checks): Promise<Person | 'declined' | undefined>;
   /** The same person with the claims of today; undefined where the provider ended the sign-in. */
   renew(refreshToken: string, subject: string): Promise<Person | undefined>;
   /** Where the browser goes to sign out there too; undefined where the provider has no address for it. */
@@ -94,13 +94,19 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     },
 
     async finish(address, { state, nonce, verifier }) {
-      const tokens = await oidc.authorizationCodeGrant(await configuration(), address, {
-        expectedState: state,
-        expectedNonce: nonce,
-        pkceCodeVerifier: verifier,
-        idTokenExpected: true,
-      });
-      return personOf(tokens);
+      try {
+        const tokens = await oidc.authorizationCodeGrant(await configuration(), address, {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        });
+        return personOf(tokens);
+      } catch (error) {
+        if (error instanceof oidc.AuthorizationResponseError && error.error === 'access_denied') return 'declined';
+        if (isInvalidGrant(error)) return undefined;
+        throw error;
+      }
     },
 
     async renew(refreshToken, subject) {
@@ -111,7 +117,7 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
         if (claims.sub !== subject) throw new Error('The provider renewed the sign-in of another person.');
         return { issuer, subject, claims, refreshToken: tokens.refresh_token ?? refreshToken, expiresAt: now() };
       } catch (error) {
-        if (error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant') return undefined;
+        if (isInvalidGrant(error)) return undefined;
         throw error;
       }
     },
@@ -129,6 +135,10 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     const { refresh_token: refreshToken } = tokens;
     return { issuer: claims.iss, subject: claims.sub, claims, refreshToken, expiresAt: claims.exp * 1_000 };
   }
+}
+
+function isInvalidGrant(error: unknown): boolean {
+  return error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant';
 }
 
 function isLoopback({ protocol, hostname }: URL): boolean {

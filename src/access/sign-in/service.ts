@@ -5,8 +5,8 @@ import { checkClientName } from '../oauth/client-identity.ts';
 import { type Checks, createIdentityProvider, type IdentityProvider, type Person } from './provider.ts';
 import { type Admissions, readRules, type SignInRules } from './rules.ts';
 
-/** Why nobody was signed in. */
-export type SignInRefusal = 'not_admitted' | 'groups_left_out';
+/** Why nobody was signed in. Declined: by the person, or by the provider for them. */
+export type SignInRefusal = 'not_admitted' | 'groups_left_out' | 'declined';
 
 /** A person whom at least one tenant lets in. */
 export interface AdmittedPerson {
@@ -23,7 +23,8 @@ export interface AdmittedPerson {
 /** People sign in with their company's account (contract 18). All of it rejects where the provider cannot be reached. */
 export interface PeopleSignIn {
   begin: IdentityProvider['begin'];
-  finish(callback: URL, checks: Checks): Promise<AdmittedPerson | SignInRefusal>;
+  /** Undefined where the provider did not give this code, or gave it before. */
+  finish(callback: URL, checks: Checks): Promise<AdmittedPerson | SignInRefusal | undefined>;
   /** Asks the provider and the rules again; undefined where the provider ended the sign-in. */
   renew(refreshToken: string, subject: string): Promise<AdmittedPerson | SignInRefusal | undefined>;
   signOutUrl: IdentityProvider['signOutUrl'];
@@ -65,7 +66,8 @@ export function createPeopleSignIn(
   return {
     begin: () => identities.begin(),
     async finish(callback, checks) {
-      return admit(await identities.finish(callback, checks));
+      const person = await identities.finish(callback, checks);
+      return typeof person === 'object' ? admit(person) : person;
     },
     async renew(refreshToken, subject) {
       const person = await identities.renew(refreshToken, subject);
@@ -97,23 +99,24 @@ function watchedRules(
   };
 }
 
+/** Differs between states of the file. */
 function stampOf(file: string): string {
-  const { mtimeMs, size, ino } = statOf(file);
+  const { mtimeMs = 0, size = 0, ino = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
   return `${mtimeMs} ${size} ${ino}`;
 }
 
-function statOf(file: string) {
-  try {
-    return statSync(file);
-  } catch (error) {
-    throw new OperatorError('the file of ANNALS_OIDC_RULES cannot be read', { cause: error });
-  }
-}
+/** Bytes. */
+export const maxRulesBytes = 1024 * 1024;
 
+/** Nothing but a file: to read a pipe would hold the process. */
 function textOf(file: string): string {
   try {
+    const status = statSync(file);
+    if (!status.isFile()) throw new OperatorError('ANNALS_OIDC_RULES names something other than a file');
+    if (status.size > maxRulesBytes) throw new OperatorError('the file of ANNALS_OIDC_RULES is longer than 1 MiB');
     return readFileSync(file, 'utf8');
   } catch (error) {
+    if (error instanceof OperatorError) throw error;
     throw new OperatorError('the file of ANNALS_OIDC_RULES cannot be read', { cause: error });
   }
 }

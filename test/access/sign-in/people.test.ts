@@ -1,10 +1,13 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { revokeClient } from '../../../src/access/oauth/clients.ts';
+import { guessLimits } from '../../../src/access/oauth/guess-limiter.ts';
 import { readRules } from '../../../src/access/sign-in/rules.ts';
+import { maxRulesBytes } from '../../../src/access/sign-in/service.ts';
 import { signInLifetime } from '../../../src/console/people-routes.ts';
-import { checkedEvery } from '../../../src/console/people-sessions.ts';
+import { checkedEvery, maxSessionsOfPerson } from '../../../src/console/people-sessions.ts';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
@@ -43,6 +46,7 @@ beforeAll(async () => {
       ANNALS_OIDC_CLIENT_ID: provider.clientId,
       ANNALS_OIDC_CLIENT_SECRET: provider.clientSecret,
       ANNALS_OIDC_RULES: rulesFile,
+      ANNALS_TRUSTED_PROXIES: '127.0.0.1',
     },
     clock: { now: () => Date.now() + passed },
   });
@@ -86,6 +90,8 @@ async function comeBack(browser: Browser, callback: URL) {
   browser.cookie = session?.split(';')[0];
   return { status: answer.status, location: answer.headers.get('location') ?? '', cookies };
 }
+
+const pathOf = ({ pathname, search }: URL) => `${pathname}${search}`;
 
 async function signIn(to = '') {
   const { browser, address } = await begin(to);
@@ -171,7 +177,19 @@ describe('the flow', () => {
     ['../../evil', ''],
     ['javascript:alert(1)', ''],
     ['history?page=2', 'history?page=2'],
+    ['x'.repeat(2_000), 'x'.repeat(2_000)],
     ['x'.repeat(2_001), ''],
+    ['history?q=ж'.padEnd(1_000, 'ж'), ''],
+    ['oidc?to=oidc', ''],
+    ['x/../oidc', ''],
+    ['%6fidc', ''],
+    ['api/session', ''],
+    ['history#link=acme_x', 'history'],
+    ['oidcs', 'oidcs'],
+    ['\\\\evil.example', 'evil.example'],
+    ['/\t/evil.example', ''],
+    ['https:evil.example', ''],
+    ['\r\nset-cookie: a=b', ''],
   ])('nobody is sent elsewhere: %#', async (to, expected) => {
     expect((await signIn(to)).location).toBe(`${publicUrl}/console/${expected}`);
   });
@@ -290,11 +308,112 @@ describe('what is refused', () => {
     const cookie = browser.cookie;
     const forged = new URL(callback);
     forged.searchParams.set('state', 'x');
-    expect((await comeBack(browser, forged)).location).toBe(refused('provider'));
+    expect((await comeBack(browser, forged)).location).toBe(refused('expired'));
     browser.cookie = cookie;
     expect((await comeBack(browser, callback)).location).toBe(`${publicUrl}/console/`);
     browser.cookie = cookie;
     expect((await comeBack(browser, callback)).location).toBe(refused('provider'));
+  });
+
+  test('whoever begins in two tabs comes back in both, in any order; a third page cannot spoil them', async () => {
+    const { browser, address } = await begin('history?n=1');
+    const second = new URL((await browser.call('/console/oidc?to=history')).headers.get('location') ?? '');
+    const cookie = browser.cookie;
+    const forced = await comeBack(browser, new URL(`${publicUrl}/console/oidc/callback?code=x&state=y`));
+    expect([forced.location, forced.cookies]).toEqual([refused('expired'), []]);
+    browser.cookie = cookie;
+    const first = await browser.call(pathOf(provider.signIn(address)));
+    expect(first.headers.get('location')).toBe(`${publicUrl}/console/history?n=1`);
+    browser.cookie = first.headers.getSetCookie()[0]?.split(';')[0];
+    expect((await comeBack(browser, provider.signIn(second))).location).toBe(`${publicUrl}/console/history`);
+  });
+
+  test('the cookie has room for the newest sign-ins alone, however many somebody begins', async () => {
+    const { browser } = await begin();
+    for (let tab = 0; tab < 3; tab += 1) {
+      const answer = await browser.call(`/console/oidc?to=${'x'.repeat(2_000)}`);
+      expect(answer.status).toBe(302);
+      expect(browser.cookie?.length).toBeLessThan(4_096);
+    }
+    const last = await browser.call('/console/oidc');
+    const callback = provider.signIn(new URL(last.headers.get('location') ?? ''));
+    expect((await comeBack(browser, callback)).location).toBe(`${publicUrl}/console/`);
+  });
+
+  test.each<[string, (callback: URL) => void, string]>([
+    ['a parameter twice', ({ searchParams }) => searchParams.append('code', 'x'), 'provider'],
+    ['another issuer', ({ searchParams }) => searchParams.set('iss', 'https://evil.example'), 'provider'],
+    ['a very long state', ({ searchParams }) => searchParams.set('state', 'x'.repeat(9_000)), 'expired'],
+    ['no code', ({ searchParams }) => searchParams.delete('code'), 'provider'],
+    [
+      'an error of the provider',
+      ({ searchParams }) => {
+        searchParams.delete('code');
+        searchParams.set('error', 'server_error');
+        searchParams.set('error_description', '<b>\n');
+      },
+      'provider',
+    ],
+    [
+      'a person who cancels',
+      ({ searchParams }) => {
+        searchParams.delete('code');
+        searchParams.set('error', 'access_denied');
+      },
+      'declined',
+    ],
+  ])('%s', async (_what, change, reason) => {
+    const { browser, address } = await begin();
+    const callback = provider.signIn(address);
+    change(callback);
+    const { status, location } = await comeBack(browser, callback);
+    expect([status, location]).toEqual([303, refused(reason)]);
+    expect(browser.cookie).toBeUndefined();
+  });
+
+  test('a cookie of another installation, or of another purpose, counts as none', async () => {
+    const { browser, address } = await begin();
+    const callback = provider.signIn(address);
+    const [name = '', value = ''] = browser.cookie?.split('=') ?? [];
+    const forged = [
+      `${name}x=${value}`,
+      `${name}=${value.slice(0, -4)}AAAA`,
+      `${name}=e30`,
+      `${name}=${value}; ${name}=${value}`,
+    ];
+    for (const cookie of forged) {
+      browser.cookie = cookie;
+      expect((await comeBack(browser, callback)).location).toBe(refused('expired'));
+    }
+  });
+
+  test('a HEAD uses nothing up', async () => {
+    const { browser, address } = await begin();
+    const cookie = browser.cookie;
+    const callback = provider.signIn(address);
+    for (const path of [pathOf(callback), '/console/oidc']) {
+      const answer = await browser.call(path, { method: 'HEAD' });
+      // It is a page of the console, as any other address below it.
+      expect([answer.status, answer.headers.getSetCookie()]).toEqual([200, []]);
+    }
+    browser.cookie = cookie;
+    expect((await comeBack(browser, callback)).location).toBe(`${publicUrl}/console/`);
+  });
+
+  test('codes are guessed slowly', async () => {
+    const { browser, address } = await begin();
+    const cookie = browser.cookie;
+    const callback = provider.signIn(address);
+    callback.searchParams.set('code', 'guessed');
+    // Of somebody else's address, so that no other test waits.
+    const headers = { 'x-forwarded-for': '203.0.113.7', cookie: cookie ?? '' };
+    const found = new Set<string>();
+    // Some are forgotten meanwhile.
+    for (let guess = 0; guess < 3 * guessLimits.perAddress.burst && found.size < 2; guess += 1) {
+      const answer = await browser.call(pathOf(callback), { headers });
+      found.add(answer.headers.get('location') ?? '');
+    }
+    expect([...found]).toEqual([refused('provider'), refused('too_many')]);
   });
 
   test('while the provider is away nobody signs in, and no request hangs or fails', async () => {
@@ -361,5 +480,91 @@ describe('asked again after five minutes', () => {
     expect(left).toBeLessThanOrEqual(600_000);
     expect(left).toBeGreaterThan(500_000);
     expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(401);
+  });
+
+  test('of two changes at once one happens, and the refresh token is used once', async () => {
+    await sql`delete from console_session`.execute(server.database.db);
+    const { browser } = await signIn();
+    const other = new Browser(server, { publicUrl });
+    other.cookie = browser.cookie;
+    const release = provider.hold();
+    const first = browser.post('/console/api/session', { tenant: 'beta' });
+    await expect.poll(() => provider.renewals).toBe(1);
+    const second = await other.post('/console/api/session', { tenant: 'beta' });
+    expect([second.status, other.cookie]).toEqual([503, browser.cookie]);
+    release();
+    expect((await first).status).toBe(200);
+    const releaseCheck = provider.hold();
+    const checking = check();
+    await expect.poll(() => provider.renewals).toBe(1);
+    expect((await browser.post('/console/api/session', { tenant: 'acme' })).status).toBe(503);
+    releaseCheck();
+    await checking;
+    expect((await sessionOf(browser)).body).toMatchObject({ tenant: 'beta' });
+    expect((await browser.post('/console/api/session', { tenant: 'acme' })).status).toBe(200);
+  });
+
+  test('while the provider is away nobody changes the tenant, and can later', async () => {
+    const { browser } = await signIn();
+    provider.isAway = true;
+    const answer = await browser.post('/console/api/session', { tenant: 'beta' });
+    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('You stay in this tenant')]);
+    provider.isAway = false;
+    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
+  });
+
+  test('a person who was revoked enters no other tenant', async () => {
+    const { browser } = await signIn();
+    const { client } = (await sessionOf(browser)).body;
+    await revokeClient(server.context.db, String(client));
+    await expect.poll(async () => (await sessionOf(browser)).status, { timeout: 10_000 }).toBe(401);
+    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(401);
+  });
+
+  test(`a person has ${maxSessionsOfPerson} sessions in a tenant; one more ends the oldest, with its client`, async () => {
+    provider.claims = { ...provider.claims, sub: 'u-many' };
+    const { browser: oldest } = await signIn();
+    const { client } = (await sessionOf(oldest)).body;
+    // With a client that is not theirs: it stays.
+    const filling = await server.createClient('acme');
+    const fill = sql`
+      insert into console_session (tenant, secret_hash, client_id, scopes, by_link, expires_at, issuer, subject)
+        select tenant, sha256(n::text::bytea), ${filling.clientId}, '{}', false, expires_at, issuer, subject
+          from console_session, generate_series(1, ${maxSessionsOfPerson - 2}::integer) n where client_id = ${client}`;
+    await fill.execute(server.database.db);
+    await signIn();
+    expect((await sessionOf(oldest)).status).toBe(200);
+    await sql`update console_session set created_at = created_at - interval '1 hour' where client_id = ${client}`.execute(
+      server.database.db,
+    );
+    await signIn();
+    expect((await sessionOf(oldest)).status).toBe(401);
+    const { rows } = await sql`select from oauth_client where client_id = ${client}`.execute(server.database.db);
+    expect(rows).toHaveLength(0);
+    provider.claims = { sub: 'u-1', groups: ['auditors'] };
+    expect((await sessionOf((await signIn()).browser)).status).toBe(200);
+  });
+
+  test('the rules of before count while there is no file that can be read', async () => {
+    const aside = `${rulesFile}.aside`;
+    await rename(rulesFile, aside);
+    const log = () => server.logLines.filter((line) => line.includes('stay as they were')).length;
+    const told = log();
+    const works = async () => expect((await signIn()).location).toBe(`${publicUrl}/console/`);
+    await works();
+    await works();
+    // It is told once.
+    expect(log()).toBe(told + 1);
+    await mkdir(rulesFile);
+    await works();
+    await rm(rulesFile, { recursive: true });
+    const none = rules({ claims: { groups: 'others' }, tenants: ['acme'], scopes: reading });
+    await writeFile(rulesFile, none.padEnd(maxRulesBytes + 1));
+    await works();
+    expect(log()).toBeGreaterThanOrEqual(told + 3);
+    await writeFile(rulesFile, none.padEnd(maxRulesBytes));
+    expect((await signIn()).location).toBe(refused('not_admitted'));
+    await rm(rulesFile);
+    await rename(aside, rulesFile);
   });
 });

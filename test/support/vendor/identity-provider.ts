@@ -31,6 +31,9 @@ export class TestIdentityProvider {
   givesRefreshTokens = true;
   /** The provider ends a sign-in. */
   endedSubjects = new Set<string>();
+  /** Requests to renew, since it was held. */
+  renewals = 0;
+  #held: Promise<void> | undefined;
   readonly #codes = new Map<string, Begun>();
   readonly #refreshTokens = new Map<string, Record<string, unknown>>();
   readonly #server: Server;
@@ -70,6 +73,14 @@ export class TestIdentityProvider {
     const callback = new URL(redirect);
     callback.search = new URLSearchParams({ code, state: given.get('state') ?? '', iss: this.issuer }).toString();
     return callback;
+  }
+
+  /** Answers no request to renew before the function that it returns is called. */
+  hold(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held = promise;
+    this.renewals = 0;
+    return resolve;
   }
 
   async stop(): Promise<void> {
@@ -117,6 +128,8 @@ export class TestIdentityProvider {
   }
 
   async #renew(form: URLSearchParams): Promise<{ status: number; answer: object }> {
+    this.renewals += 1;
+    await this.#held;
     const token = form.get('refresh_token') ?? '';
     const known = this.#refreshTokens.get(token);
     this.#refreshTokens.delete(token);

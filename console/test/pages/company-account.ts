@@ -1,0 +1,74 @@
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { startCertifiedProvider } from '../../../test/support/vendor/certified-provider.ts';
+import { startBehindProxy } from '../support/behind-proxy.ts';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+
+/** Signing in with a company's account, at a certified provider, by the pages of both. */
+export function companyAccountTests(the: () => ConsoleUnderTest): void {
+  test('one signs in at the provider, comes back to the view that was wanted, changes the tenant, and signs out there too', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    await server.createTenant('acme');
+    const provider = await startCertifiedProvider(['auditors']);
+    const rulesFile = join(tmpdir(), `annals-rules-${process.pid}.json`);
+    const rule = { claims: { groups: 'auditors' }, tenants: ['acme', tenant], scopes: ['changelog.changelog_read'] };
+    await writeFile(rulesFile, JSON.stringify({ rules: [rule] }));
+    const annals = await startBehindProxy(server, '', {
+      ANNALS_OIDC_ISSUER: provider.issuer,
+      ANNALS_OIDC_CLIENT_ID: provider.clientId,
+      ANNALS_OIDC_CLIENT_SECRET: provider.clientSecret,
+      ANNALS_OIDC_RULES: rulesFile,
+    });
+    await provider.serve(annals.url);
+    const page = await open('history?q=type%3Adelete', {
+      signedOut: true,
+      statuses: [401],
+      baseUrl: annals.url,
+      // Its page asks for a font, which it does not get.
+      others: [provider.issuer, 'https://fonts.googleapis.com'],
+    });
+    try {
+      await page.route(/^https:/, (route) => route.fulfill({ body: '' }));
+      await page.getByRole('link', { name: "Sign in with your company's account" }).waitFor();
+      await checkAccessibility(page);
+      // It is what the keyboard reaches first.
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await page.getByRole('link', { name: /Cancel/ }).click();
+      await page.getByRole('alert').getByText('You did not sign in').waitFor();
+      await checkAccessibility(page);
+
+      await page.goto(`${annals.url}/console/history?q=type%3Adelete`);
+      await page.getByRole('link', { name: "Sign in with your company's account" }).click();
+      await page.getByPlaceholder('Enter any login').fill('Jane Doe');
+      await page.getByPlaceholder('and password').fill('any');
+      await page.getByRole('button', { name: 'Sign-in' }).click();
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.getByRole('heading', { name: 'History' }).waitFor();
+      expect(await page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('type:delete');
+      expect(await page.locator('.account-names').textContent()).toContain('Jane Doe');
+
+      const tenants = page.getByRole('combobox', { name: 'Tenant' });
+      expect(await tenants.inputValue()).toBe('acme');
+      await checkAccessibility(page, '.account');
+      await tenants.selectOption(tenant);
+      await page.waitForURL(`${annals.url}/console/`);
+      await page.locator('.overview, .history-total, main h1').first().waitFor();
+      await expect.poll(() => tenants.inputValue()).toBe(tenant);
+
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByRole('button', { name: 'Yes, sign me out' }).click();
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      expect(page.url()).toBe(`${annals.url}/console/`);
+      // The provider asks again who it is.
+      await page.getByRole('link', { name: "Sign in with your company's account" }).click();
+      await page.getByPlaceholder('Enter any login').waitFor();
+    } finally {
+      await page.close();
+      await annals.close();
+      await provider.stop();
+    }
+  });
+}
