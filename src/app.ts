@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
+import { accessRoutes, accessUpkeep } from './access/accesses/routes.ts';
 import { oauthRoutes } from './access/oauth/routes.ts';
 import { consoleRoutes, consoleUpkeep } from './console/routes.ts';
 import type { Context } from './context/context.ts';
@@ -59,6 +60,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     customEntities,
     db,
     dispatcher,
+    documents,
     feed,
     findPage,
     findTenants,
@@ -102,6 +104,8 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(jobUpkeep, { jobs, findTenants });
   await app.register(mailUpkeep, { mail, findTenants });
   await app.register(usageRoutes, { usage, now: () => clock.now() });
+  await app.register(accessRoutes, { documents, paginator });
+  await app.register(accessUpkeep, { db });
   await app.register(mcpRoutes, { history: historyTexts, isOwnOrigin: webConsole.isOwnOrigin });
   await app.register(consoleRoutes, webConsole);
   await app.register(consoleUpkeep, webConsole);

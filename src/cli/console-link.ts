@@ -1,3 +1,4 @@
+import { noteAccess } from '../access/accesses/store.ts';
 import { type ClientDescription, createClientWithoutSecret } from '../access/oauth/clients.ts';
 import { createLink } from '../console/links.ts';
 import type { Database } from '../postgres/database.ts';
@@ -16,6 +17,7 @@ export interface ConsoleLink {
 export async function makeConsoleLink(db: Database, client: ClientDescription, lifetime: number): Promise<ConsoleLink> {
   return await inTransaction(db, async (transaction) => {
     const { tenant, clientId, name, scope } = await createClientWithoutSecret(transaction, client);
+    await noteAccess(transaction, { tenant, kind: 'link_made', clientId, details: { scope } });
     return { clientId, name, scope, fragment: await createLink(transaction, { tenant, clientId, lifetime }) };
   });
 }

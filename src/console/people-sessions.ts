@@ -183,7 +183,8 @@ export class PeopleSessions {
     const admission = typeof person === 'object' ? person.admissions.get(tenant) : undefined;
     await this.#options.sessions.write(tenant, async (transaction) => {
       if (typeof person !== 'object' || admission === undefined) {
-        await this.#options.sessions.end(transaction, tenant, secretHash);
+        const why = person === undefined ? 'provider' : 'rules';
+        await this.#options.sessions.end(transaction, tenant, secretHash, why);
         return;
       }
       await this.#options.clients.setRights(transaction, tenant, clientId, admission);

@@ -8,7 +8,7 @@ import type { PeopleSignIn } from './people-routes.ts';
 import { type ClientsOfPeople, PeopleSessions } from './people-sessions.ts';
 import { createSealedCookie, type SealedCookie } from './sealed-cookie.ts';
 import { createSessionCookie } from './session-cookie.ts';
-import { type ConsoleClients, Sessions } from './sessions.ts';
+import { type ConsoleClients, type NoteConsoleAccess, Sessions } from './sessions.ts';
 
 export interface Console {
   readonly sessions: Sessions;
@@ -35,6 +35,7 @@ export function createConsole(options: {
   vital: Database;
   sealer: Sealer;
   clients: ConsoleClients & ClientsOfPeople;
+  noteAccess: NoteConsoleAccess;
   installation: string;
   baseUrl: string | undefined;
   /** Whether people may sign in over plain HTTP beyond loopback. */
@@ -45,11 +46,24 @@ export function createConsole(options: {
   now: () => number;
   onError: (error: unknown) => void;
 }): Console {
-  const { db, vital, sealer, clients, installation, baseUrl, allowsInsecure, folder, people, now, onError } = options;
+  const {
+    db,
+    vital,
+    sealer,
+    clients,
+    noteAccess,
+    installation,
+    baseUrl,
+    allowsInsecure,
+    folder,
+    people,
+    now,
+    onError,
+  } = options;
   const basePath = basePathOf(baseUrl);
   const { allowsSignIn, isOverTls, faultOfOrigin, isOwnOrigin } = createOwnAddress(baseUrl, allowsInsecure);
   const cookie = createSessionCookie({ sealer, installation, isOverTls, basePath });
-  const sessions = new Sessions({ db, vital, cookie, clients });
+  const sessions = new Sessions({ db, vital, cookie, clients, noteAccess });
   const peopleSessions = new PeopleSessions({ sessions, db, cookie, clients, sealer, people, now, onError });
   const page = new ConsolePage(folder, basePath, people !== undefined);
   return {

@@ -30,8 +30,10 @@ export interface StoredSession {
   scopes: string[];
   expiresAt: Date;
   expired: boolean;
-  /** Of a person: the tenants that let them in. */
+  /** Of a person: the tenants that let them in, and what the OpenID provider knows them by. */
   tenants: string[] | null;
+  issuer: string | null;
+  subject: string | null;
 }
 
 /** Returns when it expires, after that many milliseconds. */
@@ -81,7 +83,8 @@ export async function readSessions(
   secretHashes: readonly Buffer[],
 ): Promise<StoredSession[]> {
   const { rows } = await sql<StoredSession>`
-    select tenant, secret_hash as "secretHash", client_id as "clientId", scopes, tenants, expires_at as "expiresAt",
+    select tenant, secret_hash as "secretHash", client_id as "clientId", scopes, tenants, issuer, subject,
+        expires_at as "expiresAt",
         expires_at <= statement_timestamp() as expired
       from console_session where tenant = ${tenant} and secret_hash = any(${secretHashes}::bytea[])`.execute(db);
   return rows;
@@ -90,7 +93,9 @@ export async function readSessions(
 export interface EndedSession {
   clientId: string;
   byLink: boolean;
-  ofPerson: boolean;
+  /** Of a person: what the OpenID provider knows them by. */
+  issuer: string | null;
+  subject: string | null;
 }
 
 /** Undefined where there is no such session. */
@@ -103,7 +108,7 @@ export async function deleteSession(
     .deleteFrom('console_session')
     .where('tenant', '=', tenant)
     .where('secret_hash', '=', secretHash)
-    .returning(['client_id as clientId', 'by_link as byLink', sql<boolean>`subject is not null`.as('ofPerson')])
+    .returning(['client_id as clientId', 'by_link as byLink', 'issuer', 'subject'])
     .executeTakeFirst();
 }
 

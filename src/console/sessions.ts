@@ -49,6 +49,15 @@ export interface ConsoleClients {
   remove(db: Database, tenant: string, clientId: string): Promise<void>;
 }
 
+/** What the console tells of, to whoever lists the accesses of a tenant, which is another module's. */
+interface ConsoleAccessEvent extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {
+  readonly kind: 'signed_in' | 'signed_out' | 'refused';
+  readonly details?: Readonly<Record<string, string>>;
+}
+
+/** Writes the event in the transaction of what it tells of. */
+export type NoteConsoleAccess = (transaction: DatabaseTransaction, event: ConsoleAccessEvent) => Promise<void>;
+
 /** A client that has signed in, until its session ends. */
 export interface Session extends Credentials {
   readonly expiresAt: Date;
@@ -78,6 +87,7 @@ export interface SessionsOptions {
   vital: Database;
   cookie: SessionCookie;
   clients: ConsoleClients;
+  noteAccess: NoteConsoleAccess;
 }
 
 /** The sessions of the console. Each is a row in the database, so every process sees it begin and end. */
@@ -85,13 +95,15 @@ export class Sessions {
   readonly #db: Database;
   readonly #cookie: SessionCookie;
   readonly #clients: ConsoleClients;
+  readonly #noteAccess: NoteConsoleAccess;
   /** The requests of one tenant share a query, so they take one connection, however many they are. */
   readonly #lookUp: (tenant: string, secretHash: Buffer) => Promise<StoredSession | undefined>;
 
-  constructor({ db, vital, cookie, clients }: SessionsOptions) {
+  constructor({ db, vital, cookie, clients, noteAccess }: SessionsOptions) {
     this.#db = db;
     this.#cookie = cookie;
     this.#clients = clients;
+    this.#noteAccess = noteAccess;
     this.#lookUp = createBatches(async (tenant, hashes: readonly Buffer[]) => {
       const sessions = await readSessions(vital, tenant, hashes);
       return hashes.map((hash) => sessions.find(({ secretHash }) => hash.equals(secretHash)));
@@ -129,7 +141,7 @@ export class Sessions {
     if (client === undefined || client.revoked) throw new AccessTokenFault('invalid');
     const { name: clientName, restriction } = client;
     const found = { tenant, clientId, clientName, scopes: scopes.filter(isScope), restriction, expiresAt };
-    return tenants === null ? found : { ...found, tenants };
+    return tenants === null ? found : { ...found, tenants, person: personOf(session) };
   }
 
   /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header and whether it was a person's. */
@@ -138,7 +150,7 @@ export class Sessions {
     const ended =
       secret &&
       (await this.write(secret.tenant, (transaction) => this.end(transaction, secret.tenant, hashSecret(secret))));
-    return { cookie: this.#cookie.clear, ofPerson: ended?.ofPerson ?? false };
+    return { cookie: this.#cookie.clear, ofPerson: typeof ended?.subject === 'string' };
   }
 
   /** Deletes sessions and links that have expired, with the clients that links have made. */
@@ -186,6 +198,14 @@ export class Sessions {
     const session = { tenant, secretHash: hashSecret(secret), clientId, scopes, byLink: ends, person };
     const expiresAt = await insertSession(transaction, session, lifetime);
     await dropOldestSessions(transaction, session, maxSessionsOfClient);
+    const by = person !== undefined ? 'account' : ends ? 'link' : 'secret';
+    await this.#noteAccess(transaction, {
+      tenant,
+      clientId,
+      kind: 'signed_in',
+      person: personOf(person),
+      details: { by },
+    });
     const cookie = this.#cookie.write(secret, lifetime);
     const started = { tenant, clientId, clientName: name, scopes, expiresAt, cookie };
     return person === undefined ? started : { ...started, tenants: person.tenants };
@@ -200,14 +220,24 @@ export class Sessions {
     );
   }
 
-  /** Ends a session, with the client that was made for it. */
+  /** Ends a session, with the client that was made for it. `why`: a refusal ends it, and not its owner. */
   async end(
     transaction: DatabaseTransaction,
     tenant: string,
     secretHash: Uint8Array,
+    why?: string,
   ): Promise<EndedSession | undefined> {
     const ended = await deleteSession(transaction, tenant, secretHash);
-    if (ended?.byLink) await this.#clients.remove(transaction, tenant, ended.clientId);
+    if (ended === undefined) return undefined;
+    const of = { tenant, clientId: ended.clientId, person: personOf(ended) };
+    const event = why === undefined ? { kind: 'signed_out' as const } : { kind: 'refused' as const, details: { why } };
+    await this.#noteAccess(transaction, { ...of, ...event });
+    if (ended.byLink) await this.#clients.remove(transaction, tenant, ended.clientId);
     return ended;
   }
+}
+
+function personOf(session: Pick<EndedSession, 'issuer' | 'subject'> | undefined): Credentials['person'] {
+  const { issuer = null, subject = null } = session ?? {};
+  return issuer === null || subject === null ? undefined : { issuer, subject };
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { noteAccess } from '../access/accesses/store.ts';
 import {
   createClientWithoutSecret,
   deleteClientWithoutSecret,
@@ -48,6 +49,7 @@ export async function createAccess(foundation: Foundation, consoleFolder: string
       make: createClientWithoutSecret,
       setRights: setClientRights,
     },
+    noteAccess,
     people: config.oidc && createPeopleSignIn(config.oidc, { now, readRestriction, onBadRules }),
     now,
     onError: (error) => logger.warn({ err: error }, 'a person could not be checked; it is tried again in five minutes'),

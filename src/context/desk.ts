@@ -1,3 +1,4 @@
+import { noteAccess } from '../access/accesses/store.ts';
 import { findClient } from '../access/oauth/clients.ts';
 import type { ScopesNow } from '../desk/agents/ports.ts';
 import { runQueuedChat } from '../desk/agents/queued-chat.ts';
@@ -60,6 +61,8 @@ export async function createDesk(
     now,
     documents,
     exportHistory,
+    noteDownload: ({ tenant, clientId, person }, details) =>
+      noteAccess(db, { tenant, kind: 'export_downloaded', clientId, person, details }),
     runChat: (chat, run) => runQueuedChat({ chats: agents.chats, scopesNow }, chat, run),
     waitsForSession,
     tracer,

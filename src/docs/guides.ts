@@ -41,6 +41,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
       'history-reads',
       'saved-views',
       'access',
+      'accesses',
       'ai-tools',
       'api',
       'pagination',

@@ -10,6 +10,8 @@ export interface Credentials {
   /** What change entries show as actor (contract: how changes are recorded). */
   readonly clientName: string;
   readonly scopes: readonly Scope[];
+  /** Of a person who signed in with a company's account: what the OpenID provider knows them by. */
+  readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
   /** Undefined: all that the scopes permit. */
   readonly restriction?: Restriction | undefined;
 }

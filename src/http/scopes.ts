@@ -9,6 +9,7 @@ export const permittedBy = {
   'changelog.changelog_manage':
     'Writes saved views, and reads the context of changes and how they were recorded. Includes ' +
     'changelog.changelog_read.',
+  'changelog.access_read': 'Reads who signed in, who was refused, and who downloaded exports.',
   'changelog.viewer_issue': 'Makes viewer tokens. No operation of this version asks for it.',
   'changelog.subscription_read':
     'Reads subscriptions: what goes out of the change history, where to, and its attempts.',

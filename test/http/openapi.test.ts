@@ -288,6 +288,7 @@ getSubscription get /changelog/{tenant}/subscriptions/{id}
 getUsage get /usage/{tenant}
 getView get /changelog/{tenant}/views/{id}
 issueToken post /oauth/token
+listAccesses get /changelog/{tenant}/accesses
 listAgents get /ai-service/{tenant}/agentic/agents
 listChanges get /changelog/{tenant}/changelogs
 listConfigurations get /configuration/{tenant}/configurations
@@ -316,6 +317,7 @@ replaceConfiguration put /configuration/{tenant}/configurations/{key}
 replaySubscription post /changelog/{tenant}/subscriptions/{id}/replay
 resumeSubscription post /changelog/{tenant}/subscriptions/{id}/resume
 rotateSubscriptionKey post /changelog/{tenant}/subscriptions/{id}/rotate
+searchAccesses post /changelog/{tenant}/accesses/search
 searchAgents post /ai-service/{tenant}/agentic/agents/search
 searchInstances post /schema/{tenant}/custom-entities/{type}/instances/search
 searchJobs post /ai-service/{tenant}/jobs/search

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { accessesKept } from '../../src/access/accesses/store.ts';
 import { guessLimits } from '../../src/access/oauth/guess-limiter.ts';
 import { maxFormBytes } from '../../src/access/oauth/token-route.ts';
 import { maxRulesBytes } from '../../src/access/sign-in/service.ts';
@@ -308,6 +309,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Time until a target is connected', seconds(targetLimits.connect)],
   ['Attempts to deliver a change by webhook', `${attemptSteps.length + 1}, over 3 days`],
   ['Parked changes', `${keptDays.parked} days`],
+  ['Accesses that are kept', `${accessesKept} days; refusals of a client are one row an hour`],
   ['Attempts that are kept', `${keptDays.attempts} days, and ${grouped(maxAttempts)} of a subscription`],
   ['Nothing but failures of a subscription', `${maxFailing / 86_400_000} days`],
   ['Saved views of a tenant', `${maxViews}, with names of ${maxNameCharacters} characters`],

@@ -1,4 +1,18 @@
 
+table access_event
+  at timestamp with time zone not null
+  client text collate "C" not null
+  count bigint not null default 1
+  details jsonb not null
+  id text collate "C" not null
+  issuer text collate "C"
+  kind text collate "C" not null
+  name text collate "C" not null
+  subject text collate "C"
+  tenant text collate "C" not null
+  access_event_pkey PRIMARY KEY (tenant, id)
+  access_event_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
 table agent
   document text collate "C" not null
   enabled boolean not null

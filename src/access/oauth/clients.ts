@@ -4,6 +4,8 @@ import type { Restriction } from '../../http/restriction.ts';
 import { isScope, restrictableScopes, type Scope, scopes } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
 import { tenantExists } from '../../postgres/tenants/tenants.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { noteAccess, noteRefusal } from '../accesses/store.ts';
 import {
   checkClientName,
   hashClientSecret,
@@ -62,8 +64,12 @@ export interface ClientRecord {
  */
 export async function createClient(db: Database, client: ClientDescription): Promise<NewClient> {
   const clientSecret = newClientSecret();
-  const { clientId, ...made } = await insertClient(db, client, hashClientSecret(clientSecret));
-  return { clientId, clientSecret, ...made };
+  return await inTransaction(db, async (transaction) => {
+    const { clientId, ...made } = await insertClient(transaction, client, hashClientSecret(clientSecret));
+    const { tenant, scope } = made;
+    await noteAccess(transaction, { tenant, kind: 'client_made', clientId, details: { scope } });
+    return { clientId, clientSecret, ...made };
+  });
 }
 
 /** Makes a client that has no secret, as `createClient` does: it can get no token. */
@@ -128,14 +134,18 @@ export async function listClients(db: Database, tenant: string): Promise<ListedC
 export async function revokeClient(db: Database, clientId: string): Promise<boolean> {
   const tenant = tenantOfClientId(clientId);
   if (tenant === undefined) return false;
-  const { numUpdatedRows } = await db
-    .updateTable('oauth_client')
-    .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
-    .where('tenant', '=', tenant)
-    .where('client_id', '=', clientId)
-    .where('revoked_at', 'is', null)
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n || (await findClient(db, tenant, clientId)) !== undefined;
+  return await inTransaction(db, async (transaction) => {
+    const { numUpdatedRows } = await transaction
+      .updateTable('oauth_client')
+      .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
+      .where('tenant', '=', tenant)
+      .where('client_id', '=', clientId)
+      .where('revoked_at', 'is', null)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows === 0n) return (await findClient(transaction, tenant, clientId)) !== undefined;
+    await noteAccess(transaction, { tenant, kind: 'client_revoked', clientId });
+    return true;
+  });
 }
 
 /** Deletes a client that has no secret. Nothing refers to it any more; its sessions and links have been deleted. */
@@ -196,7 +206,7 @@ export async function findClient(db: Database, tenant: string, clientId: string)
   };
 }
 
-/** The client of the id and the secret; undefined where there is none, and where it was revoked. */
+/** The client of the id and the secret; undefined where there is none, and where it was revoked. The refusal of a client is noted. */
 export async function findClientBySecret(
   db: Database,
   clientId: string,
@@ -204,7 +214,10 @@ export async function findClientBySecret(
 ): Promise<ClientRecord | undefined> {
   const tenant = tenantOfClientId(clientId);
   const client = tenant === undefined ? undefined : await findClient(db, tenant, clientId);
-  return client?.revoked === false && secretMatches(clientSecret, client.secretHash) ? client : undefined;
+  if (client === undefined) return undefined;
+  if (!client.revoked && secretMatches(clientSecret, client.secretHash)) return client;
+  await noteRefusal(db, { tenant: client.tenant, clientId, why: client.revoked ? 'revoked' : 'secret' });
+  return undefined;
 }
 
 /** A client has one part of a restriction at most. */

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ExportPiece, ExportProgress } from '../../core/export-history.ts';
+import type { Credentials } from '../../http/credentials.ts';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedJson } from '../../query/json-projection.ts';
@@ -8,9 +9,7 @@ import type { JobDocument } from './schemas.ts';
 import './tables.ts';
 
 /** The reader of jobs (contract 8). */
-export interface JobReader {
-  readonly tenant: string;
-  readonly clientId: string;
+export interface JobReader extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {
   /** Without a changelog scope the reader sees nothing that tells of the change history. */
   readonly readsHistory: boolean;
   /** Without a scope for jobs the reader sees the exports of its own client alone. */

@@ -109,7 +109,11 @@ export async function jobRoutes(
     async (request, reply) => {
       const { id } = request.params;
       const readsContext = mayReadContext(request.credentials.scopes);
-      const { format, bytes, pieces } = await jobs.content(readerOf(request), id, { readsContext });
+      const { format, bytes, pieces } = await jobs.content(readerOf(request), id, {
+        readsContext,
+        // HEAD sends nothing of it.
+        downloads: request.method === 'GET',
+      });
       const { type, extension } = fileKinds[format];
       return await reply
         .type(type)
@@ -121,9 +125,13 @@ export async function jobRoutes(
 }
 
 /** Only clients that may read the change history see what a job tells of it (contract 8), and with a restriction their own exports alone. */
-function readerOf({ credentials: { tenant, clientId, scopes, restriction } }: { credentials: Credentials }): JobReader {
+function readerOf({
+  credentials: { tenant, clientId, person, scopes, restriction },
+}: {
+  credentials: Credentials;
+}): JobReader {
   const seesAll = restriction === undefined && scopes.some((scope) => readingAll.includes(scope));
-  return { tenant, clientId, readsHistory: mayReadHistory(scopes), seesAll };
+  return { tenant, clientId, person, readsHistory: mayReadHistory(scopes), seesAll };
 }
 
 /** Runs jobs while the server listens. */

@@ -56,10 +56,10 @@ export interface Jobs {
    */
   remove(reader: JobReader, id: string, options: { deletesAll: boolean }): Promise<void>;
   /**
-   * The file of a successful export. Throws resource_not_found, conflict_resource while the export runs, or
+   * The file of a successful export. With `downloads` Annals notes who downloads it, before anything is sent. Throws resource_not_found, conflict_resource while the export runs, or
    * insufficient_permissions where the file has the context of entries and the reader may not read that.
    */
-  content(reader: JobReader, id: string, options: { readsContext: boolean }): Promise<JobContent>;
+  content(reader: JobReader, id: string, options: { readsContext: boolean; downloads: boolean }): Promise<JobContent>;
   /** Starts to take jobs. */
   work(findTenants: FindTenants): void;
   /** Returns the running jobs to the queue, or ends them. */
@@ -72,6 +72,8 @@ export interface JobsOptions {
   now: () => number;
   documents: DocumentLists;
   exportHistory: ExportHistory;
+  /** Writes who downloads an export. */
+  noteDownload: (reader: JobReader, details: { job: string; format: ExportFormat; bytes: number }) => Promise<void>;
   runChat: RunQueuedChat;
   waitsForSession: WaitsForSession;
   /** Makes a span of each job; default: none. */
@@ -88,7 +90,7 @@ export const maxWaiting = 1_000;
 const retryAfter = '10';
 
 export function createJobs(options: JobsOptions): Jobs {
-  const { db, now, documents, exportHistory, chatGrace = defaultChatGrace } = options;
+  const { db, now, documents, exportHistory, noteDownload, chatGrace = defaultChatGrace } = options;
   const worker = createWorker(options);
   const dispatcher = createDispatcher({
     ...options,
@@ -145,7 +147,7 @@ export function createJobs(options: JobsOptions): Jobs {
       throw (await findJob(db, reader, id)) === undefined ? jobNotFound() : insufficientScopes();
     },
 
-    async content(reader, id, { readsContext }) {
+    async content(reader, id, { readsContext, downloads }) {
       const job = await findJob(db, reader, id);
       if (job === undefined) throw jobNotFound();
       if (job.type !== 'EXPORT') throw new AnnalsError('resource_not_found', 'This job has no content.');
@@ -154,9 +156,11 @@ export function createJobs(options: JobsOptions): Jobs {
         throw new AnnalsError('resource_not_found', 'The export failed: it has no content.');
       const { metadata }: JobDocument = JSON.parse(job.document);
       if (metadata.context === true && !readsContext) throw insufficientScopes();
+      const { format = 'NDJSON', bytes = 0 } = metadata;
+      if (downloads) await noteDownload(reader, { job: id, format, bytes });
       return {
-        format: metadata.format ?? 'NDJSON',
-        bytes: metadata.bytes ?? 0,
+        format,
+        bytes,
         pieces: () => readPieces(db, reader.tenant, id),
       };
     },

@@ -19,6 +19,7 @@ const tags = {
   Recording: 'Changes that applications send to the recorder.',
   Jobs: 'Work in the background: chats, and exports of the change history.',
   Usage: 'The usage of a tenant by day: entries, bytes, requests and tokens.',
+  Accesses: 'Who signed in, who was refused, and who downloaded exports.',
   Health: 'For operators of the service.',
 };
 

@@ -431,6 +431,28 @@ describe('what is refused', () => {
   });
 });
 
+/** What the tenant's list of accesses tells of the person, the newest last. */
+async function accessesOf(tenant: string, subject: string): Promise<object[]> {
+  const token = await server.token(tenant);
+  const response = await server.call(`/changelog/${tenant}/accesses?pageSize=500&q=subject:${subject}`, { token });
+  const accesses = (await response.json()) as { kind: string; name: string; issuer: string; details: object }[];
+  return accesses.map(({ kind, name, issuer, details }) => ({ kind, name, issuer, details }));
+}
+
+test('the accesses tell who signed in with a company account, who signed out, and whose session was ended and why', async () => {
+  provider.claims = { sub: 'u-told', name: 'Tina Told', groups: ['auditors'] };
+  const { browser } = await signIn();
+  await browser.post('/console/api/session', { tenant: 'beta' });
+  await browser.signOut();
+  const of = { name: 'Tina Told', issuer: provider.issuer };
+  const told = [
+    { kind: 'signed_in', ...of, details: { by: 'account' } },
+    { kind: 'signed_out', ...of, details: {} },
+  ];
+  expect(await accessesOf('acme', 'u-told')).toEqual(told);
+  expect(await accessesOf('beta', 'u-told')).toEqual(told);
+});
+
 describe('asked again after five minutes', () => {
   async function check(): Promise<void> {
     await sql`update console_session set checked_at = checked_at - ${checkedEvery} * interval '1 millisecond'`.execute(
@@ -450,6 +472,7 @@ describe('asked again after five minutes', () => {
     await writeFile(rulesFile, rules({ claims: { groups: 'others' }, tenants: ['acme'], scopes: managing }));
     await check();
     expect((await sessionOf(browser)).status).toBe(401);
+    expect((await accessesOf('acme', 'u-1')).at(-1)).toMatchObject({ kind: 'refused', details: { why: 'rules' } });
   });
 
   test('a provider that ended the sign-in ends the session; one that is away does not', async () => {
@@ -463,6 +486,7 @@ describe('asked again after five minutes', () => {
     provider.endedSubjects.add('u-1');
     await check();
     expect((await sessionOf(browser)).status).toBe(401);
+    expect((await accessesOf('acme', 'u-1')).at(-1)).toMatchObject({ kind: 'refused', details: { why: 'provider' } });
   });
 
   test('before five minutes nobody is asked', async () => {

@@ -179,6 +179,7 @@ async function workWith(runChat: RunQueuedChat): Promise<Jobs> {
 
 async function open(runChat: RunQueuedChat, chatGrace = 20_000): Promise<Jobs> {
   const jobs = createJobs({
+    noteDownload: () => Promise.resolve(),
     db: database.db,
     waitsForSession,
     logger: createLogger('silent'),

@@ -93,6 +93,7 @@ test('two processes share the jobs, and none is handed out twice', async () => {
 
 test(`at most ${maxWaiting} jobs of a tenant wait; the next is 429, and those of another tenant are taken`, async () => {
   const jobs = createJobs({
+    noteDownload: () => Promise.resolve(),
     db: database.db,
     waitsForSession,
     logger: createLogger('silent'),

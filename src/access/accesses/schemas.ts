@@ -1,0 +1,42 @@
+import { Type } from 'typebox';
+import { listItem } from '../../http/openapi/list-item.ts';
+import { TenantName } from '../../http/tenant-name.ts';
+import { accessKinds } from './store.ts';
+
+export const AccessesPath = Type.Object({ tenant: TenantName });
+
+const Access = Type.Object(
+  {
+    id: Type.String({ description: 'Ids have the order of time: `sort=_id:DESC` lists the newest first.' }),
+    at: Type.String({ format: 'date-time', description: 'Of refusals: the begin of their hour, in UTC.' }),
+    kind: Type.Enum([...accessKinds], { type: 'string' }),
+    client: Type.String({ description: 'The id of the client. A person and a link have a client of their own.' }),
+    name: Type.String({ description: 'The name of the client or the person, as change entries show it.' }),
+    issuer: Type.Optional(Type.String({ description: "Of a person: the address of the company's OpenID provider." })),
+    subject: Type.Optional(Type.String({ description: 'Of a person: what the provider knows them by.' })),
+    details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
+      description:
+        '`by` of a sign-in: secret, link, account. `why` of a refusal: secret, revoked; where a session of a person was ended: rules, provider. `scope` of a new client or link. `job`, ' +
+        '`format` and `bytes` of an export.',
+    }),
+    count: Type.Integer({ minimum: 1, description: 'Of refusals: how many there were in that hour. Otherwise 1.' }),
+  },
+  {
+    $id: 'Access',
+    examples: [
+      {
+        id: '065b2f0a1c3d40-5f2c9a7be01d3344',
+        at: '2026-09-01T09:30:00.000Z',
+        kind: 'export_downloaded',
+        client: 'acme.9f3c5d1e7a2b4c6d8e0f',
+        name: 'Jane Doe',
+        issuer: 'https://login.example.com',
+        subject: 'u-1',
+        details: { job: '7c2f6f0e-35a0-4b4a-9a55-1f6f2c0d8e21', format: 'CSV', bytes: 18230 },
+        count: 1,
+      },
+    ],
+  },
+);
+
+export const AccessItem = listItem('AccessItem', Access);

@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import type { DocumentRows } from '../../pagination/document-lists.ts';
+import type { Database } from '../../postgres/database.ts';
+import { forEachTenant, tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+
+/** What the list of accesses tells of. */
+export const accessKinds = [
+  'signed_in',
+  'signed_out',
+  'refused',
+  'link_made',
+  'client_made',
+  'client_revoked',
+  'export_downloaded',
+] as const;
+
+export interface AccessEvent {
+  readonly tenant: string;
+  readonly kind: (typeof accessKinds)[number];
+  /** Its name is written with it: a client that a link or a person had is deleted after its session. */
+  readonly clientId: string;
+  /** Of a person who signed in with a company's account. */
+  readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
+  readonly details?: Readonly<Record<string, string | number>>;
+}
+
+/** Days. */
+export const accessesKept = 400;
+/** Rows that one statement deletes. */
+const portion = 1_000;
+
+const now = sql`statement_timestamp()`;
+
+/** Writes the event, in the transaction of what it tells of where there is one. Nothing for a client that is not there. */
+export async function noteAccess(db: Database, event: AccessEvent): Promise<void> {
+  await insertEvent(db, event, now, randomBytes(8).toString('hex'));
+}
+
+/** Writes that a client was refused. The refusals of an hour are one row: whoever tries again and again fills no table. */
+export async function noteRefusal(
+  db: Database,
+  { tenant, clientId, why }: { tenant: string; clientId: string; why: 'secret' | 'revoked' },
+): Promise<void> {
+  const event = { tenant, kind: 'refused', clientId, details: { why } } as const;
+  await insertEvent(db, event, sql`date_trunc('hour', ${now}, 'UTC')`, `${why}-${clientId}`);
+}
+
+async function insertEvent(
+  db: Database,
+  { tenant, kind, clientId, person, details = {} }: AccessEvent,
+  at: RawBuilder<unknown>,
+  rest: string,
+): Promise<void> {
+  await sql`
+    insert into access_event as known (tenant, id, at, kind, client, name, issuer, subject, details)
+      select tenant, ${beginOfId(at)} || '-' || ${rest}::text, ${at}, ${kind}::text, client_id, name, ${person?.issuer ?? null}::text,
+          ${person?.subject ?? null}::text, ${JSON.stringify(details)}::jsonb
+        from oauth_client where tenant = ${tenant} and client_id = ${clientId}
+      on conflict (tenant, id) do update set count = known.count + 1`.execute(db);
+}
+
+function beginOfId(at: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`lpad(to_hex((extract(epoch from ${at}) * 1000000)::bigint), 14, '0')`;
+}
+
+/** The events of a tenant, for lists. */
+export function accessRows(tenant: string): DocumentRows {
+  const event = sql`jsonb_strip_nulls(jsonb_build_object(
+    'id', id, 'at', to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'kind', kind, 'client', client, 'name', name,
+    'issuer', issuer, 'subject', subject, 'details', details, 'count', count))`;
+  const from = sql`(select tenant, id, (${event})::text as document, ${event} as fields
+    from access_event where tenant = ${tenant}) access_event`;
+  return { from, where: sql`tenant = ${tenant}` };
+}
+
+const old = `id < lpad(to_hex((extract(epoch from statement_timestamp() - interval '${accessesKept} days') * 1000000)::bigint), 14, '0')`;
+
+/** Deletes events that are too old, of all tenants, in portions. */
+export async function dropOldAccesses(db: Database): Promise<void> {
+  const isOld = sql.raw(old);
+  await forEachTenant(await tenantsWith(db, { table: 'access_event', condition: old }), async (tenant) => {
+    for (let deleted = BigInt(portion); deleted >= portion; ) {
+      const { numAffectedRows = 0n } = await sql`
+        delete from access_event where tenant = ${tenant} and id in (
+          select id from access_event where tenant = ${tenant} and ${isOld} order by id limit ${portion}::integer)`.execute(
+        db,
+      );
+      deleted = numAffectedRows;
+    }
+  });
+}
