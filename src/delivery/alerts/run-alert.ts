@@ -1,8 +1,8 @@
+import { millisecondsOf } from '../../core/duration.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { DeliveredChange } from '../changes.ts';
 import type { Held, Settlement } from '../dispatch/held.ts';
-import { millisecondsOf } from '../subscriptions/duration.ts';
 import { withHidden } from '../webhooks/webhook-body.ts';
 import { alertMail, maxToldChanges } from './alert-mail.ts';
 import { type AlertState, afterMail, countMatches, mailDueAt, type RaisedAlert } from './alert-state.ts';

@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { millisecondsOf } from '../../core/duration.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import type { ReadingPosition } from '../changes.ts';
 import type { Held } from '../dispatch/held.ts';
 import { findReplay, type StoredReplay } from '../dispatch/held-store.ts';
 import type { MadeAttempt } from '../subscriptions/attempt-store.ts';
-import { millisecondsOf } from '../subscriptions/duration.ts';
 import { failuresOf, pauseOf } from './batch-schedule.ts';
 import { deleteBatch, findBatch, insertBatch, insertObject, type StoredBatch, updateBatch } from './batch-store.ts';
 import type { BatchResult, BatchTarget } from './batch-target.ts';

@@ -1,10 +1,10 @@
 import { type Static, type TSchema, Type } from 'typebox';
+import { durationPattern } from '../../core/duration.ts';
 import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
 import { chosenId, chosenIdInPath, chosenName } from '../../http/chosen-id.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 import type { TargetMembers } from '../targets/target.ts';
-import { durationPattern } from './duration.ts';
 
 /** Subscriptions of one tenant. */
 export const maxSubscriptions = 50;

@@ -1,10 +1,10 @@
+import { millisecondsOf } from '../../core/duration.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import type { DeliveredChange, ReadingPosition } from '../changes.ts';
 import type { Held } from '../dispatch/held.ts';
 import { type Counts, findReplay, maxWaiting } from '../dispatch/held-store.ts';
 import { type Postponed, readDue, readKnown, type WaitingChange } from '../dispatch/waiting-store.ts';
 import type { MadeAttempt } from '../subscriptions/attempt-store.ts';
-import { millisecondsOf } from '../subscriptions/duration.ts';
 import type { DeliveryResult } from '../targets/target.ts';
 import { Pace } from './pace.ts';
 import { pauseAfter } from './schedule.ts';

@@ -239,9 +239,16 @@ test('a rule with a query shows a part of the history alone, and one that loses 
   const feedOf = async () => (await browser.call('/console/api/changelog/acme/feed?after=now')).status;
   expect((await browser.call('/console/api/changelog/acme/changelogs')).status).toBe(200);
   expect(await feedOf()).toBe(403);
-  await writeFile(rulesFile, rules({ ...only, query: undefined, hide: undefined }));
-  await sql`update console_session set checked_at = checked_at - interval '1 hour'`.execute(server.database.db);
-  await server.context.webConsole.peopleSessions.checkPeople();
+  const change = async (rule: object) => {
+    await writeFile(rulesFile, rules(rule));
+    await sql`update console_session set checked_at = checked_at - interval '1 hour'`.execute(server.database.db);
+    await server.context.webConsole.peopleSessions.checkPeople();
+  };
+  const namesOf = async () => (await browser.call('/console/api/changelog/acme/names?field=document')).status;
+  expect(await namesOf()).toBe(200);
+  await change({ ...only, query: 'entity:order actor:Jane' });
+  await expect.poll(namesOf).toBe(403);
+  await change({ ...only, query: undefined, hide: undefined });
   await expect.poll(feedOf).toBe(200);
 });
 
