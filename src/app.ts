@@ -75,9 +75,11 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     sealer,
     subscriptions,
     usage,
+    verifyKey,
     webConsole,
   } = context;
-  const app = await createApp(context, options, { consoleAccess: webConsole.access, baseUrl: config.baseUrl });
+  const callers = { consoleAccess: webConsole.access, verifyKey, baseUrl: config.baseUrl };
+  const app = await createApp(context, options, callers);
 
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(feedRoutes, { feed });
@@ -121,7 +123,9 @@ async function createApp(
   {
     baseUrl,
     ...callers
-  }: Pick<Parameters<typeof createHttpServer>[0], 'verifyBasic' | 'consoleAccess'> & { baseUrl?: string | undefined },
+  }: Pick<Parameters<typeof createHttpServer>[0], 'verifyBasic' | 'verifyKey' | 'consoleAccess'> & {
+    baseUrl?: string | undefined;
+  },
 ): Promise<HttpServer> {
   const app = await createHttpServer({
     ...callers,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { noteAccess } from '../access/accesses/store.ts';
+import { createKeyVerifier } from '../access/keys/verify-key.ts';
 import {
   createClientWithoutSecret,
   deleteClientWithoutSecret,
@@ -11,12 +12,14 @@ import { createPeopleSignIn } from '../access/sign-in/service.ts';
 import { type Console, createConsole } from '../console/service.ts';
 import { packageFolder } from '../core/package-folder.ts';
 import { readRestriction } from '../history/ask/restriction.ts';
+import type { VerifyKey } from '../http/credentials.ts';
 import { createTakePortion, TenantRate } from '../http/tenant-rate.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Who may call, from where, and how often. */
 export interface AccessServices {
   oauth: OAuthService;
+  verifyKey: VerifyKey;
   webConsole: Console;
   /** Undefined if there is no such limit. */
   tenantRate: TenantRate | undefined;
@@ -58,7 +61,15 @@ export async function createAccess(foundation: Foundation, consoleFolder: string
     allowsInsecure: config.consoleInsecure,
     folder: consoleFolder ?? join(packageFolder(), 'console', 'dist'),
   });
-  return { oauth, webConsole, tenantRate: tenantRateOf(foundation) };
+  const verifyKey = createKeyVerifier({
+    db: vital.db,
+    readRestriction,
+    tryOnce: oauth.tryOnce,
+    now,
+    elapsed: () => clock.elapsed(),
+    onError: (error) => logger.warn({ err: error }, 'the use of a key was not noted'),
+  });
+  return { oauth, verifyKey, webConsole, tenantRate: tenantRateOf(foundation) };
 }
 
 function tenantRateOf({ config: { tenantRate }, clock, logger, vital }: Foundation): TenantRate | undefined {

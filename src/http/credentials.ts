@@ -28,6 +28,9 @@ export type VerifyAccessToken = (token: string) => Credentials | Promise<Credent
  */
 export type VerifyBasic = (authorization: string, address: string) => Promise<Credentials>;
 
+/** Checks a key of a tenant, from an address. Rejects as `VerifyBasic` does. */
+export type VerifyKey = (tenant: string, key: string, address: string) => Promise<Credentials>;
+
 /** Who calls the operations of the console: there a session stands for the access token (contract 13). */
 export interface ConsoleAccess {
   /** What is wrong with the page that the request comes from, if anything is. */
@@ -49,6 +52,8 @@ declare module 'fastify' {
      * such a credential: what tells of the whole tenant cannot be forgotten.
      */
     appliesRestriction?: true;
+    /** The route takes keys beside access tokens: a program that cannot renew tokens calls it. */
+    takesKeys?: true;
     /** The message of this operation's 500, where clients match a certain one. */
     internalErrorMessage?: string;
   }

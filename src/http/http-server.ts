@@ -8,7 +8,7 @@ import { limitBodies } from './body-shares.ts';
 import { closeGracefully } from './closing.ts';
 import { guardConsole } from './console-guard.ts';
 import { allowOrigins } from './cors.ts';
-import type { ConsoleAccess, VerifyAccessToken, VerifyBasic } from './credentials.ts';
+import type { ConsoleAccess, VerifyAccessToken, VerifyBasic, VerifyKey } from './credentials.ts';
 import { answerErrors } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { acceptJsonBodies } from './json-body.ts';
@@ -48,6 +48,8 @@ export async function createHttpServer(options: {
   verifyAccessToken: VerifyAccessToken;
   /** Left out: clients cannot authenticate by HTTP Basic. */
   verifyBasic?: VerifyBasic | undefined;
+  /** Left out: no route takes keys. */
+  verifyKey?: VerifyKey | undefined;
   /** Left out: there is no console. */
   consoleAccess?: ConsoleAccess | undefined;
   /** Origins whose pages may call the service; left out: none. */
@@ -75,6 +77,7 @@ export async function createHttpServer(options: {
     logger,
     verifyAccessToken,
     verifyBasic,
+    verifyKey,
     consoleAccess,
     corsOrigins = [],
     trustedProxies = [],
@@ -133,7 +136,7 @@ export async function createHttpServer(options: {
   // Before the token is looked at: a preflight has none, and a page may read why it was refused.
   await allowOrigins(app, corsOrigins);
   if (consoleAccess !== undefined) guardConsole(app, consoleAccess);
-  checkInOrder(app, { verifyAccessToken, verifyBasic, consoleAccess });
+  checkInOrder(app, { verifyAccessToken, verifyBasic, verifyKey, consoleAccess });
   if (tenantRate !== undefined) limitRate(app, tenantRate);
   limitRequests(app, requestLimit);
   cutOffSlowClients(app, options.maxClientSilence);

@@ -7,6 +7,7 @@ import {
   type Credentials,
   type VerifyAccessToken,
   type VerifyBasic,
+  type VerifyKey,
 } from './credentials.ts';
 import { nothingAtThisPath } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
@@ -23,10 +24,12 @@ export function checkInOrder(
   {
     verifyAccessToken,
     verifyBasic,
+    verifyKey,
     consoleAccess,
   }: {
     verifyAccessToken: VerifyAccessToken;
     verifyBasic?: VerifyBasic | undefined;
+    verifyKey?: VerifyKey | undefined;
     consoleAccess?: ConsoleAccess | undefined;
   },
 ): void {
@@ -37,7 +40,11 @@ export function checkInOrder(
     if (verifyBasic !== undefined && authorization !== undefined && /^Basic /i.test(authorization)) {
       return verifyBasic(authorization, request.ip);
     }
-    return verifyAccessToken(bearerToken(authorization));
+    const token = bearerToken(authorization);
+    if (verifyKey !== undefined && request.routeOptions.config.takesKeys === true && token.startsWith('annals_')) {
+      return verifyKey((request.params as { tenant: string }).tenant, token, request.ip);
+    }
+    return verifyAccessToken(token);
   }
 
   async function verifyAgain(this: FastifyRequest): Promise<void> {

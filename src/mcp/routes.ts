@@ -37,7 +37,7 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
     '/mcp/:tenant',
     {
       bodyLimit: maxBodyBytes,
-      config: { scopes: historyScopes, work: 'reads', appliesRestriction: true },
+      config: { scopes: historyScopes, work: 'reads', appliesRestriction: true, takesKeys: true },
       schema: { hide: true },
     },
     async (request, reply) => {

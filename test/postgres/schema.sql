@@ -13,6 +13,20 @@ table access_event
   access_event_pkey PRIMARY KEY (tenant, id)
   access_event_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
+table access_key
+  created_at timestamp with time zone not null default now()
+  expires_at timestamp with time zone
+  key_id text collate "C" not null
+  name text not null
+  restriction jsonb
+  revoked_at timestamp with time zone
+  scopes text[] not null
+  secret_hash bytea not null
+  tenant text collate "C" not null
+  used_at timestamp with time zone
+  access_key_pkey PRIMARY KEY (tenant, key_id)
+  access_key_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
 table agent
   document text collate "C" not null
   enabled boolean not null

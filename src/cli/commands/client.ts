@@ -1,9 +1,9 @@
 import { createClient, listClients, revokeClient } from '../../access/oauth/clients.ts';
 import { OperatorError } from '../../core/operator-error.ts';
-import { readRestriction } from '../../history/ask/restriction.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
+import { restrictionOf } from '../restriction-options.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
@@ -50,14 +50,6 @@ async function create(args: string[], io: CommandIo): Promise<number> {
   );
   io.answer(JSON.stringify(client));
   return 0;
-}
-
-/** Undefined where neither option was given. */
-function restrictionOf({ query, hide }: { query: string | undefined; hide: string | undefined }) {
-  if (query === undefined && hide === undefined) return undefined;
-  const paths = hide?.split(/[ ,]/).filter((path) => path !== '') ?? [];
-  if (hide !== undefined && paths.length === 0) throw new UsageError('--hide needs at least one path');
-  return readRestriction([{ query: query ?? '', hide: paths }]);
 }
 
 async function list(args: string[], io: CommandIo): Promise<number> {

@@ -25,6 +25,7 @@ const groups: Record<string, Record<string, ListedCommand>> = {
   'Tenants and their clients': {
     tenant: { summary: 'create, list and delete tenants', load: () => import('./tenant.ts') },
     client: { summary: 'create, list and revoke OAuth clients', load: () => import('./client.ts') },
+    key: { summary: 'create, list and revoke keys of programs', load: () => import('./key.ts') },
     console: { summary: 'print a link that signs in to the console', load: () => import('./console.ts') },
     retention: { summary: "delete a tenant's old history", load: () => import('./retention.ts') },
   },

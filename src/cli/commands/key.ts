@@ -1,0 +1,94 @@
+import { createKey, listKeys, revokeKey } from '../../access/keys/key-store.ts';
+import { durationPattern, millisecondsOf } from '../../core/duration.ts';
+import { OperatorError } from '../../core/operator-error.ts';
+import { noSuchAction, parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { requireNamedTenant } from '../require-tenant.ts';
+import { restrictionOf } from '../restriction-options.ts';
+import { withInterruptibleDatabase } from '../with-database.ts';
+
+export const command: Command = {
+  help: `Usage: annals key create --tenant T --scope S [--query Q] [--hide PATHS] [--expires P90D] [--name N]
+       annals key list --tenant T
+       annals key revoke --tenant T KEY_ID
+
+A key is for programs that cannot renew tokens, such as AI tools: /mcp/T takes it as a bearer
+token. Nothing else does, and a key gets no token. create prints one JSON object with the key.
+Annals shows the key only once, and stores only a hash of its secret. The one scope that a
+key can have is changelog.changelog_read. With --query and --hide it sees a part of the
+history, as for clients. --expires is an ISO 8601 duration; without it the key does not
+expire. list prints a JSON array, with the time of the last use. A revoked key stops
+working within 5 seconds, in every process.
+
+Example:
+  annals key create --tenant acme --scope changelog.changelog_read --expires P90D --name "Claude of Jane"`,
+
+  async run([action, ...args], io) {
+    if (action === 'create') return await create(args, io);
+    if (action === 'list') return await list(args, io);
+    if (action === 'revoke') return await revoke(args, io);
+    throw noSuchAction('key', action, ['create', 'list', 'revoke']);
+  },
+};
+
+async function create(args: string[], io: CommandIo): Promise<number> {
+  const { values } = parseCommand('key create', {
+    args,
+    options: {
+      tenant: { type: 'string' },
+      scope: { type: 'string' },
+      name: { type: 'string' },
+      query: { type: 'string' },
+      hide: { type: 'string' },
+      expires: { type: 'string' },
+    },
+  });
+  const { tenant, scope, name, query, hide, expires } = values;
+  if (tenant === undefined || scope === undefined) throw new UsageError('key create needs --tenant and --scope');
+  const scopes = scope.split(' ').filter((text) => text !== '');
+  const description = {
+    tenant,
+    scopes,
+    name,
+    restriction: restrictionOf({ query, hide }),
+    lifetime: lifetimeOf(expires),
+  };
+  io.answer(JSON.stringify(await withInterruptibleDatabase(io, ({ db }) => createKey(db, description))));
+  return 0;
+}
+
+function lifetimeOf(expires: string | undefined): number | undefined {
+  if (expires === undefined) return undefined;
+  const lifetime = new RegExp(durationPattern).test(expires) ? millisecondsOf(expires) : 0;
+  if (lifetime === 0)
+    throw new UsageError('--expires must be an ISO 8601 duration in weeks, or in days and time: P90D, PT12H');
+  return lifetime;
+}
+
+async function list(args: string[], io: CommandIo): Promise<number> {
+  const { values } = parseCommand('key list', { args, options: { tenant: { type: 'string' } } });
+  const { tenant } = values;
+  if (tenant === undefined) throw new UsageError('key list needs --tenant');
+  const keys = await withInterruptibleDatabase(io, async ({ db }) => {
+    await requireNamedTenant(db, tenant);
+    return await listKeys(db, tenant);
+  });
+  io.answer(JSON.stringify(keys, null, 2));
+  return 0;
+}
+
+async function revoke(args: string[], io: CommandIo): Promise<number> {
+  const { values, positionals } = parseCommand('key revoke', {
+    args,
+    options: { tenant: { type: 'string' } },
+    allowPositionals: true,
+  });
+  const { tenant } = values;
+  const [id, ...others] = positionals;
+  if (tenant === undefined || id === undefined || others.length > 0)
+    throw new UsageError('key revoke needs --tenant and one KEY_ID');
+  const found = await withInterruptibleDatabase(io, ({ db }) => revokeKey(db, tenant, id));
+  if (!found) throw new OperatorError(`there is no key ${id} of the tenant ${tenant}`);
+  io.answer(JSON.stringify({ id, tenant, revoked: true }));
+  return 0;
+}

@@ -1,0 +1,131 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createKey, listKeys, revokeKey } from '../../../src/access/keys/key-store.ts';
+import { keyPattern, newKey, readKey, writeKey } from '../../../src/access/keys/key-text.ts';
+import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { Browser } from '../../support/server/browser.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const scopes = ['changelog.changelog_read'];
+let server: TestServer;
+let passed = 0;
+
+beforeAll(async () => {
+  server = await startTestServer({ clock: { now: () => Date.now() + passed } });
+  await server.createTenant('acme');
+  await server.createTenant('beta');
+});
+
+afterAll(() => server.close());
+
+const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+
+async function callMcp(key: string, tenant = 'acme'): Promise<number> {
+  const response = await fetch(`${server.baseUrl}/mcp/${tenant}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify(list),
+  });
+  await response.body?.cancel();
+  return response.status;
+}
+
+test('a key is read as it was written; a text that differs in one character is none', () => {
+  const key = newKey();
+  const text = writeKey(key);
+  expect(text).toMatch(keyPattern);
+  expect(readKey(text)).toEqual(key);
+  for (let place = 7; place < text.length; place += 1) {
+    const other = text.charAt(place) === 'a' ? 'b' : 'a';
+    expect(readKey(text.slice(0, place) + other + text.slice(place + 1)), `${place}`).toBeUndefined();
+  }
+  for (const wrong of ['', 'annals_', `${text}x`, ` ${text}`, text.replace('annals', 'ANNALS')])
+    expect(readKey(wrong)).toBeUndefined();
+});
+
+test('the MCP server takes a key of its tenant, and notes its use; no other tenant does', async () => {
+  const { key, ...made } = await createKey(server.context.db, { tenant: 'acme', scopes, name: 'Claude' });
+  expect(made).toMatchObject({ name: 'Claude', scope: scopes[0], expiresAt: null, revokedAt: null, usedAt: null });
+  expect(await callMcp(key)).toBe(200);
+  expect(await callMcp(key, 'beta')).toBe(401);
+  await expect.poll(async () => (await listKeys(server.context.db, 'acme'))[0]?.usedAt).not.toBeNull();
+  const { rows } = await sql`select from access_key where access_key::text like ${`%${readKey(key)?.secret}%`}`.execute(
+    server.database.db,
+  );
+  expect(rows).toHaveLength(0);
+  expect(server.logLines.join('\n')).not.toContain(readKey(key)?.secret);
+});
+
+test('nothing else takes a key: no operation, no token endpoint, no Basic, no session of the console', async () => {
+  const { key, id } = await createKey(server.context.db, { tenant: 'acme', scopes });
+  const secret = key.split('_')[2] ?? '';
+  for (const path of ['/changelog/acme/changelogs', '/changelog/acme/feed?after=now', '/usage/acme/days'])
+    expect((await server.call(path, { token: key })).status, path).not.toBe(200);
+  expect((await server.call('/changelog/acme/changelogs', { token: key })).status).toBe(401);
+  for (const [clientId, clientSecret] of [
+    [id, secret],
+    [id, key],
+    [`acme.${id}`, secret],
+    [key, key],
+  ] as const) {
+    const body = new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: clientId,
+      client_secret: clientSecret,
+    });
+    expect((await server.call('/oauth/token', { method: 'POST', body })).status).toBe(401);
+    expect((await new Browser(server).signIn({ clientId, clientSecret })).status).toBe(401);
+  }
+});
+
+test('a key that is revoked or has expired stops; revoking again is no error', async () => {
+  const { key, id } = await createKey(server.context.db, { tenant: 'acme', scopes, lifetime: 60_000 });
+  expect(await callMcp(key)).toBe(200);
+  passed = 61_000;
+  expect(await callMcp(key)).toBe(401);
+  passed = 0;
+  expect(await callMcp(key)).toBe(200);
+  for (let count = 0; count < 2; count += 1) expect(await revokeKey(server.context.db, 'acme', id)).toBe(true);
+  await expect.poll(() => callMcp(key)).toBe(401);
+  expect(await revokeKey(server.context.db, 'beta', id)).toBe(false);
+});
+
+test('the last use counts by the minute', async () => {
+  const { key, id } = await createKey(server.context.db, { tenant: 'beta', scopes });
+  const usedAt = async () => (await listKeys(server.context.db, 'beta')).find((one) => one.id === id)?.usedAt;
+  expect(await callMcp(key, 'beta')).toBe(200);
+  await expect.poll(usedAt).not.toBeNull();
+  const first = await usedAt();
+  expect(await callMcp(key, 'beta')).toBe(200);
+  expect(await usedAt()).toBe(first);
+});
+
+test('a key with a restriction is listed with it', async () => {
+  const restriction = readRestriction([{ query: 'entity:order', hide: ['card'] }]);
+  const { key } = await createKey(server.context.db, { tenant: 'beta', scopes, restriction });
+  expect(await callMcp(key, 'beta')).toBe(200);
+  expect((await listKeys(server.context.db, 'beta')).at(-1)).toMatchObject({ query: 'entity:order', hide: ['card'] });
+});
+
+test.each<[string, Partial<Parameters<typeof createKey>[1]>, RegExp]>([
+  ['a scope that no route takes a key for', { scopes: ['usage.usage_read'] }, /cannot have usage\.usage_read/],
+  ['no scope', { scopes: [] }, /at least one scope/],
+  ['a tenant that is not there', { tenant: 'gamma' }, /no tenant gamma/],
+  ['a name that may not be', { name: 'system' }, /name must not be system/],
+])('no key is made with %s', async (_what, given, message) => {
+  await expect(createKey(server.context.db, { tenant: 'acme', scopes, ...given })).rejects.toThrow(message);
+});
+
+test('who guesses keys is slowed down, and a key that was right before is not', async () => {
+  const { key } = await createKey(server.context.db, { tenant: 'acme', scopes });
+  expect(await callMcp(key)).toBe(200);
+  const statuses: number[] = [];
+  for (let count = 0; count < 110 && statuses.at(-1) !== 429; count += 1)
+    statuses.push(await callMcp(writeKey(newKey())));
+  expect(statuses.at(-1)).toBe(429);
+  expect(await callMcp(key)).toBe(200);
+});
