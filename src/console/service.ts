@@ -78,7 +78,8 @@ export function createConsole(options: {
     cookie: createSealedCookie({
       sealer,
       name: `annals-oidc-${installation}`,
-      path: `${basePath}/console/oidc`,
+      // With `/`, and so the prefix __Host-, no other host of the domain can plant the cookie of a sign-in of its own.
+      path: isOverTls && basePath === '' ? '/' : `${basePath}/console/oidc`,
       // The provider's answer comes by a redirect from its own site.
       sameSite: 'Lax',
       isOverTls,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -7,11 +8,14 @@ import { guessLimits } from '../../../src/access/oauth/guess-limiter.ts';
 import { readRules } from '../../../src/access/sign-in/rules.ts';
 import { maxRulesBytes } from '../../../src/access/sign-in/service.ts';
 import { signInLifetime } from '../../../src/console/people-routes.ts';
-import { checkedEvery, maxSessionsOfPerson } from '../../../src/console/people-sessions.ts';
+import { checkedEvery, maxSessionsOfPerson, sealedRenewals } from '../../../src/console/people-sessions.ts';
+import { createSealer } from '../../../src/core/sealing.ts';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { resealColumn } from '../../../src/postgres/reseal.ts';
+import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer, type TestServer, testSecretKeys } from '../../support/server/server.ts';
 import { TestIdentityProvider, type Wrong } from '../../support/vendor/identity-provider.ts';
 
 const publicUrl = 'https://annals.example';
@@ -23,6 +27,8 @@ let server: TestServer;
 let folder: string;
 let rulesFile: string;
 let passed = 0;
+/** As `passed`, of the clock that never steps back. */
+let waited = 0;
 
 const rules = (...list: object[]) => JSON.stringify({ rules: list });
 const usual = rules(
@@ -48,7 +54,7 @@ beforeAll(async () => {
       ANNALS_OIDC_RULES: rulesFile,
       ANNALS_TRUSTED_PROXIES: '127.0.0.1',
     },
-    clock: { now: () => Date.now() + passed },
+    clock: { now: () => Date.now() + passed, elapsed: () => performance.now() + waited },
   });
   await server.createTenant('acme');
   await server.createTenant('beta');
@@ -86,7 +92,7 @@ async function comeBack(browser: Browser, callback: URL) {
     headers: { 'sec-fetch-site': 'cross-site' },
   });
   const cookies = answer.headers.getSetCookie();
-  const session = cookies.find((cookie) => cookie.startsWith('__Host-annals-'));
+  const session = cookies.find((cookie) => /^__Host-annals-(?!oidc)/.test(cookie));
   browser.cookie = session?.split(';')[0];
   return { status: answer.status, location: answer.headers.get('location') ?? '', cookies };
 }
@@ -110,7 +116,7 @@ describe('the flow', () => {
     const { browser, status, location, cookies } = await signIn('history?q=entity%3Aorder');
     expect([status, location]).toEqual([303, `${publicUrl}/console/history?q=entity%3Aorder`]);
     expect(cookies.some((cookie) => /annals-oidc-.*=; Max-Age=0; .*SameSite=Lax/.test(cookie))).toBe(true);
-    expect(cookies.some((cookie) => /^__Host-annals-.*SameSite=Strict; Secure/.test(cookie))).toBe(true);
+    expect(cookies.some((cookie) => /^__Host-annals-(?!oidc).*SameSite=Strict; Secure/.test(cookie))).toBe(true);
     const { body } = await sessionOf(browser);
     expect(body).toMatchObject({
       tenant: 'acme',
@@ -128,7 +134,10 @@ describe('the flow', () => {
     const given = address.searchParams;
     expect([given.get('code_challenge_method'), given.get('response_type')]).toEqual(['S256', 'code']);
     for (const name of ['state', 'nonce', 'code_challenge']) expect(given.get(name)?.length).toBeGreaterThan(40);
-    expect(browser.setCookie).toMatch(/Max-Age=600; Path=\/console\/oidc; HttpOnly; SameSite=Lax; Secure$/);
+    expect(browser.setCookie).toMatch(
+      // With this prefix no other host of the domain can set it.
+      /^__Host-annals-oidc-.*; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+    );
     passed = signInLifetime;
     expect((await comeBack(browser, provider.signIn(address))).location).toBe(refused('expired'));
   });
@@ -548,7 +557,8 @@ describe('asked again after five minutes', () => {
     const { browser } = await signIn();
     const { client } = (await sessionOf(browser)).body;
     await revokeClient(server.context.db, String(client));
-    await expect.poll(async () => (await sessionOf(browser)).status, { timeout: 10_000 }).toBe(401);
+    waited += 5_000;
+    expect((await sessionOf(browser)).status).toBe(401);
     expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(401);
   });
 
@@ -597,5 +607,27 @@ describe('asked again after five minutes', () => {
     expect((await signIn()).location).toBe(refused('not_admitted'));
     await rm(rulesFile);
     await rename(aside, rulesFile);
+  });
+
+  test('the session of a tenant that is deleted ends, and the person signs in to the next one', async () => {
+    await server.createTenant('aardvark');
+    const rule = { claims: { groups: 'auditors' }, tenants: ['aardvark', 'beta'], scopes: reading };
+    await writeFile(rulesFile, rules(rule));
+    const { browser } = await signIn();
+    expect((await sessionOf(browser)).body.tenant).toBe('aardvark');
+    await deleteTenant(server.database.db, 'aardvark');
+    expect((await sessionOf(browser)).status).toBe(401);
+    await check();
+    expect((await sessionOf((await signIn()).browser)).body.tenant).toBe('beta');
+  });
+
+  test('when the secret key changes, the refresh tokens are sealed again', async () => {
+    await sql`delete from console_session`.execute(server.database.db);
+    await signIn();
+    const fresh = randomBytes(32);
+    const both = createSealer([fresh, ...testSecretKeys]);
+    const reseal = () => resealColumn(server.database.db, both, sealedRenewals);
+    expect(await reseal()).toEqual({ resealed: 1, current: 0, unreadable: 0 });
+    expect(await reseal()).toEqual({ resealed: 0, current: 1, unreadable: 0 });
   });
 });
