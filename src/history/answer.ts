@@ -1,4 +1,4 @@
-import { doWork, requestLimit } from '../core/concurrency/work.ts';
+import { currentWork, doWork, requestLimit } from '../core/concurrency/work.ts';
 import type { Sealer } from '../core/sealing.ts';
 import type { StopSignal } from '../core/stop-signal.ts';
 import type { Restriction } from '../http/restriction.ts';
@@ -32,13 +32,13 @@ interface AskedQuery {
   withRef?: boolean | undefined;
   /** What the caller may see. */
   restriction?: Restriction | undefined;
-  /** Aborted when nobody waits for the answer any more. Annals then cancels the query in the database too. */
+  /** Aborted when nobody waits for the answer any more. Annals then cancels the query in the database too. Default: that of the current work. */
   signal?: StopSignal | undefined;
 }
 
 /** For modules that query the change history for a client that is allowed to. context.ts hands it to them. */
 export function createAnswerQuery(findPage: FindPage, sealer: Sealer): AnswerQuery {
-  return async (tenant, { q, page, size, maxBytes, withRef = false, restriction, signal }) => {
+  return async (tenant, { q, page, size, maxBytes, withRef = false, restriction, signal = currentWork()?.signal }) => {
     const query = parseOwnQuery(q, restriction);
     return await doWork({ tenant, signal, timeLimit: requestLimit }, async () => {
       const skip = (page - 1) * size;

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
 import { productVersion } from '../core/package-folder.ts';
+import { ClientGone } from '../http/client-gone.ts';
 import { answerErrorsAs } from '../http/error-answers.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { historyScopes } from '../http/scopes.ts';
@@ -44,12 +45,16 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
       if (!isOwnOrigin(request.headers)) throw foreignOrigin();
       if (Array.isArray(request.body)) throw new AnnalsError('validation_violation', 'A request is one JSON object.');
       const { tenant, restriction } = request.credentials;
-      const onError = (error: unknown) => request.log.error({ err: error }, 'a tool of MCP failed');
+      const onError = (error: unknown) => {
+        if (!(error instanceof ClientGone)) request.log.error({ err: error }, 'a tool of MCP failed');
+      };
       const answer = await mcp({ tenant, restriction, onError }).fetch(webRequest(request), {
         parsedBody: request.body,
       });
       // As a whole: until then the time of the request counts.
       const text = await answer.text();
+      const reason: unknown = request.work?.signal.reason;
+      if (reason instanceof ClientGone) throw reason;
       return await reply.code(answer.status).headers(Object.fromEntries(answer.headers)).send(text);
     },
   );

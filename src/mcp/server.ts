@@ -53,9 +53,13 @@ function wordsOf(error: unknown, onError: (error: unknown) => void): string {
     onError(error);
     return 'This call failed by no fault of its own. It may be tried again.';
   }
-  return [error.message, ...error.details.map(({ message }) => message).filter((text) => text !== error.message)].join(
-    '\n',
-  );
+  const details = error.details.map(({ message }) => message);
+  return [error.message, ...details.filter((detail) => !endsWith(error.message, detail))].join('\n');
+}
+
+/** Whether a text has another one as its end, in any case: a fault of q is told with its position once. */
+function endsWith(text: string, end: string): boolean {
+  return text.toLowerCase().endsWith(end.toLowerCase());
 }
 
 /** The schema of a tool's input in the form that the library takes. */

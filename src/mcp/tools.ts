@@ -19,6 +19,7 @@ const q = Type.String({
     'with entity); type:update (create, update or delete); actor:Jane Doe; path:price (also below it: price.amount); ' +
     'change:elemMatch(path:status before:OPEN after:PAID), with is:lower or is:higher for numbers; related.entity and ' +
     'related.entityId; occurredAt:(>="2026-09-01T00:00:00Z" AND <"2026-09-08T00:00:00Z"). A list: type:(create, delete). ' +
+    'Either of two: compoundLogicalQuery:((type:delete) OR (entity:order path:price)). ' +
     '* is any text: actor:J*. Double quotes keep signs: actor:"a: b". ' +
     'Without a lower bound of occurredAt only the last 30 days are searched.',
 });

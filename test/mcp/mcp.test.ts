@@ -5,7 +5,10 @@ import { readRestriction } from '../../src/history/ask/restriction.ts';
 import { maxResultBytes } from '../../src/mcp/tools.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { changeOf } from '../support/server/history.ts';
+import { lockTables } from '../support/server/locked-tables.ts';
+import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { statementsWaiting } from '../support/server/statements-waiting.ts';
 
 const now = Date.UTC(2026, 9, 1, 12);
 const hour = 3_600_000;
@@ -75,9 +78,15 @@ async function open(negotiation: 'auto' | 'legacy', as = token, tenant = 'shop')
 }
 
 /** Sends a message as the revision of 2025 has it; `headers` win. */
-async function post(message: unknown, headers: Record<string, string> = {}, tenant = 'shop') {
+async function post(
+  message: unknown,
+  headers: Record<string, string> = {},
+  tenant = 'shop',
+  signal: AbortSignal | null = null,
+) {
   const response = await fetch(`${server.baseUrl}/mcp/${tenant}`, {
     method: 'POST',
+    signal,
     headers: {
       authorization: `Bearer ${token}`,
       'content-type': 'application/json',
@@ -151,6 +160,11 @@ describe('what people ask', () => {
     ['which orders were paid', 'change:elemMatch(path:status after:PAID)', ['O-5']],
     ['which prices fell', 'entity:product change:elemMatch(path:price.amount is:lower)', ['p-17', 'p-17']],
     ['what was deleted', 'type:delete', ['O-6']],
+    [
+      'what was deleted or paid, as the description of q has it',
+      'compoundLogicalQuery:((type:delete) OR (entity:order change:elemMatch(path:status after:PAID)))',
+      ['O-5', 'O-6'],
+    ],
     ['what concerns a customer', 'related.entity:customer related.entityId:C-1', ['O-5', 'O-6', 'O-5']],
   ])('%s', async (_what, q, ids) => {
     const { json } = await call('search_changes', { q });
@@ -203,6 +217,7 @@ describe('what people ask', () => {
 
   test.each<[string, string, Record<string, unknown>, RegExp]>([
     ['q in prose', 'search_changes', { q: 'who changed the price' }, /position 1|field/],
+    ['q in prose, told once', 'search_changes', { q: 'price > 5' }, /^The query is not valid at position 1: [^\n]+$/],
     ['a wrong field', 'search_changes', { q: 'status:OPEN' }, /Unsupported query field: status/],
     [
       'an id without its entity',
@@ -394,6 +409,34 @@ describe('faults have the shape of the protocol', () => {
     const { text } = await post(listen, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' });
     expect(JSON.parse(text)).toHaveProperty('error');
   });
+
+  test.each(['search_changes', 'count_changes'])(
+    'the query of a call whose client has gone ends in the database too, and is no failure: %s',
+    async (name) => {
+      const waiting = async () => (await statementsWaiting(server.database)).length;
+      const countOfGone = () => server.logLines.filter((line) => line.includes('the client has gone')).length;
+      const before = countOfGone();
+      const locked = await lockTables(server.database, ['change_entry']);
+      try {
+        const gone = new AbortController();
+        const call = {
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name, arguments: { q: '' } },
+        };
+        const asked = post(call, {}, 'shop', gone.signal).catch((error: Error) => error.name);
+        await eventually(waiting).toBe(1);
+        gone.abort();
+        expect(await asked).toBe('AbortError');
+        await eventually(waiting).toBe(0);
+        await eventually(async () => countOfGone()).toBe(before + 1);
+        expect(server.logLines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+      } finally {
+        await locked.release();
+      }
+    },
+  );
 
   test('a failure of the database tells no cause, and is no success', async () => {
     await server.database.pool.query('alter table change_entry rename to change_entry_away');
