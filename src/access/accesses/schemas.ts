@@ -10,13 +10,15 @@ const Access = Type.Object(
     id: Type.String({ description: 'Ids have the order of time: `sort=_id:DESC` lists the newest first.' }),
     at: Type.String({ format: 'date-time', description: 'Of refusals: the begin of their hour, in UTC.' }),
     kind: Type.Enum([...accessKinds], { type: 'string' }),
-    client: Type.String({ description: 'The id of the client. A person and a link have a client of their own.' }),
-    name: Type.String({ description: 'The name of the client or the person, as change entries show it.' }),
+    client: Type.String({
+      description: 'The id of the client or the key. A person and a link have a client of their own.',
+    }),
+    name: Type.String({ description: 'The name of the client, the person or the key, as change entries show it.' }),
     issuer: Type.Optional(Type.String({ description: "Of a person: the address of the company's OpenID provider." })),
     subject: Type.Optional(Type.String({ description: 'Of a person: what the provider knows them by.' })),
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
       description:
-        '`by` of a sign-in: secret, link, account. `why` of a refusal: secret, revoked; where a session of a person was ended: rules, provider. `scope` of a new client or link. `job`, ' +
+        '`by` of a sign-in: secret, link, account. `why` of a refusal: secret, revoked; where a session of a person was ended: rules, provider. `scope` of a new client, link or key. `job`, ' +
         '`format` and `bytes` of an export.',
     }),
     count: Type.Integer({ minimum: 1, description: 'Of refusals: how many there were in that hour. Otherwise 1.' }),

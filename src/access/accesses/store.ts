@@ -12,13 +12,15 @@ export const accessKinds = [
   'link_made',
   'client_made',
   'client_revoked',
+  'key_made',
+  'key_revoked',
   'export_downloaded',
 ] as const;
 
 export interface AccessEvent {
   readonly tenant: string;
   readonly kind: (typeof accessKinds)[number];
-  /** Its name is written with it: a client that a link or a person had is deleted after its session. */
+  /** The client's or the key's. Its name is written with it: a client that a link or a person had is deleted after its session. */
   readonly clientId: string;
   /** Of a person who signed in with a company's account. */
   readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
@@ -54,9 +56,12 @@ async function insertEvent(
 ): Promise<void> {
   await sql`
     insert into access_event as known (tenant, id, at, kind, client, name, issuer, subject, details)
-      select tenant, ${beginOfId(at)} || '-' || ${rest}::text, ${at}, ${kind}::text, client_id, name, ${person?.issuer ?? null}::text,
+      select tenant, ${beginOfId(at)} || '-' || ${rest}::text, ${at}, ${kind}::text, id, name, ${person?.issuer ?? null}::text,
           ${person?.subject ?? null}::text, ${JSON.stringify(details)}::jsonb
-        from oauth_client where tenant = ${tenant} and client_id = ${clientId}
+        from (
+          select tenant, client_id as id, name from oauth_client where tenant = ${tenant} and client_id = ${clientId}
+          union all select tenant, key_id, name from access_key where tenant = ${tenant} and key_id = ${clientId}
+        ) who
       on conflict (tenant, id) do update set count = known.count + 1`.execute(db);
 }
 

@@ -6,8 +6,10 @@ import type { Restriction } from '../../http/restriction.ts';
 import { isScope, type Scope } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
 import { tenantExists } from '../../postgres/tenants/tenants.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { noteAccess } from '../accesses/store.ts';
 import { checkClientName } from '../oauth/client-identity.ts';
-import { hashOfSecret, newKey, writeKey } from './key-text.ts';
+import { hashOfSecret, type KeyText, newKey, writeKey } from './key-text.ts';
 
 interface AccessKeyTable {
   tenant: string;
@@ -62,7 +64,7 @@ export interface ShownKey {
  * not be, and resource_not_found where there is no such tenant.
  */
 export async function createKey(db: Database, description: KeyDescription): Promise<ShownKey & { key: string }> {
-  const { tenant, scopes, name, restriction, lifetime } = description;
+  const { tenant, scopes, name } = description;
   const other = scopes.find((scope) => !keyScopes.some((one) => one === scope));
   if (scopes.length === 0 || other !== undefined) throw noSuchScope(other);
   if (name !== undefined) checkClientName(name);
@@ -73,7 +75,25 @@ export async function createKey(db: Database, description: KeyDescription): Prom
     );
   }
   const key = newKey();
-  const row = await db
+  const row = await inTransaction(db, async (transaction) => {
+    const inserted = await insertKey(transaction, key, description);
+    await noteAccess(transaction, {
+      tenant,
+      kind: 'key_made',
+      clientId: key.id,
+      details: { scope: inserted.scopes.join(' ') },
+    });
+    return inserted;
+  });
+  return { key: writeKey(key), ...shown(row) };
+}
+
+async function insertKey(
+  transaction: Database,
+  key: KeyText,
+  { tenant, scopes, name, restriction, lifetime }: KeyDescription,
+) {
+  return await transaction
     .insertInto('access_key')
     .values({
       tenant,
@@ -87,7 +107,6 @@ export async function createKey(db: Database, description: KeyDescription): Prom
     })
     .returningAll()
     .executeTakeFirstOrThrow();
-  return { key: writeKey(key), ...shown(row) };
 }
 
 /** All keys of a tenant, the oldest first. */
@@ -104,13 +123,18 @@ export async function listKeys(db: Database, tenant: string): Promise<ShownKey[]
 
 /** It ends within 5 seconds in every process. False where there is no such key; again is no error. */
 export async function revokeKey(db: Database, tenant: string, id: string): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('access_key')
-    .set(({ fn }) => ({ revoked_at: fn.coalesce('revoked_at', fn<Date>('now', [])) }))
-    .where('tenant', '=', tenant)
-    .where('key_id', '=', id)
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  const revoked = await inTransaction(db, async (transaction) => {
+    const { numUpdatedRows } = await transaction
+      .updateTable('access_key')
+      .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
+      .where('tenant', '=', tenant)
+      .where('key_id', '=', id)
+      .where('revoked_at', 'is', null)
+      .executeTakeFirstOrThrow();
+    if (numUpdatedRows > 0n) await noteAccess(transaction, { tenant, kind: 'key_revoked', clientId: id });
+    return numUpdatedRows > 0n;
+  });
+  return revoked || (await listKeys(db, tenant)).some((key) => key.id === id);
 }
 
 export interface KeyRecord {
