@@ -55,9 +55,9 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
 
   app.get('/console/oidc', hidden, async (request, reply) => {
     if (!allowsSignIn) throw insecureSignIn();
-    const begun = await people.begin().catch((error: unknown) => request.log.warn({ err: error }, noProvider));
-    if (begun === undefined) return await refuse(reply, 'provider');
     const to = ownPath(addressOf(request).searchParams.get('to') ?? '');
+    const begun = await people.begin().catch((error: unknown) => request.log.warn({ err: error }, noProvider));
+    if (begun === undefined) return await refuse(reply, 'provider', to);
     return await reply
       .header('set-cookie', keep([{ ...begun.checks, to, until: now() + signInLifetime }, ...underWay(request)]))
       .header('cache-control', 'no-store')
@@ -75,18 +75,20 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
     const person = await finish(people, new URL(`${baseUrl}/console/oidc/callback${search}`), begun, request);
     if (typeof person === 'string') {
       request.log.warn({ reason: person }, 'a person was not signed in');
-      return await refuse(reply, person);
+      return await refuse(reply, person, begun.to);
     }
     const session = await peopleSessions.signInPerson(person, tenantOf(begun.to), request);
-    if (session === undefined) return await refuse(reply, 'not_admitted');
+    if (session === undefined) return await refuse(reply, 'not_admitted', begun.to);
     const { tenant, clientId } = session;
     request.log.info({ tenant, clientId }, 'signed in to the console with a company account');
     return await reply.header('set-cookie', session.cookie).redirect(`${baseUrl}/console/${begun.to}`, 303);
   });
 
-  /** The page of the console says why. */
-  async function refuse(reply: FastifyReply, reason: string): Promise<FastifyReply> {
-    return await reply.redirect(`${baseUrl}/console/?refused=${encodeURIComponent(reason)}`, 303);
+  /** The page of the console says why, and a second try leads to the same view. */
+  async function refuse(reply: FastifyReply, reason: string, to = ''): Promise<FastifyReply> {
+    const address = new URL(`${baseUrl}/console/${to}`);
+    address.searchParams.set('refused', reason);
+    return await reply.redirect(address.href, 303);
   }
 
   async function finish(signIn: PeopleSignIn, callback: URL, checks: Checks, request: FastifyRequest) {

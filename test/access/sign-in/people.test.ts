@@ -403,6 +403,14 @@ describe('what is refused', () => {
     }
   });
 
+  test('a second try leads to the view that was wanted', async () => {
+    const { browser, address } = await begin('history?q=entity%3Aorder');
+    const callback = provider.signIn(address);
+    callback.searchParams.set('error', 'access_denied');
+    const { location } = await comeBack(browser, callback);
+    expect(location).toBe(`${publicUrl}/console/history?q=entity%3Aorder&refused=declined`);
+  });
+
   test('a HEAD uses nothing up', async () => {
     const { browser, address } = await begin();
     const cookie = browser.cookie;
