@@ -2,6 +2,7 @@ import { Exact } from './exact.ts';
 import type { Steps } from './json/steps.ts';
 import type { HistoryAnswer, HistoryAnswers } from './pages/history-page.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
+import { Accesses } from './resources/accesses.ts';
 import { Agents } from './resources/agents.ts';
 import { Chat } from './resources/chat.ts';
 import { Completions } from './resources/completions.ts';
@@ -66,6 +67,7 @@ export class Annals {
   readonly history: History;
   readonly views: Views;
   readonly subscriptions: Subscriptions;
+  readonly accesses: Accesses;
   readonly configurations: Configurations;
   readonly customEntities: CustomEntities;
   readonly agents: Agents;
@@ -100,6 +102,7 @@ export class Annals {
     this.history = new History(transport, tenant, plainHistory);
     this.views = new Views(transport, tenant);
     this.subscriptions = new Subscriptions(transport, tenant);
+    this.accesses = new Accesses(transport, tenant);
     this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());
     this.customEntities = new CustomEntities(transport, tenant, plainAnswers<CustomEntityType>());
     this.agents = new Agents(transport, tenant);

@@ -2,6 +2,8 @@ import type { components } from './openapi.ts';
 
 type Schemas = components['schemas'];
 
+/** Something that the list of accesses tells of. */
+export type Access = Schemas['AccessItem'];
 export type Agent = Schemas['Agent'];
 /** What makes or replaces an agent. */
 export type AgentInput = Schemas['AgentInput'];

@@ -83,6 +83,7 @@ export const pages: readonly Page[] = [
       'configuration.configuration_manage',
       'ai.agent_read',
       'ai.agent_manage',
+      'changelog.access_read',
       ...historyScopes,
     ],
     inNavigation: true,

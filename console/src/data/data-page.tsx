@@ -8,6 +8,7 @@ import './data.css';
 
 // Nobody begins with one of these.
 const InstancesView = later(async () => (await import('./instances/instances-view.tsx')).InstancesView);
+const AccessesView = later(async () => (await import('./accesses/accesses-view.tsx')).AccessesView);
 const TypeEditor = later(async () => (await import('./types/type-editor.tsx')).TypeEditor);
 
 const types = ['schema.schema_read', 'schema.schema_manage'];
@@ -24,9 +25,10 @@ export const dataViews: readonly View[] = [
     Content: ConfigurationView,
   },
   { path: 'data/jobs', tab: 'Jobs', scopes: ['ai.agent_read', 'ai.agent_manage', ...historyScopes], Content: JobsView },
+  { path: 'data/accesses', tab: 'Accesses', scopes: ['changelog.access_read'], Content: AccessesView },
 ];
 
-/** Custom entities, configuration and jobs: what the tenant keeps in the service besides its history. */
+/** Custom entities, configuration, jobs and accesses: what the tenant keeps in the service besides its history. */
 export function DataPage() {
   return <TabbedViews root="data" label="Data" views={dataViews} />;
 }

@@ -176,6 +176,29 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => file.count()).toBe(0);
   });
 
+  test('accesses tell who signed in and who exported what, and are found by kind', async () => {
+    const { open, checkAccessibility } = the();
+    const call = await caller(the());
+    const made = await call('POST', '/ai-service/demo/jobs', { type: 'EXPORT', q: 'entity:coupon', format: 'NDJSON' });
+    const job = `/ai-service/demo/jobs/${JSON.parse(made).jobId}`;
+    await expect.poll(async () => JSON.parse(await call('GET', job)).status, { timeout: 30_000 }).toBe('success');
+    await call('GET', `${job}/content`);
+    await call('DELETE', job);
+    const page = await open('data/accesses');
+    await page.getByRole('cell', { name: 'Signed in' }).first().waitFor();
+    await checkAccessibility(page);
+    await page.getByRole('button', { name: 'Exports', exact: true }).click();
+    await page.getByRole('cell', { name: 'Export downloaded' }).first().waitFor();
+    await page
+      .getByRole('cell', { name: /^NDJSON, / })
+      .first()
+      .waitFor();
+    await expect.poll(() => page.getByRole('cell', { name: 'Signed in' }).count()).toBe(0);
+
+    const other = await open('data/accesses', { scope: 'ai.agent_read' });
+    await other.getByText('There is no such page').waitFor();
+  });
+
   test('one who may read the history alone sees the own exports, and no sign that a part is hidden', async () => {
     const { open, checkAccessibility } = the();
     const call = await caller(the());

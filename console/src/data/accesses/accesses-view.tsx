@@ -1,0 +1,108 @@
+import type { Access } from '@annals/client';
+import { annals } from '../../api/annals.ts';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { Name } from '../../components/name.tsx';
+import { bytesText, counted } from '../../components/numbers.ts';
+import { PageHeader } from '../../components/page-header.tsx';
+import { Time } from '../../components/time.tsx';
+import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
+import { ListCard } from '../../lists/list-card.tsx';
+import { SortHeading } from '../../lists/sort-heading.tsx';
+import { useList } from '../../lists/use-list.ts';
+
+const words: Readonly<Record<NonNullable<Access['kind']>, string>> = {
+  signed_in: 'Signed in',
+  signed_out: 'Signed out',
+  refused: 'Refused',
+  link_made: 'Link made',
+  client_made: 'Client made',
+  client_revoked: 'Client revoked',
+  key_made: 'Key made',
+  key_revoked: 'Key revoked',
+  export_downloaded: 'Export downloaded',
+};
+
+const reasons: Readonly<Record<string, string>> = {
+  secret: 'with a secret',
+  link: 'with a link',
+  account: "with the company's account",
+};
+
+const refusals: Readonly<Record<string, string>> = {
+  secret: 'the secret was wrong',
+  revoked: 'the client is revoked',
+  rules: 'the rules let them in no longer',
+  provider: 'the provider ended the sign-in',
+};
+
+/** Who signed in, who was refused, and who downloaded exports. */
+export function AccessesView() {
+  const list = useList({
+    name: 'accesses',
+    defaultSort: '_id:DESC',
+    read: (parameters, signal) => annals().accesses.list(parameters, { signal }),
+  });
+  const chip = { filter: list.filter, onFilter: list.setFilter };
+  return (
+    <>
+      <PageHeader
+        title="Accesses"
+        lead="Who signed in, who was refused, and who downloaded exports in the last 400 days."
+      />
+      <FilterBar {...chip} example='kind:signed_in name:"Jane Doe"'>
+        <FilterChip label="Exports" term="kind:export_downloaded" {...chip} />
+        <FilterChip label="Sign-ins" term="kind:signed_in" {...chip} />
+        <FilterChip label="Refused" term="kind:refused" {...chip} />
+      </FilterBar>
+      <ListCard
+        list={list}
+        one="access"
+        many="accesses"
+        empty={
+          <EmptyState icon="clock" title="There is no access">
+            <p>Nobody has signed in yet.</p>
+          </EmptyState>
+        }
+      >
+        {(accesses) => (
+          <table class="table">
+            <thead>
+              <tr>
+                <SortHeading label="When" field="_id" list={list} />
+                <SortHeading label="Who" field="name" list={list} />
+                <SortHeading label="What" field="kind" list={list} />
+                <th scope="col">How</th>
+              </tr>
+            </thead>
+            <tbody>
+              {accesses.map((access) => (
+                <tr key={access.id}>
+                  <td class="nowrap">
+                    <Time at={access.at ?? ''} />
+                  </td>
+                  <td>
+                    <Name text={access.name ?? ''} />
+                  </td>
+                  <td class="nowrap">{access.kind === undefined ? '' : words[access.kind]}</td>
+                  <td>
+                    <span class="cell-cut">
+                      <Name text={detailsOf(access)} />
+                    </span>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </ListCard>
+    </>
+  );
+}
+
+function detailsOf({ kind, details = {}, count = 1 }: Access): string {
+  const { by = '', why = '', scope = '', format = '', bytes = 0 } = details;
+  if (kind === 'signed_in') return reasons[by] ?? '';
+  if (kind === 'refused') return `${counted(count, 'time')}: ${refusals[why] ?? why}`;
+  if (kind === 'export_downloaded') return `${format}, ${bytesText(Number(bytes))}`;
+  return String(scope);
+}
