@@ -1,6 +1,6 @@
 -- The history of entries with a path whose name is like one of some texts, in [since, before), as change_read answers
--- it. Null stands for any: kinds, actors, and the entity types of the paths. The total is null where numbers of paths do
--- not decide alone (docs/decisions/finding.md), or there are too many: then entries are to be read, in several
+-- it. Null stands for any: kinds, actors, and the entity types of the paths. The total is null where numbers of paths
+-- do not decide alone (docs/decisions/finding.md), or there are too many: then entries are to be read, in several
 -- statements.
 create function change_read_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
                                   actors bigint[], entities text[], names_like text[], skip bigint, size bigint,

@@ -43,7 +43,7 @@ test('a page of a search that joins nothing asks for no estimate, and one that j
   expect((await texts('path:price entity:order entityId:*')).filter(isEstimate)).toHaveLength(1);
 });
 
-test('a histogram looks for its oldest entry from the begin of the query on, with one statement', async () => {
+test('a histogram counts and finds its oldest entry with one statement, from the begin of the query on', async () => {
   await watched(async (means) => {
     const from = new Date(now - 2 * day).toISOString();
     const query = parseQuery(`path:price occurredAt:>="${from}"`, changelogDialect);
@@ -52,7 +52,9 @@ test('a histogram looks for its oldest entry from the begin of the query on, wit
   });
   const ofOldest = statements.filter(({ text }) => text.includes('as oldest'));
   expect(ofOldest).toHaveLength(1);
-  expect(ofOldest[0]?.values.slice(0, 2)).toEqual([tenant, now - 2 * day]);
+  const [moments, of] = ofOldest[0]?.values ?? [];
+  expect(of).toBe(tenant);
+  expect(Math.min(...(moments as number[]))).toBeGreaterThanOrEqual(now - 2 * day);
 });
 
 type Means = Parameters<typeof createFindPage>[0];
