@@ -10,7 +10,7 @@ create table access_event (
   -- what the OpenID provider knows a person by
   issuer text collate "C",
   subject text collate "C",
-  details jsonb not null,
+  details json not null,
   count bigint not null default 1,
   primary key (tenant, id)
 );

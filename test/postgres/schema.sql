@@ -3,7 +3,7 @@ table access_event
   at timestamp with time zone not null
   client text collate "C" not null
   count bigint not null default 1
-  details jsonb not null
+  details json not null
   id text collate "C" not null
   issuer text collate "C"
   kind text collate "C" not null

@@ -57,7 +57,7 @@ async function insertEvent(
   await sql`
     insert into access_event as known (tenant, id, at, kind, client, name, issuer, subject, details)
       select tenant, ${beginOfId(at)} || '-' || ${rest}::text, ${at}, ${kind}::text, id, name, ${person?.issuer ?? null}::text,
-          ${person?.subject ?? null}::text, ${JSON.stringify(details)}::jsonb
+          ${person?.subject ?? null}::text, ${JSON.stringify(details)}::json
         from (
           select tenant, client_id as id, name from oauth_client where tenant = ${tenant} and client_id = ${clientId}
           union all select tenant, key_id, name from access_key where tenant = ${tenant} and key_id = ${clientId}
@@ -69,12 +69,25 @@ function beginOfId(at: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`lpad(to_hex((extract(epoch from ${at}) * 1000000)::bigint), 14, '0')`;
 }
 
+/** The members of an event, each as JSON text. Without a value it is not shown. */
+const members: Readonly<Record<string, RawBuilder<unknown>>> = {
+  at: sql`to_json(to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`,
+  kind: sql`to_json(kind)`,
+  client: sql`to_json(client)`,
+  name: sql`to_json(name)`,
+  issuer: sql`to_json(issuer)`,
+  subject: sql`to_json(subject)`,
+  details: sql`details`,
+  count: sql`count`,
+};
+
+const document = sql<string>`concat('{"id":', to_json(id), ${sql.join(
+  Object.entries(members).map(([name, value]) => sql`${sql.lit(`,"${name}":`)} || ${value}`),
+)}, '}')`;
+
 /** The events of a tenant, for lists. */
 export function accessRows(tenant: string): DocumentRows {
-  const event = sql`jsonb_strip_nulls(jsonb_build_object(
-    'id', id, 'at', to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'kind', kind, 'client', client, 'name', name,
-    'issuer', issuer, 'subject', subject, 'details', details, 'count', count))`;
-  const from = sql`(select tenant, id, (${event})::text as document, ${event} as fields
+  const from = sql`(select tenant, id, ${document} as document, (${document})::jsonb as fields
     from access_event where tenant = ${tenant}) access_event`;
   return { from, where: sql`tenant = ${tenant}` };
 }

@@ -37,7 +37,10 @@ async function accessesOf(tenant: string, token: string, q = ''): Promise<Access
   const parameters = new URLSearchParams({ sort: '_id:ASC', ...(q !== '' && { q }) });
   const response = await server.call(`/changelog/${tenant}/accesses?${parameters}`, { token });
   expect(response.status).toBe(200);
-  return (await response.json()) as Access[];
+  const text = await response.text();
+  const accesses: Access[] = JSON.parse(text);
+  expect(text).toBe(JSON.stringify(accesses));
+  return accesses;
 }
 
 async function guess(clientId: string, clientSecret: string): Promise<number> {
