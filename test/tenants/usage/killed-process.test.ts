@@ -55,8 +55,10 @@ test(`with the process killed at ${kills} random moments, the tokens of every an
         if (text.includes('Hello there')) answered += 1;
       }
     };
+    const before = answered;
     const workers = Array.from({ length: 6 }, worker);
-    await sleep(200 + random.below(400));
+    await expect.poll(() => answered).toBeGreaterThan(before);
+    await sleep(random.below(400));
     await services.replace(0);
     isOver = true;
     await Promise.all(workers);
