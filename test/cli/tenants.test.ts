@@ -62,6 +62,7 @@ const ofType: Record<string, string> = {
   integer: '1',
   smallint: '1',
   boolean: 'true',
+  json: `'{}'`,
   jsonb: `'{}'`,
   bytea: String.raw`'\x00'`,
   uuid: "'00000000-0000-4000-8000-000000000000'",
