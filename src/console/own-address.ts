@@ -79,3 +79,12 @@ function misdirected(baseUrl: string | undefined): AnnalsError {
 function foreign(): AnnalsError {
   return new AnnalsError('insufficient_permissions', 'Only a page of this console may send this request.');
 }
+
+/** For every way to sign in over plain HTTP beyond loopback. */
+export function insecureSignIn(): AnnalsError {
+  return new AnnalsError(
+    'insufficient_permissions',
+    'Signing in over plain HTTP is refused: others in the network could take over the session. Serve the console over ' +
+      'HTTPS, or allow it with ANNALS_CONSOLE_INSECURE=true.',
+  );
+}

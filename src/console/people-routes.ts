@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { insecureSignIn } from './insecure.ts';
-import type { AdmittedPerson, PeopleSessions } from './people-sessions.ts';
+import { insecureSignIn } from './own-address.ts';
+import type { AdmittedPerson, People, PeopleSessions } from './people-sessions.ts';
 import type { SealedCookie } from './sealed-cookie.ts';
 import type { ConsoleClients } from './sessions.ts';
 
@@ -14,11 +14,10 @@ interface Checks {
 }
 
 /** A company's provider and its rules. All of it rejects where the provider cannot be reached or its answer is wrong. */
-export interface PeopleSignIn {
+export interface PeopleSignIn extends People {
   begin(): Promise<{ url: URL; checks: Checks }>;
   /** A text says why nobody is let in; undefined: the provider did not give this code. */
   finish(callback: URL, checks: Checks): Promise<AdmittedPerson | string | undefined>;
-  renew(refreshToken: string, subject: string): Promise<AdmittedPerson | string | undefined>;
   signOutUrl(): Promise<URL | undefined>;
 }
 

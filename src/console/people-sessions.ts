@@ -105,7 +105,7 @@ export class PeopleSessions {
 
   /**
    * Changes the person of the request's session to another tenant, after the provider and the rules were asked again. Rejects with an
-   * AccessTokenFault where the session is nobody's who may change, and with insufficient_permissions where the tenant lets them not in.
+   * AccessTokenFault where the session is nobody's who may change, and with insufficient_permissions where the tenant does not let them in.
    */
   async changeTenant(tenant: string, request: FastifyRequest): Promise<StartedSession> {
     const { people, db, sessions, onError } = this.#options;
@@ -182,7 +182,7 @@ export class PeopleSessions {
     const person = refreshToken === undefined ? undefined : await people.renew(refreshToken, subject);
     const admission = typeof person === 'object' ? person.admissions.get(tenant) : undefined;
     await this.#options.sessions.write(tenant, async (transaction) => {
-      if (typeof person !== 'object' || admission === undefined) {
+      if (refreshToken === undefined || typeof person !== 'object' || admission === undefined) {
         const why = person === undefined ? 'provider' : 'rules';
         await this.#options.sessions.end(transaction, tenant, secretHash, why);
         return;
@@ -190,7 +190,7 @@ export class PeopleSessions {
       await this.#options.clients.setRights(transaction, tenant, clientId, admission);
       await updateCheckedSession(transaction, tenant, secretHash, {
         scopes: admission.scopes,
-        renewal: this.#sealRenewal(tenant, person.refreshToken ?? ''),
+        renewal: this.#sealRenewal(tenant, person.refreshToken ?? refreshToken),
         tenants: [...person.admissions.keys()].sort(),
       });
     });

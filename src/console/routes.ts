@@ -7,7 +7,7 @@ import { consoleApiPath } from '../http/console-target.ts';
 import { nothingAtThisPath } from '../http/error-answers.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { whileListening } from '../http/while-listening.ts';
-import { insecureSignIn } from './insecure.ts';
+import { insecureSignIn } from './own-address.ts';
 import type { ConsolePage } from './page.ts';
 import { peopleRoutes } from './people-routes.ts';
 import type { Console } from './service.ts';

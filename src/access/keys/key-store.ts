@@ -1,5 +1,4 @@
-import type { ColumnType } from 'kysely';
-import { type Generated, sql } from 'kysely';
+import { type ColumnType, type Generated, sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { Restriction } from '../../http/restriction.ts';
@@ -123,7 +122,7 @@ export async function listKeys(db: Database, tenant: string): Promise<ShownKey[]
 
 /** It ends within 5 seconds in every process. False where there is no such key; again is no error. */
 export async function revokeKey(db: Database, tenant: string, id: string): Promise<boolean> {
-  const revoked = await inTransaction(db, async (transaction) => {
+  return await inTransaction(db, async (transaction) => {
     const { numUpdatedRows } = await transaction
       .updateTable('access_key')
       .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
@@ -131,10 +130,10 @@ export async function revokeKey(db: Database, tenant: string, id: string): Promi
       .where('key_id', '=', id)
       .where('revoked_at', 'is', null)
       .executeTakeFirstOrThrow();
-    if (numUpdatedRows > 0n) await noteAccess(transaction, { tenant, kind: 'key_revoked', clientId: id });
-    return numUpdatedRows > 0n;
+    if (numUpdatedRows === 0n) return (await listKeys(transaction, tenant)).some((key) => key.id === id);
+    await noteAccess(transaction, { tenant, kind: 'key_revoked', clientId: id });
+    return true;
   });
-  return revoked || (await listKeys(db, tenant)).some((key) => key.id === id);
 }
 
 export interface KeyRecord {

@@ -57,12 +57,11 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
   async function discover(): Promise<oidc.Configuration> {
     const server = new URL(issuer);
     const metadata = { client_secret: clientSecret, [oidc.clockTolerance]: providerLimits.clockTolerance };
-    const config = await oidc.discovery(server, clientId, metadata, oidc.ClientSecretPost(clientSecret), {
+    return await oidc.discovery(server, clientId, metadata, oidc.ClientSecretPost(clientSecret), {
       timeout: providerLimits.answer,
-      // Over TLS, or on this machine. Signatures count, whatever carried them.
-      execute: [oidc.enableNonRepudiationChecks, ...(isLoopback(server) ? [oidc.allowInsecureRequests] : [])],
+      // The settings take plain HTTP for this machine alone. Signatures count, whatever carried them.
+      execute: [oidc.enableNonRepudiationChecks, ...(server.protocol === 'http:' ? [oidc.allowInsecureRequests] : [])],
     });
-    return config;
   }
 
   async function configuration(): Promise<oidc.Configuration> {
@@ -139,8 +138,4 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
 
 function isInvalidGrant(error: unknown): boolean {
   return error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant';
-}
-
-function isLoopback({ protocol, hostname }: URL): boolean {
-  return protocol === 'http:' && /^(?:localhost|\[::1\]|127(?:\.\d+){3})$/.test(hostname);
 }

@@ -124,10 +124,11 @@ function textOf(file: string): string {
 /** The first of the name, the e-mail address and the subject that may be an actor. */
 function nameOf({ claims, subject }: Person): string {
   const { name, email } = claims;
-  return ([name, email].find((one) => typeof one === 'string' && mayBeName(one)) as string | undefined) ?? subject;
+  return [name, email].find(mayBeName) ?? subject;
 }
 
-function mayBeName(text: string): boolean {
+function mayBeName(text: unknown): text is string {
+  if (typeof text !== 'string') return false;
   try {
     checkClientName(text);
     return true;

@@ -2,7 +2,7 @@ import { createClient, listClients, revokeClient } from '../../access/oauth/clie
 import { OperatorError } from '../../core/operator-error.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
-import { requireNamedTenant } from '../require-tenant.ts';
+import { listOfTenant } from '../list-of-tenant.ts';
 import { restrictionOf } from '../restriction-options.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
@@ -13,10 +13,11 @@ export const command: Command = {
 
 create prints one JSON object with the client's id and secret. Annals shows the secret only
 once, and stores only its hash. Change entries have the name as actor; the default is the
-client's id. With --query the client sees only the changes that match, and with --hide
-(paths with blanks or commas between) it sees masks in place of the values at these paths. Such a
-client can have changelog.changelog_read and changelog.viewer_issue alone. list prints a JSON array, without secrets. The tokens of a revoked client stop
-working within 5 seconds, in every process.
+client's id. With --query the client sees only the changes that match. With --hide (paths
+with blanks or commas between) it sees masks in place of the values at these paths. Such a
+client can have changelog.changelog_read and changelog.viewer_issue alone. list prints a
+JSON array, without secrets. The tokens of a revoked client stop working within 5 seconds, in
+every process.
 
 Example:
   annals client create --tenant acme --scope "changelog.changelog_read" --name "Jane Doe"
@@ -25,7 +26,7 @@ Example:
 
   async run([action, ...args], io) {
     if (action === 'create') return await create(args, io);
-    if (action === 'list') return await list(args, io);
+    if (action === 'list') return await listOfTenant('client list', args, io, listClients);
     if (action === 'revoke') return await revoke(args, io);
     throw noSuchAction('client', action, ['create', 'list', 'revoke']);
   },
@@ -49,18 +50,6 @@ async function create(args: string[], io: CommandIo): Promise<number> {
     createClient(db, { tenant, scope, name, restriction }),
   );
   io.answer(JSON.stringify(client));
-  return 0;
-}
-
-async function list(args: string[], io: CommandIo): Promise<number> {
-  const { values } = parseCommand('client list', { args, options: { tenant: { type: 'string' } } });
-  const { tenant } = values;
-  if (tenant === undefined) throw new UsageError('client list needs --tenant');
-  const clients = await withInterruptibleDatabase(io, async ({ db }) => {
-    await requireNamedTenant(db, tenant);
-    return await listClients(db, tenant);
-  });
-  io.answer(JSON.stringify(clients, null, 2));
   return 0;
 }
 

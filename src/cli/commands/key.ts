@@ -3,7 +3,7 @@ import { durationPattern, millisecondsOf } from '../../core/duration.ts';
 import { OperatorError } from '../../core/operator-error.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
-import { requireNamedTenant } from '../require-tenant.ts';
+import { listOfTenant } from '../list-of-tenant.ts';
 import { restrictionOf } from '../restriction-options.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
@@ -25,7 +25,7 @@ Example:
 
   async run([action, ...args], io) {
     if (action === 'create') return await create(args, io);
-    if (action === 'list') return await list(args, io);
+    if (action === 'list') return await listOfTenant('key list', args, io, listKeys);
     if (action === 'revoke') return await revoke(args, io);
     throw noSuchAction('key', action, ['create', 'list', 'revoke']);
   },
@@ -63,18 +63,6 @@ function lifetimeOf(expires: string | undefined): number | undefined {
   if (lifetime === 0)
     throw new UsageError('--expires must be an ISO 8601 duration in weeks, or in days and time: P90D, PT12H');
   return lifetime;
-}
-
-async function list(args: string[], io: CommandIo): Promise<number> {
-  const { values } = parseCommand('key list', { args, options: { tenant: { type: 'string' } } });
-  const { tenant } = values;
-  if (tenant === undefined) throw new UsageError('key list needs --tenant');
-  const keys = await withInterruptibleDatabase(io, async ({ db }) => {
-    await requireNamedTenant(db, tenant);
-    return await listKeys(db, tenant);
-  });
-  io.answer(JSON.stringify(keys, null, 2));
-  return 0;
 }
 
 async function revoke(args: string[], io: CommandIo): Promise<number> {

@@ -4,9 +4,9 @@ import { entriesOf, kindOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { cellAt, type JsonNode, sizeCell, startCell } from '../../core/json/tape.ts';
 
+const minLimit = 64;
 /** Bytes of a value, tried in this order where a text is too long. */
-export const valueLimits = [4_096, 1_024, 256, 64] as const;
-const shortestLimit = 64;
+export const valueLimits = [4_096, 1_024, 256, minLimit] as const;
 
 /** The `paths` of an entry after values were cut. */
 export interface CutPaths {
@@ -41,7 +41,7 @@ export interface FirstPaths {
 
 /** The first paths of an entry, with the shortest values, that fit into `maxBytes` together with the words about what was cut. */
 export const firstPaths = threaded(import.meta.url, 'firstPaths', (text: string, maxBytes: number): FirstPaths => {
-  const cutToShortest = cutPaths(text, shortestLimit);
+  const cutToShortest = cutPaths(text, minLimit);
   const words = new Map(wordsOfCut(cutToShortest).map((told, place) => [cutToShortest.cut[place], told]));
   const all = entriesOf(parseJson(cutToShortest.paths));
   let room = maxBytes;
@@ -84,7 +84,7 @@ export const fitDocument = threaded(
     if (kindOf(document) !== 'object')
       return { text: beginning(document, maxBytes / 2), cut: [['document', lengthOf(document)]], left: 0 };
     const all = entriesOf(document);
-    const limit = valueLimits.find((one) => sizeOfMembers(all, one) <= maxBytes) ?? shortestLimit;
+    const limit = valueLimits.find((one) => sizeOfMembers(all, one) <= maxBytes) ?? minLimit;
     const shown: [string, JsonNode | string][] = [];
     let room = maxBytes - 2;
     for (const [name, value] of all) {
