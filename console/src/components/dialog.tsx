@@ -25,11 +25,26 @@ export function Dialog({ title, onClose, children, actions }: DialogProps) {
       dialog?.close();
     };
   }, []);
+  /** The browser would tell of the end only some time after it: meanwhile the page would take the dialog for open. */
+  const close = () => {
+    isGone.current = true;
+    element.current?.close();
+    onClose();
+  };
   return (
-    <dialog ref={element} class="dialog" aria-labelledby={heading} onClose={() => isGone.current || onClose()}>
+    <dialog
+      ref={element}
+      class="dialog"
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        close();
+      }}
+      onClose={() => isGone.current || onClose()}
+    >
       <header>
         <h2 id={heading}>{title}</h2>
-        <Button kind="quiet" icon="close" aria-label="Close" onClick={() => element.current?.close()} />
+        <Button kind="quiet" icon="close" aria-label="Close" onClick={close} />
       </header>
       <div class="dialog-body">{children}</div>
       {actions === undefined ? undefined : <footer>{actions}</footer>}

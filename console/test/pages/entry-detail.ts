@@ -55,7 +55,7 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     await asked('that made this field lower', 'change:elemMatch(path:parts.*.price is:lower)', 4);
     // The query is a chip like any other, and the facet of fields counts and writes it.
     expect(await chips(page)).toEqual(['entity vase', 'change path:parts.*.price is:lower']);
-    expect(await facetCounts(page, 'Field')).toEqual([['parts.*.price', 4]]);
+    await expect.poll(() => facetCounts(page, 'Field')).toEqual([['parts.*.price', 4]]);
     await page.locator('.facet', { hasText: 'Field' }).getByRole('button').click();
     await expect.poll(() => query.inputValue()).toContain('path:parts.*.price');
     await expect.poll(() => totalOf(page)).toBe(4);
