@@ -11,7 +11,7 @@ create function record_entries(
   related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[],
   entry_path_numbers text[],
   path_numbers integer[], path_entities text[], path_names text[], path_rest integer,
-  way text, recorder_lookup uuid, recorder_name text
+  way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text
 ) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
 language plpgsql as $$
 declare
@@ -26,6 +26,6 @@ begin
         entry_ats, entry_kinds, entry_actors, entry_documents, entry_identities, entry_ids, entry_names,
         entry_schema_versions, entry_related, entry_paths, entry_marks, entry_contexts, related_of, related_items,
         related_documents, related_entities, related_ids, entry_path_numbers, path_numbers, path_entities, path_names,
-        path_rest, way, recorder_lookup, recorder_name, numbers) as recorded;
+        path_rest, way, recorder_lookup, recorder_name, recorder_issuer, recorder_subject, numbers) as recorded;
 end
 $$;

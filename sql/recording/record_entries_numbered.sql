@@ -21,7 +21,7 @@ create function record_entries_numbered(
   related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[],
   entry_path_numbers text[],
   path_numbers integer[], path_entities text[], path_names text[], path_rest integer,
-  way text, recorder_lookup uuid, recorder_name text,
+  way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text,
   numbers bigint[]
 ) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
@@ -59,13 +59,15 @@ begin
   if without_room <> '{}' then
     entry_path_numbers := path_numbers_left(entry_path_numbers, without_room, path_rest);
   end if;
-  if way not in ('import', 'service') then
+  -- a person who writes a document of the service is told apart from the service itself
+  if way not in ('import', 'service') or recorder_issuer is not null then
     recorder := (select min(r.recorder) from change_recorder r where r.tenant = of_tenant
       and r.lookup = recorder_lookup);
     if recorder is null then
       recorder := coalesce(numbers[entries + kinds + actors + 1], nextval('change_recorder_recorder_seq'));
-      insert into change_recorder (tenant, recorder, lookup, way, name) overriding system value
-        values (of_tenant, recorder, recorder_lookup, record_entries_numbered.way, recorder_name);
+      insert into change_recorder (tenant, recorder, lookup, way, name, issuer, subject) overriding system value
+        values (of_tenant, recorder, recorder_lookup, record_entries_numbered.way, recorder_name, recorder_issuer,
+                recorder_subject);
     end if;
   end if;
 

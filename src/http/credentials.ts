@@ -16,6 +16,16 @@ export interface Credentials {
   readonly restriction?: Restriction | undefined;
 }
 
+/** Who writes documents of which tenant. */
+export interface Author extends Pick<Credentials, 'tenant' | 'person'> {
+  /** What change entries show. */
+  readonly actor: string;
+}
+
+export function authorOf({ tenant, clientName: actor, person }: Credentials): Author {
+  return { tenant, actor, person };
+}
+
 /**
  * Checks an access token. Returns without a promise where the token was seen before, so that most calls do not wait for
  * the event loop. Throws, or rejects with, an AccessTokenFault. Any other error means that the token could not be checked.

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { parseJson } from '../core/json/parse.ts';
 import type { JsonNode } from '../core/json/tape.ts';
+import type { Credentials } from '../http/credentials.ts';
 import { type Difference, differenceOf } from './paths.ts';
 
 export type ChangeType = 'create' | 'update' | 'delete';
@@ -35,10 +36,12 @@ export interface Change {
 /** How a change came to this service. */
 export type Way = 'service' | 'import' | 'recorder' | 'capture' | 'relay';
 
-/** How the changes of a batch came, and by which client or capture. Nobody can give it from outside. */
+/** How the changes of a batch came, and by which client, capture or person. Nobody can give it from outside. */
 export interface RecordedBy {
   way: Way;
   by?: string;
+  /** Who wrote the document, where they signed in with a company's account. */
+  person?: Credentials['person'];
 }
 
 /**

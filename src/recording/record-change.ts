@@ -6,15 +6,16 @@ import { compareEntries, type EntryParameters, entryParameters, insertEntries } 
 
 /**
  * Records one change of a document in the transaction that changes the document, so that both happen or neither
- * (contract 6). `now` is in milliseconds since 1970.
+ * (contract 6). `now` is in milliseconds since 1970; `person` wrote it, with a company's account.
  */
 export async function recordChange(
   transaction: DatabaseTransaction,
   tenant: string,
   change: Change,
   now: number,
+  person?: RecordedBy['person'],
 ): Promise<Outcome> {
-  const [outcome] = await recordChanges(transaction, tenant, [change], now, { way: 'service' });
+  const [outcome] = await recordChanges(transaction, tenant, [change], now, { way: 'service', person });
   if (outcome === undefined) throw new Error('a change was recorded without an outcome');
   return outcome;
 }

@@ -1,14 +1,8 @@
 import { mask } from '../core/mask.ts';
+import type { Author } from '../http/credentials.ts';
 import type { DatabaseTransaction } from '../postgres/database.ts';
 import { preparedChange, type TextChange } from './prepared-change.ts';
 import { recordChange } from './record-change.ts';
-
-/** Who writes documents of which tenant. */
-export interface Author {
-  readonly tenant: string;
-  /** What change entries show. */
-  readonly actor: string;
-}
 
 /** What became of a document: without `before` it was created, without `after` it was deleted. */
 export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor'> {
@@ -30,7 +24,7 @@ export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor'> {
  */
 export async function recordDocumentChange(
   transaction: DatabaseTransaction,
-  { tenant, actor }: Author,
+  { tenant, actor, person }: Author,
   { replacedSecrets = [], ...document }: RecordedDocument,
 ): Promise<void> {
   const { before, after, at } = document;
@@ -38,7 +32,7 @@ export async function recordDocumentChange(
   const change = await preparedChange({ ...document, type, actor });
   if (change === 'unchanged') return;
   const paths = replacedSecrets.reduce(withMaskedPath, change.paths);
-  await recordChange(transaction, tenant, { ...change, paths }, at);
+  await recordChange(transaction, tenant, { ...change, paths }, at, person);
 }
 
 function withMaskedPath(paths: string, path: string): string {

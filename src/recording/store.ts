@@ -56,25 +56,31 @@ export async function insertEntries(
   tenant: string,
   now: number,
   parameters: EntryParameters,
-  { way, by = '' }: RecordedBy,
+  recordedBy: RecordedBy,
 ): Promise<{ horizon: number; inserted: InsertedEntry[] | 'all' }> {
   const { rows } = await transaction.executeQuery<{
     horizon: number;
     complete: boolean;
     at: number | null;
     identity: string | null;
-  }>(CompiledQuery.raw(insertStatement, [tenant, now, ...parameters, way, uuidOf(JSON.stringify([way, by])), by]));
+  }>(CompiledQuery.raw(insertStatement, [tenant, now, ...parameters, ...recorderParameters(recordedBy)]));
   const [head] = rows;
   if (head?.complete) return { horizon: head.horizon, inserted: 'all' };
   const inserted = rows.flatMap(({ at, identity }) => (at === null || identity === null ? [] : [{ at, identity }]));
   return { horizon: head?.horizon ?? 0, inserted };
 }
 
+function recorderParameters({ way, by = '', person }: RecordedBy): readonly unknown[] {
+  const { issuer = null, subject = null } = person ?? {};
+  const lookup = person === undefined ? [way, by] : [way, by, issuer, subject];
+  return [way, uuidOf(JSON.stringify(lookup)), person === undefined ? by : null, issuer, subject];
+}
+
 /** The statement is a function of the database, so a connection plans it once. */
 const insertStatement = `
 select horizon, complete, at, identity from record_entries(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-  $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)`;
+  $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35)`;
 
 /**
  * Whether the stored entries with the same identities and times have the same content; undefined where there is none. Entries from

@@ -64,11 +64,13 @@ export function EntryFacts({
           <dt>Recorded by</dt>
           <dd>
             {recorderText(recordedBy)}
-            {recordedBy.by === undefined ? undefined : (
-              <span class="muted">
-                {' '}
-                <Name text={recordedBy.by} />
-              </span>
+            {[recordedBy.by, recordedBy.sub, recordedBy.iss].map((by) =>
+              by === undefined ? undefined : (
+                <span key={by} class="muted">
+                  {' '}
+                  <Name text={by} />
+                </span>
+              ),
             )}
           </dd>
         </>

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { Credentials } from '../../http/credentials.ts';
+import { authorOf, type Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { optionalBody } from '../../http/json-body.ts';
 import { json, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
@@ -237,8 +237,7 @@ function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
         response: { 200: json(RotatedKey, { description: 'The new key, which is shown this once.' }) },
       },
     },
-    async ({ params: { tenant, id }, credentials }) =>
-      await subscriptions.rotate({ tenant, actor: credentials.clientName }, id),
+    async ({ params: { id }, credentials }) => await subscriptions.rotate(authorOf(credentials), id),
   );
 
   app.delete(
@@ -264,7 +263,7 @@ function idOf(params: unknown): string {
 }
 
 /** Who has changes of the history sent has to be allowed to read it. */
-function makerOf({ tenant, clientId, clientName, scopes }: Credentials): Maker {
-  if (!mayReadHistory(scopes)) throw insufficientScopes();
-  return { tenant, clientId, actor: clientName };
+function makerOf(credentials: Credentials): Maker {
+  if (!mayReadHistory(credentials.scopes)) throw insufficientScopes();
+  return { ...authorOf(credentials), clientId: credentials.clientId };
 }

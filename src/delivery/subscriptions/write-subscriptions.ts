@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
+import type { Author } from '../../http/credentials.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import {
@@ -9,7 +10,6 @@ import {
   type Writing,
   type WrittenDocument,
 } from '../../recording/documents/own-documents.ts';
-import type { Author } from '../../recording/record-document-change.ts';
 import type { HistoryToDeliver } from '../changes.ts';
 import type { Target, TargetMembers } from '../targets/target.ts';
 import { placeOf, subscriptionNoun, targetOf } from './lookup.ts';

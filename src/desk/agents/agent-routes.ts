@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { authorOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { noContent } from '../../http/openapi/answers.ts';
 import { Created, documentRoutes } from '../../http/openapi/document-routes.ts';
@@ -61,8 +62,8 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
       },
     },
     async (request, reply) => {
-      const { tenant, id } = request.params;
-      await own.patch({ tenant, actor: request.credentials.clientName }, id, request.bodyText);
+      const { id } = request.params;
+      await own.patch(authorOf(request.credentials), id, request.bodyText);
       return await reply.code(204).send();
     },
   );

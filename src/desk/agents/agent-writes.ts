@@ -1,9 +1,9 @@
 import { type AnnalsError, invalidBody } from '../../core/errors.ts';
 import { mask } from '../../core/mask.ts';
 import type { Sealer } from '../../core/sealing.ts';
+import type { Author } from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
 import { faultOfDocumentId, ownDocuments } from '../../recording/documents/own-documents.ts';
-import type { Author } from '../../recording/record-document-change.ts';
 import { type AgentRow, agentNoun, agentTable, resetFailures } from './agent-store.ts';
 import {
   type AgentHead,

@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { ExportFormat, ExportSnapshot } from '../../core/export-history.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { found, runSearch, type Search } from '../page/search-store.ts';
-import type { Place } from '../page/store.ts';
+import { type Place, recordedByColumn } from '../page/store.ts';
 
 /** Some lines of an export, each with its line ending. */
 export interface Lines {
@@ -55,9 +55,7 @@ const wholeLine = ({ before, paths, after }: LineParts) => sql`${before} || ${pa
 const lineInParts = ({ before, after }: LineParts) =>
   sql`'[' || to_json(${before})::text || ',' || e.paths || ',' || to_json(${after})::text || E']\n'`;
 
-const recordedBy = sql`case when e.recorded_by is null then '{"way":"import"}' when e.recorded_by = 1 then '{"way":"service"}'
-  else (select '{"way":' || to_json(r.way)::text || ',"by":' || to_json(r.name)::text || '}' from change_recorder r
-         where r.tenant = e.tenant and r.recorder = e.recorded_by) end`;
+const recordedBy = sql.raw(recordedByColumn);
 const ndjsonCircumstances = sql`coalesce(',"context":' || e.context, '') || coalesce(',"recordedBy":' || ${recordedBy}, '')`;
 const csvCircumstances = sql`',' || coalesce(csv_field(e.context), '') || ',' || coalesce(csv_field(${recordedBy}), '')`;
 

@@ -29,10 +29,8 @@ export interface EntryRow {
 export interface Circumstances {
   /** JSON text; null where the change came without one. */
   context: string | null;
-  /** Null where nobody noted it: the entry is from before Annals did. */
-  way: string | null;
-  /** The client or the capture. */
-  by: string | null;
+  /** JSON text; null where nobody noted it: the entry is from before Annals did. */
+  recordedBy: string | null;
 }
 
 /** The place of an entry in time. In one millisecond, the entry with the higher sequence was recorded later. */
@@ -57,9 +55,11 @@ export interface PageOfEntries {
 
 const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
   a.name as actor, e.related, e.paths`;
-const circumstanceColumns = `, e.context, case when e.recorded_by is null then 'import' when e.recorded_by = 1 then 'service'
-  else (select r.way from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) end as way,
-  (select r.name from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) as by`;
+/** How an entry `e` was recorded, as JSON text. Null where nobody noted it. */
+export const recordedByColumn = `case when e.recorded_by is null then '{"way":"import"}' when e.recorded_by = 1 then '{"way":"service"}'
+  else (select json_strip_nulls(json_build_object('way', r.way, 'by', r.name, 'iss', r.issuer, 'sub', r.subject))::text
+          from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) end`;
+const circumstanceColumns = `, e.context, ${recordedByColumn} as "recordedBy"`;
 const identityColumn = `, replace(e.identity::text, '-', '') as identity`;
 const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
@@ -85,7 +85,7 @@ export async function readEntries(
   // PostgreSQL knows the lengths without the texts, so Annals does not read a text that is too long.
   const { rows } = await statements.query<EntryRow & { fits: boolean } & Partial<Circumstances>>({
     text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor,
-                  ${withContext ? 'found.context, found.way, found.by, ' : ''}${withIdentity ? 'found.identity, ' : ''}found.fits, case when found.fits then found.related end as related,
+                  ${withContext ? 'found.context, found."recordedBy", ' : ''}${withIdentity ? 'found.identity, ' : ''}found.fits, case when found.fits then found.related end as related,
                   case when found.fits then found.paths end as paths
              from (
                select ${entryColumns}${withContext ? circumstanceColumns : ''}${withIdentity ? identityColumn : ''}, place.ordinal, sum(${bytesOfEntry}) over () <= $4 as fits
@@ -97,9 +97,9 @@ export async function readEntries(
   });
   if (rows[0]?.fits === false) return undefined;
   if (!withContext) return rows;
-  return rows.map(({ context = null, way = null, by = null, ...row }) => ({
+  return rows.map(({ context = null, recordedBy = null, ...row }) => ({
     ...row,
-    circumstances: { context, way, by },
+    circumstances: { context, recordedBy },
   }));
 }
 

@@ -45,9 +45,8 @@ function nameText(name: string): string {
 
 function circumstancesText(circumstances: Circumstances | undefined): string {
   if (circumstances === undefined) return '';
-  const { context, way, by } = circumstances;
-  const recordedBy = by === null ? { way } : { way, by };
-  return `${context === null ? '' : `,"context":${context}`}${way === null ? '' : `,"recordedBy":${JSON.stringify(recordedBy)}`}`;
+  const { context, recordedBy } = circumstances;
+  return `${context === null ? '' : `,"context":${context}`}${recordedBy === null ? '' : `,"recordedBy":${recordedBy}`}`;
 }
 
 const dayLength = 86_400_000;

@@ -25,6 +25,13 @@ const RecordedBy = Type.Object(
   {
     way: Type.Union(['service', 'import', 'recorder', 'capture', 'relay'].map((way) => Type.Literal(way))),
     by: Type.Optional(Type.String({ description: 'The client or the capture.' })),
+    iss: Type.Optional(
+      Type.String({
+        description:
+          "Of a person who signed in with a company's account and wrote the document: the address of the OpenID provider.",
+      }),
+    ),
+    sub: Type.Optional(Type.String({ description: 'Of such a person: what the provider knows them by.' })),
   },
   {
     $id: 'RecordedBy',

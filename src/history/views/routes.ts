@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { authorOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { documentRoutes } from '../../http/openapi/document-routes.ts';
@@ -42,7 +43,7 @@ export async function savedViewRoutes(
     },
     async (request, reply) => {
       const { tenant } = request.params;
-      const id = await savedViews.create({ tenant, actor: request.credentials.clientName }, request.body);
+      const id = await savedViews.create(authorOf(request.credentials), request.body);
       return await reply.code(201).header('location', `/changelog/${tenant}/views/${id}`).send({ id });
     },
   );

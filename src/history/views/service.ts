@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import { faultOfChosenId } from '../../http/chosen-id.ts';
+import type { Author } from '../../http/credentials.ts';
 import type { AskedOfList, DocumentLists } from '../../pagination/document-lists.ts';
 import type { Page, PageWanted } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
@@ -8,7 +9,6 @@ import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { metadataOf, ownDocuments, type Writing } from '../../recording/documents/own-documents.ts';
-import type { Author } from '../../recording/record-document-change.ts';
 import { changelogDialect } from '../ask/dialect.ts';
 import { faultOfRange } from './range.ts';
 import { maxViews, type SavedView, type ViewBody } from './schemas.ts';

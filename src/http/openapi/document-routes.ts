@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Static, type TSchema, Type } from 'typebox';
 import type { ErrorType } from '../../core/errors.ts';
+import { type Author, authorOf } from '../credentials.ts';
 import type { HttpServer } from '../http-server-type.ts';
 import type { Scope } from '../scopes.ts';
 import { json, jsonText, jsonType, noContent } from './answers.ts';
@@ -11,7 +12,7 @@ interface DocumentCall<Params extends TSchema> {
   readonly params: Static<Params>;
   readonly request: FastifyRequest;
   /** In whose name the call writes. */
-  readonly author: { readonly tenant: string; readonly actor: string };
+  readonly author: Author;
 }
 
 /** How one document is read, put and deleted. What is left out is no route of it, or a route of its own kind. */
@@ -57,7 +58,7 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
   const called = (request: FastifyRequest): DocumentCall<Params> => ({
     params: request.params as Static<Params>,
     request,
-    author: { tenant: request.credentials.tenant, actor: request.credentials.clientName },
+    author: authorOf(request.credentials),
   });
   const a = /^[aeiou]/.test(one) ? 'an' : 'a';
 

@@ -1,7 +1,8 @@
 import { AnnalsError } from '../../core/errors.ts';
+import type { Author } from '../../http/credentials.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { type Author, type RecordedDocument, recordDocumentChange } from '../record-document-change.ts';
+import { type RecordedDocument, recordDocumentChange } from '../record-document-change.ts';
 import type { DocumentRow, DocumentTable, StoredDocument } from './document-table.ts';
 
 /** A document that is written. */

@@ -1,4 +1,5 @@
 import { invalidBody } from '../../core/errors.ts';
+import { authorOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { jsonStream, jsonText, jsonType } from '../../http/openapi/answers.ts';
 import { documentRoutes } from '../../http/openapi/document-routes.ts';
@@ -62,7 +63,7 @@ export async function configurationRoutes(
     async (request, reply) => {
       const values = await sentValues(request.bodyText);
       const sent = request.body.map((item, index) => ({ ...item, ...valueAt(values, index) }));
-      const items = await configuration.create(request.params.tenant, sent, request.credentials.clientName);
+      const items = await configuration.create(authorOf(request.credentials), sent);
       return await reply.code(201).type(jsonType).send(viewOfAll(items));
     },
   );
@@ -80,7 +81,7 @@ export async function configurationRoutes(
     },
     remove: {
       scopes: writing,
-      remove: ({ params: { tenant, key }, author }) => configuration.remove(tenant, readableKey(key), author.actor),
+      remove: ({ params: { key }, author }) => configuration.remove(author, readableKey(key)),
     },
   });
 
@@ -98,10 +99,10 @@ export async function configurationRoutes(
       },
     },
     async (request, reply) => {
-      const { tenant, key } = request.params;
+      const { key } = request.params;
       refuseOtherKey(request.body.key, key);
       const sent = { ...request.body, ...valueAt(await sentValues(request.bodyText), 0) };
-      const item = await configuration.replace(tenant, readableKey(key), sent, request.credentials.clientName);
+      const item = await configuration.replace(authorOf(request.credentials), readableKey(key), sent);
       return await reply.type(jsonType).send(viewOf(item));
     },
   );

@@ -2,12 +2,13 @@ import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import { refuseLargeDocument } from '../../core/json/size.ts';
 import { mask } from '../../core/mask.ts';
 import type { Sealer } from '../../core/sealing.ts';
+import type { Author } from '../../http/credentials.ts';
 import { type PageTexts, textsOfPage } from '../../pagination/page-texts.ts';
 import { maxPieceBytes } from '../../pagination/pieces.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { type Author, recordDocumentChange } from '../../recording/record-document-change.ts';
+import { recordDocumentChange } from '../../recording/record-document-change.ts';
 import {
   type ConfigurationItem,
   type ConfigurationValue,
@@ -35,9 +36,9 @@ export interface Configuration {
   /** The items as JSON texts, by key: all of them, or those of the keys that are there. */
   list(tenant: string, keys: readonly string[] | undefined): Promise<PageTexts>;
   find(tenant: string, key: string): Promise<ConfigurationItem>;
-  create(tenant: string, items: readonly (SentItem & { key: string })[], actor: string): Promise<ConfigurationItem[]>;
-  replace(tenant: string, key: string, item: SentItem, actor: string): Promise<ConfigurationItem>;
-  remove(tenant: string, key: string, actor: string): Promise<void>;
+  create(author: Author, items: readonly (SentItem & { key: string })[]): Promise<ConfigurationItem[]>;
+  replace(author: Author, key: string, item: SentItem): Promise<ConfigurationItem>;
+  remove(author: Author, key: string): Promise<void>;
   /** The value in the clear, for the modules that need it; undefined where it is not set. */
   read(tenant: string, key: string): Promise<ConfigurationValue | undefined>;
   /** The tenant's own token for the first provider with the item that it is from; undefined where it has none. */
@@ -71,7 +72,8 @@ export function createConfiguration(options: {
       return item;
     },
 
-    async create(tenant, sent, actor) {
+    async create(author, sent) {
+      const { tenant } = author;
       const items = sent.map((item, index): ConfigurationItem => {
         const value = stored(tenant, item.key, checkedValue(item.key, item, `${index}.`));
         return { key: item.key, value, version: 1, description: item.description };
@@ -81,12 +83,13 @@ export function createConfiguration(options: {
         const inserted = new Set(await insertItems(transaction, tenant, items));
         if (inserted.size < items.length) throw alreadyThere(items, inserted);
         const at = now();
-        for (const item of items) await recordItemChange(transaction, { tenant, actor }, { after: item, at });
+        for (const item of items) await recordItemChange(transaction, author, { after: item, at });
       });
       return items;
     },
 
-    async replace(tenant, key, sent, actor) {
+    async replace(author, key, sent) {
+      const { tenant } = author;
       return await inTransaction(db, async (transaction) => {
         const before = await readItem(transaction, tenant, key, { lock: true });
         if (before === undefined) throw unknownKey();
@@ -100,16 +103,16 @@ export function createConfiguration(options: {
         const value = keepsSecret ? before.value : stored(tenant, key, checkedValue(key, { ...sent, secured }, ''));
         const after = { key, value, version: before.version + 1, description: sent.description };
         await updateItem(transaction, tenant, after);
-        await recordItemChange(transaction, { tenant, actor }, { before, after, at: now() });
+        await recordItemChange(transaction, author, { before, after, at: now() });
         return after;
       });
     },
 
-    async remove(tenant, key, actor) {
+    async remove(author, key) {
       await inTransaction(db, async (transaction) => {
-        const before = await deleteItem(transaction, tenant, key);
+        const before = await deleteItem(transaction, author.tenant, key);
         if (before === undefined) throw notThere();
-        await recordItemChange(transaction, { tenant, actor }, { before, at: now() });
+        await recordItemChange(transaction, author, { before, at: now() });
       });
     },
 

@@ -1,3 +1,4 @@
+import { authorOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { acceptJsonOf, textAlone } from '../../http/json-body.ts';
 import { json, noContent } from '../../http/openapi/answers.ts';
@@ -55,7 +56,7 @@ export async function instanceRoutes(
     },
     async (request, reply) => {
       const { tenant, type } = request.params;
-      const author = { tenant, actor: request.credentials.clientName };
+      const author = authorOf(request.credentials);
       const id = await instances.create(author, type, textAlone(request));
       const location = `/schema/${tenant}/custom-entities/${type}/instances/${encodeURIComponent(id)}`;
       return await reply.code(201).header('location', location).send({ id });
@@ -104,8 +105,8 @@ export async function instanceRoutes(
       },
     },
     async (request, reply) => {
-      const { tenant, type, id } = request.params;
-      await instances.patch({ tenant, actor: request.credentials.clientName }, type, id, textAlone(request) || 'null');
+      const { type, id } = request.params;
+      await instances.patch(authorOf(request.credentials), type, id, textAlone(request) || 'null');
       return await reply.code(204).send();
     },
   );

@@ -1,3 +1,4 @@
+import { authorOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json, jsonType, pageOf } from '../../http/openapi/answers.ts';
 import { Created, documentRoutes } from '../../http/openapi/document-routes.ts';
@@ -64,7 +65,7 @@ async function typeRoutes(
     },
     async (request, reply) => {
       const { tenant } = request.params;
-      const id = await types.create({ tenant, actor: request.credentials.clientName }, request.bodyText);
+      const id = await types.create(authorOf(request.credentials), request.bodyText);
       return await reply.code(201).header('location', `/schema/${tenant}/custom-entities/${id}`).send({ id });
     },
   );

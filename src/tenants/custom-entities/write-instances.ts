@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { Author } from '../../http/credentials.ts';
 import { hasCode } from '../../postgres/write-once.ts';
 import type { StoredDocument } from '../../recording/documents/document-table.ts';
 import { type OwnDocuments, oldVersion, ownDocuments } from '../../recording/documents/own-documents.ts';
-import type { Author } from '../../recording/record-document-change.ts';
 import { nameOfDocument, refuse } from './document.ts';
 import { type InstanceColumns, instanceTable } from './instance-store.ts';
 import {

@@ -1,8 +1,8 @@
 import { AnnalsError } from '../../core/errors.ts';
+import type { Author } from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
 import { hasCode } from '../../postgres/write-once.ts';
 import { ownDocuments } from '../../recording/documents/own-documents.ts';
-import type { Author } from '../../recording/record-document-change.ts';
 import { nameOfDocument } from './document.ts';
 import { foreignKeyViolation, typeNoun } from './refusals.ts';
 import type { SchemaChecker } from './schema-checker.ts';

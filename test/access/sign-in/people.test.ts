@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
@@ -8,29 +7,27 @@ import { guessLimits } from '../../../src/access/oauth/guess-limiter.ts';
 import { readRules } from '../../../src/access/sign-in/rules.ts';
 import { maxRulesBytes } from '../../../src/access/sign-in/service.ts';
 import { signInLifetime } from '../../../src/console/people-routes.ts';
-import { checkedEvery, maxSessionsOfPerson, sealedRenewals } from '../../../src/console/people-sessions.ts';
+import { maxSessionsOfPerson, sealedRenewals } from '../../../src/console/people-sessions.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
 import { resealColumn } from '../../../src/postgres/reseal.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { Browser } from '../../support/server/browser.ts';
-import { makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
-import { startTestServer, type TestServer, testSecretKeys } from '../../support/server/server.ts';
-import { TestIdentityProvider, type Wrong } from '../../support/vendor/identity-provider.ts';
+import { PeopleServer, publicUrl, rulesOf as rules, sessionOf } from '../../support/server/people.ts';
+import { type TestServer, testSecretKeys } from '../../support/server/server.ts';
+import type { TestIdentityProvider, Wrong } from '../../support/vendor/identity-provider.ts';
 
-const publicUrl = 'https://annals.example';
 const reading = ['changelog.changelog_read'];
 const managing = ['changelog.changelog_manage', 'usage.usage_read'];
 
+let people: PeopleServer;
 let provider: TestIdentityProvider;
 let server: TestServer;
-let folder: string;
 let rulesFile: string;
 let passed = 0;
 /** As `passed`, of the clock that never steps back. */
 let waited = 0;
 
-const rules = (...list: object[]) => JSON.stringify({ rules: list });
 const usual = rules(
   { claims: { groups: 'admins' }, tenants: ['acme'], scopes: managing },
   { claims: { groups: ['auditors', 'admins'] }, tenants: ['acme', 'beta', 'notthere'], scopes: reading },
@@ -40,30 +37,17 @@ const usual = rules(
 );
 
 beforeAll(async () => {
-  provider = await TestIdentityProvider.start();
-  folder = await makeDataFolder('rules');
-  await mkdir(folder);
-  rulesFile = join(folder, 'rules.json');
-  await writeFile(rulesFile, usual);
-  server = await startTestServer({
-    environment: {
-      ANNALS_BASE_URL: publicUrl,
-      ANNALS_OIDC_ISSUER: provider.issuer,
-      ANNALS_OIDC_CLIENT_ID: provider.clientId,
-      ANNALS_OIDC_CLIENT_SECRET: provider.clientSecret,
-      ANNALS_OIDC_RULES: rulesFile,
-      ANNALS_TRUSTED_PROXIES: '127.0.0.1',
-    },
-    clock: { now: () => Date.now() + passed, elapsed: () => performance.now() + waited },
+  people = await PeopleServer.start(usual, {
+    now: () => Date.now() + passed,
+    elapsed: () => performance.now() + waited,
   });
+  ({ server, provider, rulesFile } = people);
   await server.createTenant('acme');
   await server.createTenant('beta');
 });
 
 afterAll(async () => {
-  await server.close();
-  await provider.stop();
-  await removeDataFolder(folder);
+  await people.close();
 });
 
 beforeEach(() => {
@@ -79,35 +63,11 @@ afterEach(async () => {
   await writeFile(rulesFile, usual);
 });
 
-/** A browser on its way to the provider. */
-async function begin(to = '') {
-  const browser = new Browser(server, { publicUrl });
-  const answer = await browser.call(`/console/oidc?${new URLSearchParams({ to })}`);
-  expect(answer.status).toBe(302);
-  return { browser, address: new URL(answer.headers.get('location') ?? '') };
-}
-
-async function comeBack(browser: Browser, callback: URL) {
-  const answer = await browser.call(`${callback.pathname}${callback.search}`, {
-    headers: { 'sec-fetch-site': 'cross-site' },
-  });
-  const cookies = answer.headers.getSetCookie();
-  const session = cookies.find((cookie) => /^__Host-annals-(?!oidc)/.test(cookie));
-  browser.cookie = session?.split(';')[0];
-  return { status: answer.status, location: answer.headers.get('location') ?? '', cookies };
-}
-
 const pathOf = ({ pathname, search }: URL) => `${pathname}${search}`;
 
-async function signIn(to = '') {
-  const { browser, address } = await begin(to);
-  return { browser, ...(await comeBack(browser, provider.signIn(address))) };
-}
-
-async function sessionOf(browser: Browser) {
-  const answer = await browser.call('/console/api/session');
-  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
-}
+const begin = (to?: string) => people.begin(to);
+const comeBack = (browser: Browser, callback: URL) => people.comeBack(browser, callback);
+const signIn = (to?: string) => people.signIn(to);
 
 const refused = (reason: string) => `${publicUrl}/console/?refused=${reason}`;
 
@@ -250,8 +210,7 @@ test('a rule with a query shows a part of the history alone, and one that loses 
   expect(await feedOf()).toBe(403);
   const change = async (rule: object) => {
     await writeFile(rulesFile, rules(rule));
-    await sql`update console_session set checked_at = checked_at - interval '1 hour'`.execute(server.database.db);
-    await server.context.webConsole.peopleSessions.checkPeople();
+    await people.check();
   };
   const namesOf = async () => (await browser.call('/console/api/changelog/acme/names?field=document')).status;
   expect(await namesOf()).toBe(200);
@@ -478,12 +437,7 @@ test('the accesses tell who signed in with a company account, who signed out, an
 });
 
 describe('asked again after five minutes', () => {
-  async function check(): Promise<void> {
-    await sql`update console_session set checked_at = checked_at - ${checkedEvery} * interval '1 millisecond'`.execute(
-      server.database.db,
-    );
-    await server.context.webConsole.peopleSessions.checkPeople();
-  }
+  const check = () => people.check();
 
   test('a rule that changes gives the session other scopes, or ends it', async () => {
     const { browser } = await signIn();

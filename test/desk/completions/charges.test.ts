@@ -150,7 +150,7 @@ test('a tenant whose quota is used up completes at once with a token of its own,
   expect((await complete(server, tenant)).status).toBe(403);
   await setProviderToken(server, tenant, 'sk-own-token-of-the-tenant');
   expect((await complete(server, tenant)).status).toBe(200);
-  await server.context.configuration.remove(tenant, 'providerApiToken', 'test');
+  await server.context.configuration.remove({ tenant, actor: 'test' }, 'providerApiToken');
   expect((await complete(server, tenant)).status).toBe(403);
 });
 

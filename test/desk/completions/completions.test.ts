@@ -103,7 +103,7 @@ test("the tenant's own token is used where it is set, leaves the quota, and can 
   expect((await complete(server, tenant)).status).toBe(200);
   expect(vendor.requests[0]?.headers.authorization).toBe(`Bearer ${own}`);
   expect(await usageOf(server, tenant)).toMatchObject({ token: 'own', used: { inputTokens: 0, outputTokens: 0 } });
-  await server.context.configuration.remove(tenant, 'providerApiToken', 'test');
+  await server.context.configuration.remove({ tenant, actor: 'test' }, 'providerApiToken');
   expect((await complete(server, tenant)).status).toBe(200);
   expect(vendor.requests[1]?.headers.authorization).toBe(`Bearer ${shared}`);
 });

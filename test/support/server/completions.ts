@@ -43,5 +43,5 @@ export async function setProviderToken(server: TestServer, tenant: string, token
     json: JSON.stringify(token),
     size: { bytes: token.length, values: 1, levels: 0 },
   };
-  await server.context.configuration.create(tenant, [item], 'test');
+  await server.context.configuration.create({ tenant, actor: 'test' }, [item]);
 }

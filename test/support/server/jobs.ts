@@ -12,7 +12,11 @@ export interface JobSeen {
 export type Call = (path: string, init?: RequestInit) => Promise<Response>;
 
 /** Makes an export and answers its job's id. */
-export async function startExport(call: Call, tenant: string, asked: { q: string; format: string }): Promise<string> {
+export async function startExport(
+  call: Call,
+  tenant: string,
+  asked: { q: string; format: string; context?: boolean },
+): Promise<string> {
   const response = await call(`/ai-service/${tenant}/jobs`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

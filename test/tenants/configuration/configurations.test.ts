@@ -201,17 +201,18 @@ test.each([
 ])('a value of %s is stored by POST and PUT, one more is 413', async (limit, jsonOf) => {
   const { configuration } = server.context;
   const key = limit.replace(' ', '-');
+  const jane = { tenant: 'acme', actor: 'Jane Doe' };
   const sent = (more: number) => {
     const [value] = sentValues.here(`{"value": ${jsonOf(more)}}`);
     if (value === undefined) throw new Error('no value');
     return { ...value, value: JSON.parse(value.json) };
   };
   const refusal = { status: 413, type: 'payload_too_large', message: `A configuration value has at most ${limit}.` };
-  await expect(configuration.create('acme', [{ ...sent(1), key }], 'Jane Doe')).rejects.toMatchObject(refusal);
-  expect(await configuration.create('acme', [{ ...sent(0), key }], 'Jane Doe')).toHaveLength(1);
-  await expect(configuration.replace('acme', key, sent(1), 'Jane Doe')).rejects.toMatchObject(refusal);
-  expect(await configuration.replace('acme', key, sent(0), 'Jane Doe')).toMatchObject({ version: 2 });
-  await configuration.remove('acme', key, 'Jane Doe');
+  await expect(configuration.create(jane, [{ ...sent(1), key }])).rejects.toMatchObject(refusal);
+  expect(await configuration.create(jane, [{ ...sent(0), key }])).toHaveLength(1);
+  await expect(configuration.replace(jane, key, sent(1))).rejects.toMatchObject(refusal);
+  expect(await configuration.replace(jane, key, sent(0))).toMatchObject({ version: 2 });
+  await configuration.remove(jane, key);
 });
 
 test.each([

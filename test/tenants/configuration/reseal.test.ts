@@ -37,7 +37,7 @@ test('a key in front seals, reseal finishes the rotation, and then the old key i
   const rotating = await serverWith([fresh, old]);
   expect(await rotating.context.configuration.read('acme', 'k1')).toMatchObject({ secret: 'secret 1' });
   const sent = { json: '"secret 1!"', size: { bytes: 11, values: 1, levels: 0 }, value: 'secret 1!' };
-  await rotating.context.configuration.replace('acme', 'k1', sent, 'Jane Doe');
+  await rotating.context.configuration.replace({ tenant: 'acme', actor: 'Jane Doe' }, 'k1', sent);
   await rotating.close();
 
   // k2, k3, the outcome of the completion and the signing key; k1 was sealed anew when it changed.
