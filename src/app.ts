@@ -11,6 +11,7 @@ import { deliveryUpkeep } from './delivery/dispatch/upkeep.ts';
 import { subscriptionRoutes } from './delivery/subscriptions/routes.ts';
 import { WebhookTarget } from './delivery/webhooks/webhook-schema.ts';
 import { agenticRoutes, agentUpkeep } from './desk/agents/routes.ts';
+import { callRoutes, callUpkeep } from './desk/calls/routes.ts';
 import { completionRoutes, completionUpkeep } from './desk/completions/routes.ts';
 import { jobRoutes, jobUpkeep } from './desk/jobs/routes.ts';
 import { mailUpkeep } from './desk/mail/service.ts';
@@ -106,6 +107,8 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(jobUpkeep, { jobs, findTenants });
   await app.register(mailUpkeep, { mail, findTenants });
   await app.register(usageRoutes, { usage, now: () => clock.now() });
+  await app.register(callRoutes, { documents, paginator });
+  await app.register(callUpkeep, { db });
   await app.register(accessRoutes, { documents, paginator });
   await app.register(accessUpkeep, { db });
   await app.register(mcpRoutes, { history: historyTexts, isOwnOrigin: webConsole.isOwnOrigin });

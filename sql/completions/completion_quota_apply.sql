@@ -1,12 +1,14 @@
--- Settles some reservations and makes others, in this order and in one transaction, so that a process sends one batch
--- of a tenant at a time, however many calls it has. A settled reservation is replaced by what was used, null being
--- what was reserved; one that is not there any more was settled before. Answers a row for each that is wanted, in
+-- Settles calls and reserves others, in this order and in one transaction, so that a process sends one batch of a
+-- tenant at a time, however many calls it has. `calls` has the records of those that have ended: of settled reservations, and
+-- of calls with the tenant's own keys, which reserve nothing. A settled reservation is replaced by what was used, null
+-- being what was reserved; one that is not there any more was settled before. Answers a row for each that is wanted, in
 -- order: none that has to wait is overtaken. Nothing is locked or written where nothing changes, so that those who
--- wait may ask often.
+-- wait may ask often. A batch of own keys alone does not lock the quota.
 create function completion_quota_apply(of_tenant text,
                                        settled uuid[], input_tokens bigint[], output_tokens bigint[],
                                        wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval,
-                                       least_output bigint, input_limit bigint, output_limit bigint)
+                                       least_output bigint, input_limit bigint, output_limit bigint,
+                                       calls jsonb, begun jsonb[])
 returns table (outcome text, granted bigint) language plpgsql as $$
 declare
   quota completion_quota;
@@ -16,11 +18,28 @@ declare
   used_days integer[];
   used_inputs bigint[];
   used_outputs bigint[];
+  own_input bigint;
+  own_output bigint;
+  corrected text[];
+  settled_calls jsonb;
 begin
+  select sum(written.input), sum(written.output) into own_input, own_output
+    from call_record_write(of_tenant, jsonb_path_query_array(calls, '$[*] ? (@.token == "own")')) as written;
+  if own_input is not null then
+    -- The disk is not awaited: what a process has sent is stored also where it is killed.
+    perform set_config('synchronous_commit', 'off', true);
+  end if;
+  if cardinality(settled) = 0 and cardinality(wanted) = 0 then
+    if own_input is not null then
+      perform usage_add_tokens(of_tenant, array[usage_day(moment)], array[own_input], array[own_output]);
+    end if;
+    return;
+  end if;
+
   select * into quota from completion_quota q where q.tenant = of_tenant;
   if not found then
     insert into completion_quota (tenant) values (of_tenant) on conflict do nothing;
-  elsif cardinality(settled) = 0
+  elsif cardinality(settled) = 0 and own_input is null
     and not exists (select from completion_reservation r
                       where r.tenant = of_tenant and not r.charged and r.expires_at <= moment)
     and not exists (select from unnest(input_bounds, output_caps) as want (bound, cap)
@@ -46,7 +65,8 @@ begin
       delete from completion_reservation r
         using unnest(settled, input_tokens, output_tokens) as used (reservation, input, output)
         where r.tenant = of_tenant and r.reservation = used.reservation
-        returning r.input, r.output, r.charged,
+        returning r.reservation, r.input, r.output, r.charged,
+                  coalesce(used.input, r.input) as input_total, coalesce(used.output, r.output) as output_total,
                   coalesce(used.input, r.input) - case when r.charged then r.input else 0 end as input_added,
                   coalesce(used.output, r.output) - case when r.charged then r.output else 0 end as output_added,
                   usage_day(case when r.charged then r.expires_at else moment end) as day
@@ -55,14 +75,28 @@ begin
            quota.output_used + coalesce(sum(output_added), 0),
            quota.input_reserved - coalesce(sum(input) filter (where not charged), 0),
            quota.output_reserved - coalesce(sum(output) filter (where not charged), 0),
-           array_agg(day), array_agg(input_added), array_agg(output_added)
+           array_agg(day), array_agg(input_added), array_agg(output_added),
+           array_agg(reservation::text) filter (where charged),
+           jsonb_agg(ended.call || jsonb_build_object('input_tokens', input_total, 'output_tokens', output_total))
+             filter (where ended.call is not null)
       into quota.input_used, quota.output_used, quota.input_reserved, quota.output_reserved,
-           used_days, used_inputs, used_outputs
-      from gone;
-    if used_days is not null then
-      perform usage_add_tokens(of_tenant, used_days, used_inputs, used_outputs);
+           used_days, used_inputs, used_outputs, corrected, settled_calls
+      from gone left join jsonb_array_elements(calls) as ended (call) on ended.call ->> 'id' = gone.reservation::text;
+    if corrected is not null then
+      delete from call_record r where r.tenant = of_tenant and r.id = any (corrected);
+    end if;
+    if settled_calls is not null then
+      perform call_record_write(of_tenant, settled_calls);
     end if;
     changed := true;
+  end if;
+  if own_input is not null then
+    used_days := used_days || usage_day(moment);
+    used_inputs := used_inputs || own_input;
+    used_outputs := used_outputs || own_output;
+  end if;
+  if used_days is not null then
+    perform usage_add_tokens(of_tenant, used_days, used_inputs, used_outputs);
   end if;
 
   for i in 1..cardinality(wanted) loop
@@ -74,8 +108,8 @@ begin
     end if;
     waits := waits or outcome = 'wait';
     if outcome = 'reserved' then
-      insert into completion_reservation (tenant, reservation, input, output, expires_at, sent)
-        values (of_tenant, wanted[i], input_bounds[i], granted, clock_timestamp() + lease, false);
+      insert into completion_reservation (tenant, reservation, input, output, expires_at, sent, call)
+        values (of_tenant, wanted[i], input_bounds[i], granted, clock_timestamp() + lease, false, begun[i]);
       quota.input_reserved := quota.input_reserved + input_bounds[i];
       quota.output_reserved := quota.output_reserved + granted;
       changed := true;

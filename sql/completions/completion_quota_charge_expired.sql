@@ -1,6 +1,6 @@
 -- Ends the reservations that have outlived their lease. The caller holds the lock on the tenant's quota. One whose
 -- call was never sent is given back. The others are charged in full: they count as used on the day on which the lease
--- ended, so that a later correction finds the same day.
+-- ended, so that a later correction finds the same day. Their records say that nobody waited for an answer any more.
 create function completion_quota_charge_expired(of_tenant text) returns void language plpgsql as $$
 declare
   moment constant timestamptz := clock_timestamp();
@@ -9,6 +9,7 @@ declare
   days integer[];
   inputs bigint[];
   outputs bigint[];
+  calls jsonb;
 begin
   with freed as (
     delete from completion_reservation
@@ -19,9 +20,12 @@ begin
   with expired as (
     update completion_reservation set charged = true
       where tenant = of_tenant and not charged and sent and expires_at <= moment
-      returning input, output, expires_at
+      returning input, output, expires_at, call
   )
-  select array_agg(usage_day(expires_at)), array_agg(input), array_agg(output) into days, inputs, outputs from expired;
+  select array_agg(usage_day(expires_at)), array_agg(input), array_agg(output),
+         jsonb_agg(call || jsonb_build_object('input_tokens', input, 'output_tokens', output, 'cause', 'cancelled'))
+           filter (where call is not null)
+    into days, inputs, outputs, calls from expired;
   if days is null and freed_input = 0 and freed_output = 0 then
     return;
   end if;
@@ -34,6 +38,9 @@ begin
     where tenant = of_tenant;
   if days is not null then
     perform usage_add_tokens(of_tenant, days, inputs, outputs);
+    if calls is not null then
+      perform call_record_write(of_tenant, calls);
+    end if;
   end if;
 end
 $$;

@@ -36,7 +36,7 @@ export async function createDesk(
   times: CompletionTimes | undefined,
 ): Promise<DeskServices> {
   const { config, db, vital, sealer, logger, clock, tracer, metrics } = foundation;
-  const { configuration, documents, usage } = tenants;
+  const { configuration, documents } = tenants;
   const now = () => clock.now();
   const completions = createCompletions({
     db,
@@ -46,7 +46,7 @@ export async function createDesk(
     languageModels,
     config,
     ownToken: (tenant) => configuration.readProviderToken(tenant),
-    countOwn: (tenant, used) => usage.addTokens(tenant, used),
+    now,
     times,
     onRefusal: metrics && quotaRefusalObserver(metrics),
   });

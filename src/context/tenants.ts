@@ -16,11 +16,11 @@ export interface TenantServices {
 
 /** `closing` gets what closes them. */
 export function createTenants(foundation: Foundation, closing: AsyncDisposableStack): TenantServices {
-  const { pool, db, vital, sealer, logger, regexes, paginator, clock } = foundation;
+  const { pool, db, sealer, logger, regexes, paginator, clock } = foundation;
   const now = () => clock.now();
   const schemas = createSchemaChecker();
   closing.defer(() => schemas.close());
-  const usage = createUsage({ pool, vital, logger, now });
+  const usage = createUsage({ pool, logger, now });
   closing.defer(() => usage.close());
   return {
     configuration: createConfiguration({ pool, db, sealer, now }),

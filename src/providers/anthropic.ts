@@ -15,9 +15,12 @@ export const anthropic: Adapter = {
 
   usageOf(raw) {
     const fresh = figure(raw, 'input_tokens');
-    const cached = (figure(raw, 'cache_creation_input_tokens') ?? 0) + (figure(raw, 'cache_read_input_tokens') ?? 0);
+    const cacheWriteTokens = figure(raw, 'cache_creation_input_tokens');
+    const cachedTokens = figure(raw, 'cache_read_input_tokens');
     return {
-      inputTokens: fresh === undefined ? undefined : fresh + cached,
+      inputTokens: fresh === undefined ? undefined : fresh + (cacheWriteTokens ?? 0) + (cachedTokens ?? 0),
+      cachedTokens,
+      cacheWriteTokens,
       outputTokens: figure(raw, 'output_tokens'),
     };
   },

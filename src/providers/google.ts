@@ -26,7 +26,8 @@ export const google: Adapter = {
     // The vendor leaves out the count of an empty answer. The total still contains it.
     const rest = inputTokens === undefined || total === undefined ? undefined : Math.max(0, total - inputTokens);
     const said = text === undefined && thoughts === undefined ? undefined : (text ?? 0) + (thoughts ?? 0);
-    return { inputTokens, outputTokens: said ?? rest };
+    const cachedTokens = figure(raw, 'cachedContentTokenCount');
+    return { inputTokens, cachedTokens, outputTokens: said ?? rest, reasoningTokens: thoughts };
   },
 
   // Of `generateContent`. A stream sends several. Parts of unknown kinds are passed over.

@@ -19,7 +19,9 @@ export const openai: Adapter = {
 
   usageOf: (raw) => ({
     inputTokens: figure(raw, 'prompt_tokens'),
+    cachedTokens: figure(memberOf(raw, 'prompt_tokens_details'), 'cached_tokens'),
     outputTokens: figure(raw, 'completion_tokens'),
+    reasoningTokens: figure(memberOf(raw, 'completion_tokens_details'), 'reasoning_tokens'),
   }),
 
   usageIn: (event) => memberOf(event, 'usage'),

@@ -56,7 +56,13 @@ export interface ModelCall {
 /** Tokens as the provider counted them; undefined where it gave no figure. */
 export interface Usage {
   inputTokens: number | undefined;
+  /** The part of the input that the provider read from its cache. */
+  cachedTokens?: number | undefined;
+  /** The part of the input that it wrote into its cache. */
+  cacheWriteTokens?: number | undefined;
   outputTokens: number | undefined;
+  /** The part of the output that is no text of the answer. */
+  reasoningTokens?: number | undefined;
 }
 
 export interface Answer {

@@ -1,9 +1,11 @@
+import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
+import type { Asker, BegunCall, EndOfCall } from './call-record.ts';
 import type { CallTimes } from './deadline.ts';
+import { causeOf } from './failure-cause.ts';
 import {
   type Answer,
-  type FailedUsage,
   type LanguageModels,
   type Message,
   type ModelCall,
@@ -13,19 +15,26 @@ import {
   type Usage,
 } from './port.ts';
 
-/** The part of the shared token's quota that a call needs. */
-export interface SharedQuota {
+/** Where calls are reserved, settled and recorded. */
+export interface CallLedger {
   /**
    * Reserves tokens before a call. Waits where the call fits only after others have settled. Throws 403 quota_exceeded
    * where it can never fit, and 503 after 60 seconds.
    */
   reserve(request: QuotaRequest): Promise<Reservation>;
+  /**
+   * Writes the record of a call that reserved nothing, and counts its tokens, in one transaction with other calls of the tenant. Does
+   * not throw: a failed write to the database is tried again.
+   */
+  record(tenant: string, call: BegunCall, end: EndOfCall): Promise<void>;
   /** Upper bound of a call's input in tokens. */
   inputBound(messages: readonly Message[], tools?: readonly Tool[]): number;
 }
 
 export interface QuotaRequest {
   readonly tenant: string;
+  /** The begin of the call's record. */
+  readonly call: BegunCall;
   /** Upper bound of the input tokens, see `inputBound`. */
   readonly input: number;
   /** The max. output tokens that the caller wants. */
@@ -45,10 +54,11 @@ export interface Reservation {
    */
   send(): Promise<boolean>;
   /**
-   * Replaces the reserved tokens with the used ones. `none` returns all of them. `unknown` and a missing figure charge
-   * the reserved tokens. Does not throw: a failed write to the database is tried again. Returns what is charged.
+   * Replaces the reserved tokens with the used ones, and writes the call's record with them. `none` returns all of them. `unknown`
+   * and a missing figure charge the reserved tokens. Does not throw: a failed write to the database is tried again. Returns what
+   * is charged.
    */
-  settle(usage: FailedUsage): Promise<Tokens>;
+  settle(end: EndOfCall): Promise<Tokens>;
 }
 
 export interface Tokens {
@@ -70,71 +80,86 @@ export interface CallProgress {
 }
 
 /**
- * Makes one call of a provider, with the tenant's or the shared token. Rejects with ProviderError, or with AnnalsError
- * where the call was not sent.
+ * The one path of a call, whoever makes it: it reserves, calls, settles and records. With the tenant's or the shared token. Rejects
+ * with ProviderError, or with AnnalsError where the call was not sent.
  */
 export interface ProviderCaller {
   /** The max. output tokens of a call with the shared token. */
   readonly sharedMaxTokens: number;
   /**
-   * Calls the model of `own` with its key, and counts the tokens; the quota does not change. Without `own` it calls with the
-   * service's shared token and model: reserves, calls and settles.
+   * Calls the model of `own` with its key; nothing is reserved, and the quota does not change. Without `own` it calls with the
+   * service's shared token and model. The record is written before it resolves or rejects.
    */
   call(request: CallRequest, progress?: CallProgress): Promise<Answer>;
 }
 
 export interface CallRequest extends Pick<ModelCall, 'messages' | 'tools' | 'maxTokens' | 'temperature' | 'signal'> {
   readonly tenant: string;
+  readonly asker: Asker;
   readonly own: Pick<ModelCall, 'provider' | 'model' | 'apiKey' | 'baseUrl'> | undefined;
 }
 
 export interface ProviderCallerOptions {
   languageModels: LanguageModels;
-  quota: SharedQuota;
+  ledger: CallLedger;
   shared: { token: string | undefined; model: string; maxTokens: number };
-  /** Stores the tokens of a call with the tenant's own key. A figure that the provider did not report counts as 0. */
-  countOwn: (tenant: string, used: Tokens) => Promise<void>;
   times: CallTimes;
+  /** Milliseconds since 1970. */
+  now: () => number;
   logger: FastifyBaseLogger;
 }
 
 export function createProviderCaller(options: ProviderCallerOptions): ProviderCaller {
-  const { languageModels, quota, shared, countOwn, times, logger } = options;
+  const { languageModels, ledger, shared, times, now, logger } = options;
 
   async function callAndSettle(
     call: ModelCall,
     { onText, onUsage }: CallProgress,
-    settle: (usage: FailedUsage, reported: Usage) => Promise<Tokens | undefined>,
+    settle: (end: EndOfCall) => Promise<Tokens | undefined>,
   ): Promise<Answer> {
+    const began = performance.now();
+    const elapsed = () => Math.round(performance.now() - began);
+    let firstTokenMs: number | undefined;
+    const onPart =
+      onText &&
+      ((text: string) => {
+        firstTokenMs ??= elapsed();
+        return onText(text);
+      });
     // Until the provider reports figures, nobody knows what it has counted.
-    let usage: FailedUsage = 'unknown';
+    let end: Pick<EndOfCall, 'usage' | 'finishReason' | 'cause'> = { usage: 'unknown', cause: 'cancelled' };
     let reported: Usage = { inputTokens: undefined, outputTokens: undefined };
     try {
-      const answer = await languageModels.call(call, onText);
-      usage = answer.usage;
-      reported = answer.usage;
+      const answer = await languageModels.call(call, onPart);
+      const { usage, finishReason } = answer;
+      end = { usage, finishReason };
+      reported = usage;
       return answer;
     } catch (error) {
       if (error instanceof ProviderError) {
-        usage = error.usage;
-        reported = usage === 'none' ? { inputTokens: 0, outputTokens: 0 } : error.reported;
+        end = { usage: error.usage, cause: causeOf(error) };
+        reported = error.usage === 'none' ? { inputTokens: 0, outputTokens: 0 } : error.reported;
       }
       throw error;
     } finally {
-      const charged = await settle(usage, reported);
+      const charged = await settle({ ...end, reported, firstTokenMs, durationMs: elapsed() });
       onUsage?.({ ...reported, charged });
     }
   }
 
-  async function callShared(request: Omit<CallRequest, 'own'>, progress: CallProgress): Promise<Answer> {
-    const { tenant, maxTokens, ...content } = request;
+  async function callShared(
+    { tenant, asker, maxTokens, ...content }: Omit<CallRequest, 'own'>,
+    progress: CallProgress,
+  ): Promise<Answer> {
     const { token: apiKey, model } = shared;
     if (apiKey === undefined) {
       throw new AnnalsError('service_unavailable', 'The service has no shared provider token.');
     }
-    const { output, send, settle } = await quota.reserve({
+    const provider = 'openai';
+    const { output, send, settle } = await ledger.reserve({
       tenant,
-      input: quota.inputBound(content.messages, content.tools),
+      call: { ...asker, id: randomUUIDv7(), at: now(), token: 'shared', provider, model },
+      input: ledger.inputBound(content.messages, content.tools),
       output: maxTokens,
       maxDuration: times.total,
       signal: content.signal,
@@ -148,7 +173,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       });
       if (!maySend) throw new Error('the reservation is not there any more');
     };
-    const call: ModelCall = { ...content, provider: 'openai', model, apiKey, maxTokens: output, times, beforeSend };
+    const call: ModelCall = { ...content, provider, model, apiKey, maxTokens: output, times, beforeSend };
     try {
       return await callAndSettle(call, progress, settle);
     } catch (error) {
@@ -165,10 +190,11 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
 
     async call({ own, ...request }, progress = {}) {
       if (own === undefined) return await callShared(request, progress);
-      const { tenant, ...content } = request;
-      return await callAndSettle({ ...content, ...own, times }, progress, async (_, reported) => {
-        const { inputTokens: input = 0, outputTokens: output = 0 } = reported;
-        if (input > 0 || output > 0) await countOwn(tenant, { input, output });
+      const { tenant, asker, ...content } = request;
+      const { provider, model } = own;
+      const call: BegunCall = { ...asker, id: randomUUIDv7(), at: now(), token: 'own', provider, model };
+      return await callAndSettle({ ...content, ...own, times }, progress, async (end) => {
+        await ledger.record(tenant, call, end);
         return undefined;
       });
     },

@@ -295,6 +295,7 @@ listConfigurations get /configuration/{tenant}/configurations
 listCustomEntityTypes get /schema/{tenant}/custom-entities
 listInstances get /schema/{tenant}/custom-entities/{type}/instances
 listJobs get /ai-service/{tenant}/jobs
+listModelCalls get /usage/{tenant}/calls
 listModels get /ai-service/{tenant}/agentic/models
 listNames get /changelog/{tenant}/names
 listRecorders get /changelog/{tenant}/recorders
@@ -321,6 +322,7 @@ searchAccesses post /changelog/{tenant}/accesses/search
 searchAgents post /ai-service/{tenant}/agentic/agents/search
 searchInstances post /schema/{tenant}/custom-entities/{type}/instances/search
 searchJobs post /ai-service/{tenant}/jobs/search
+searchModelCalls post /usage/{tenant}/calls/search
 searchRequestLogs post /ai-service/{tenant}/agentic/logs/requests/search
 searchSessionLogs post /ai-service/{tenant}/agentic/logs/sessions/search
 searchSubscriptionAttempts post /changelog/{tenant}/subscriptions/{id}/attempts/search

@@ -10,6 +10,7 @@ import { maxSessionsOfPerson } from '../../src/console/people-sessions.ts';
 import { maxSignInBytes } from '../../src/console/routes.ts';
 import { maxSessionsOfClient, sessionLifetime } from '../../src/console/sessions.ts';
 import { vitalStatementLimit } from '../../src/context/connections.ts';
+import { maxBatch } from '../../src/core/concurrency/batches.ts';
 import { freshAfter, maxRest, restPerComputing } from '../../src/core/concurrency/loop-turn.ts';
 import {
   maxBytesOfFirstPieces,
@@ -42,6 +43,7 @@ import { maxWaitForSession } from '../../src/desk/agents/chat-attempt.ts';
 import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../src/desk/agents/conversation.ts';
 import { maxOutputBytes } from '../../src/desk/agents/history-tool.ts';
+import { callsKept } from '../../src/desk/calls/store.ts';
 import { defaultUnsentLease } from '../../src/desk/completions/quota.ts';
 import { defaultTimes } from '../../src/desk/completions/service.ts';
 import { jobPlaces, minExportTurn } from '../../src/desk/jobs/dispatcher.ts';
@@ -309,6 +311,8 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Time until a target is connected', seconds(targetLimits.connect)],
   ['Attempts to deliver a change by webhook', `${attemptSteps.length + 1}, over 3 days`],
   ['Parked changes', `${keptDays.parked} days`],
+  ['Records of calls of models that are kept', `${callsKept} days`],
+  ['Calls of a tenant that one transaction settles', grouped(maxBatch)],
   ['Accesses that are kept', `${accessesKept} days; refusals of a client are one row an hour`],
   ['Attempts that are kept', `${keptDays.attempts} days, and ${grouped(maxAttempts)} of a subscription`],
   ['Nothing but failures of a subscription', `${maxFailing / 86_400_000} days`],

@@ -92,6 +92,29 @@ table agent_turn
   agent_turn_tenant_session_id_fkey FOREIGN KEY (tenant, session_id) REFERENCES agent_session(tenant, id)
   CREATE INDEX agent_turn_running ON agent_turn USING btree (tenant, session_id, "position") WHERE state = 'running'::text
 
+table call_record
+  agent text collate "C"
+  at timestamp with time zone not null
+  cache_write_tokens bigint
+  cached_tokens bigint
+  cause text collate "C"
+  client text collate "C" not null
+  duration_ms integer
+  end_user text collate "C"
+  finish_reason text collate "C"
+  first_token_ms integer
+  id text collate "C" not null
+  input_tokens bigint
+  model text collate "C" not null
+  operation text collate "C" not null
+  output_tokens bigint
+  provider text collate "C" not null
+  reasoning_tokens bigint
+  tenant text collate "C" not null
+  token text collate "C" not null
+  call_record_pkey PRIMARY KEY (tenant, id)
+  call_record_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
 table capture_position
   changes bigint not null default 0
   commit_lsn pg_lsn not null
@@ -330,6 +353,7 @@ table completion_request
   CREATE INDEX completion_request_expiry ON completion_request USING btree (expires_at)
 
 table completion_reservation with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
+  call jsonb
   charged boolean not null default false
   expires_at timestamp with time zone not null
   input bigint not null
@@ -699,6 +723,7 @@ table usage_count with (fillfactor=50)
   usage_count_measure_check CHECK (measure = ANY (ARRAY['entries'::text, 'bytes'::text, 'requests'::text, 'inputTokens'::text, 'outputTokens'::text]))
   usage_count_pkey PRIMARY KEY (tenant, day, measure)
   usage_count_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+function call_record_write(of_tenant text, calls jsonb) returns TABLE(input bigint, output bigint) language plpgsql cost 100 rows 1000 body 1b2c89a67ed46ed2
 function canonical_json(value jsonb, wanted integer) returns text language plpgsql immutable parallel safe cost 100 body 2af39554883c5756
 function canonical_number(number numeric) returns text language plpgsql immutable parallel safe cost 100 body 9c2393ea77f21c7e
 function canonical_string(value text) returns text language plpgsql immutable parallel safe cost 100 body 72440f4be9a78d39
@@ -745,8 +770,8 @@ function change_short_id() returns integer language sql immutable parallel safe 
 function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text) returns TABLE(horizon bigint, current boolean) language plpgsql stable cost 100 rows 1000 body 958ff9da24f272f8
 function change_summary(of_tenant text, now bigint) returns TABLE(entries bigint, oldest bigint, newest bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body d6641c8b3bb80176
 function change_total(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint) returns bigint language plpgsql stable cost 100 body e6df1dc496ab4f4e
-function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval, least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body e18a4fb8223ba7c5
-function completion_quota_charge_expired(of_tenant text) returns void language plpgsql cost 100 body 840813d17387acdc
+function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval, least_output bigint, input_limit bigint, output_limit bigint, calls jsonb, begun jsonb[]) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body 29b0accc70b31a42
+function completion_quota_charge_expired(of_tenant text) returns void language plpgsql cost 100 body 90d989073d776ac8
 function completion_quota_decide(quota completion_quota, input_bound bigint, output_cap bigint, least_output bigint, input_limit bigint, output_limit bigint, OUT outcome text, OUT granted bigint) returns record language plpgsql immutable cost 100 body 6f224c2442358a74
 function completion_quota_send(of_tenant text, reservations uuid[], leases interval[]) returns SETOF uuid language plpgsql cost 100 rows 1000 body 930d84aaa2991e57
 function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e

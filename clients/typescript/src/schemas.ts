@@ -45,6 +45,8 @@ export type JobItem = Schemas['JobItem'];
 export type NewConfiguration = Schemas['NewConfiguration'];
 /** What starts an export. */
 export type NewExport = Schemas['NewExport'];
+/** A call of a model, without any text. */
+export type ModelCall = Schemas['ModelCallItem'];
 /** The models of one provider. */
 export type ProviderModels = Schemas['ProviderModels'];
 /** A change as the recorder takes it. */

@@ -1,4 +1,5 @@
-const maxAtOnce = 256;
+/** Items of a batch. */
+export const maxBatch = 256;
 
 interface Pending<Item, Result> {
   item: Item;
@@ -22,7 +23,7 @@ export function createBatches<Item, Result>(
 
   async function work(tenant: string, items: Pending<Item, Result>[]): Promise<void> {
     while (items.length > 0) {
-      const batch = items.splice(0, maxAtOnce);
+      const batch = items.splice(0, maxBatch);
       try {
         const results = await run(
           tenant,

@@ -41,12 +41,13 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
     if (waited) running.agent = await availableAgent(tenant, agentId);
   }
 
-  function targetOf({ request: { tenant }, agent }: RunningChat): Target | undefined {
+  function targetOf({ request: { tenant, credentials }, agent }: RunningChat): Target | undefined {
     const { id, llmConfig } = agent.head;
-    if (agent.sealedKey === null) return { tenant, llmConfig, apiKey: '' };
+    const target = { tenant, clientId: credentials.clientId, agentId: id, llmConfig };
+    if (agent.sealedKey === null) return { ...target, apiKey: '' };
     const apiKey = openKey(sealer, tenant, id, agent.sealedKey);
     if (apiKey === undefined) logger.error({ tenant, agentId: id }, 'no secret key opens the key of this agent');
-    return apiKey === undefined ? undefined : { tenant, llmConfig, apiKey };
+    return apiKey === undefined ? undefined : { ...target, apiKey };
   }
 
   function conversationOf(running: RunningChat, target: Target, extend: () => Promise<void>): Conversation {

@@ -5,6 +5,8 @@ import { addressOf, isSelfHosted, type LlmConfig } from './llm-config.ts';
 /** The model that an agent calls. `apiKey` is plain text; it is empty for a self-hosted server without a key. */
 export interface Target {
   readonly tenant: string;
+  readonly clientId: string;
+  readonly agentId: string;
   readonly llmConfig: LlmConfig;
   readonly apiKey: string;
 }
@@ -33,7 +35,7 @@ export function createModelCaller(caller: ProviderCaller): ModelCaller {
   return {
     outputCap,
 
-    async call({ tenant, llmConfig, apiKey }, { messages, tools, signal, onText }, report) {
+    async call({ tenant, clientId, agentId, llmConfig, apiKey }, { messages, tools, signal, onText }, report) {
       const { provider, model = '', temperature } = llmConfig;
       const maxTokens = outputCap(llmConfig);
       const own =
@@ -42,8 +44,9 @@ export function createModelCaller(caller: ProviderCaller): ModelCaller {
           : isSelfHosted(provider)
             ? { provider: 'self_hosted' as const, baseUrl: addressOf(llmConfig), model, apiKey }
             : { provider, model, apiKey };
+      const asker = { operation: 'chat', clientId, agentId } as const;
       const content = { messages, tools, temperature, maxTokens, signal };
-      return await caller.call({ tenant, own, ...content }, { onText, onUsage: report });
+      return await caller.call({ tenant, asker, own, ...content }, { onText, onUsage: report });
     },
   };
 }

@@ -11,7 +11,7 @@ export interface Completion {
 
 /** Generates the text that continues a conversation. Rejects with the error for the client. */
 export type Complete = (
-  tenant: string,
+  caller: { readonly tenant: string; readonly clientId: string },
   messages: readonly Message[],
   signal: AbortSignal | undefined,
 ) => Promise<Completion>;
@@ -32,14 +32,15 @@ export interface ProviderTokens {
 export function createComplete({ caller, tokens, model, logger }: CompleteOptions): Complete {
   const maxTokens = caller.sharedMaxTokens;
 
-  return async (tenant, messages, signal) => {
+  return async ({ tenant, clientId }, messages, signal) => {
     const own = await tokens.own(tenant);
     if (own === undefined && tokens.shared === undefined) {
       throw new AnnalsError('service_unavailable', 'There is no provider token: set providerApiToken.');
     }
+    const asker = { operation: 'completion', clientId } as const;
     try {
       const ownModel = own && { provider: 'openai' as const, model, apiKey: own.token };
-      const answer = withText(await caller.call({ tenant, own: ownModel, messages, maxTokens, signal }));
+      const answer = withText(await caller.call({ tenant, asker, own: ownModel, messages, maxTokens, signal }));
       const finishReason = finishReasonOf(answer);
       if (finishReason === 'length' || finishReason === 'content_filter') {
         logger.warn({ tenant, finishReason }, 'a completion was cut off or filtered');

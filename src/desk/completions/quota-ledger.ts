@@ -1,5 +1,5 @@
 import { createBatches } from '../../core/concurrency/batches.ts';
-import type { Decision, Sending, Settlement, Want } from './quota-store.ts';
+import type { Decision, LedgerBatch, Sending, Settlement, StoredRecord, Want } from './quota-store.ts';
 
 /**
  * Sends quota changes to the database, one batch of a tenant at a time. All calls of a tenant change one row. Without
@@ -11,29 +11,28 @@ export interface QuotaLedger {
   /** Whether the call of the reservation may leave now. It is durable then. */
   send(tenant: string, sending: Sending): Promise<boolean>;
   settle(tenant: string, settlement: Settlement): Promise<void>;
-}
-
-export interface Batch {
-  settlements: readonly Settlement[];
-  wants: readonly Want[];
+  /** Writes the record of a call that reserved nothing. */
+  record(tenant: string, call: StoredRecord): Promise<void>;
 }
 
 export interface LedgerDatabase {
   /** Returns the decisions in the order of the wants. They are not durable yet. */
-  apply(tenant: string, batch: Batch): Promise<readonly Decision[]>;
+  apply(tenant: string, batch: LedgerBatch): Promise<readonly Decision[]>;
   /** Returns whether each may leave, in their order. Those that may are durable. */
   send(tenant: string, sendings: readonly Sending[]): Promise<readonly boolean[]>;
 }
 
 export function createLedger(database: LedgerDatabase): QuotaLedger {
-  const changes = createBatches<{ settlement: Settlement } | { want: Want }, Decision | undefined>(
-    async (tenant, items) => {
-      const settlements = items.flatMap((item) => ('settlement' in item ? [item.settlement] : []));
-      const wants = items.flatMap((item) => ('want' in item ? [item.want] : []));
-      const decisions = [...(await database.apply(tenant, { settlements, wants }))];
-      return items.map((item) => ('want' in item ? decisions.shift() : undefined));
-    },
-  );
+  const changes = createBatches<
+    { settlement: Settlement } | { ownCall: StoredRecord } | { want: Want },
+    Decision | undefined
+  >(async (tenant, items) => {
+    const settlements = items.flatMap((item) => ('settlement' in item ? [item.settlement] : []));
+    const ownCalls = items.flatMap((item) => ('ownCall' in item ? [item.ownCall] : []));
+    const wants = items.flatMap((item) => ('want' in item ? [item.want] : []));
+    const decisions = [...(await database.apply(tenant, { settlements, ownCalls, wants }))];
+    return items.map((item) => ('want' in item ? decisions.shift() : undefined));
+  });
   // A batch of its own: it waits for the disk, and the next changes do not.
   const sendings = createBatches<Sending, boolean>((tenant, items) => database.send(tenant, items));
   return {
@@ -47,6 +46,10 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
 
     async settle(tenant, settlement) {
       await changes(tenant, { settlement });
+    },
+
+    async record(tenant, ownCall) {
+      await changes(tenant, { ownCall });
     },
   };
 }

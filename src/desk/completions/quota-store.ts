@@ -17,12 +17,26 @@ export interface Settlement {
   reservation: string;
   input: number | undefined;
   output: number | undefined;
+  /** Undefined for a call that cost nothing. */
+  record: StoredRecord | undefined;
+}
+
+/** Columns of `call_record`, as JSON values. */
+export type StoredRecord = Readonly<Record<string, unknown>>;
+
+export interface LedgerBatch {
+  settlements: readonly Settlement[];
+  /** Of calls with the tenant's own keys, which reserved nothing. */
+  ownCalls: readonly StoredRecord[];
+  wants: readonly Want[];
 }
 
 export interface Want {
   reservation: string;
   inputBound: number;
   outputCap: number;
+  /** The begin of the call's record. */
+  begun: StoredRecord;
 }
 
 /** A reservation whose call is to leave. */
@@ -36,19 +50,19 @@ export interface Sending {
 const correctable = '1 day';
 
 /**
- * Settles, then reserves, in one transaction that is not durable yet. Returns the decisions in the order of the wants. A
- * reservation that is not sent within `lease` milliseconds is given back.
+ * Settles and records, then reserves, in one transaction that is not durable yet. Returns the decisions in the order of the wants.
+ * A reservation that is not sent within `lease` milliseconds is given back.
  */
 export async function applyToQuota(
   pool: Statements,
   tenant: string,
-  { settlements, wants }: { settlements: readonly Settlement[]; wants: readonly Want[] },
+  { settlements, ownCalls, wants }: LedgerBatch,
   { limits, minOutput, lease }: { limits: Tokens; minOutput: number; lease: number },
 ): Promise<Decision[]> {
   const { rows } = await pool.query<{ outcome: string; granted: number }>({
     name: 'completion_quota_apply',
     text: `select outcome, granted
-             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval, $9, $10, $11)`,
+             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval, $9, $10, $11, $12, $13)`,
     values: [
       tenant,
       settlements.map(({ reservation }) => reservation),
@@ -61,6 +75,8 @@ export async function applyToQuota(
       minOutput,
       limits.input,
       limits.output,
+      JSON.stringify([...ownCalls, ...settlements.flatMap(({ record }) => record ?? [])]),
+      wants.map(({ begun }) => JSON.stringify(begun)),
     ],
   });
   return rows.map(({ outcome, granted }) => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import { type Release, Semaphore } from '../../core/concurrency/semaphore.ts';
 import { AnnalsError } from '../../core/errors.ts';
@@ -6,8 +5,9 @@ import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
+import { type BegunCall, beginOfRecord, type EndOfCall, recordOf } from '../../providers/call-record.ts';
 import type { FailedUsage, Message, Tool } from '../../providers/port.ts';
-import type { QuotaRequest, Reservation, SharedQuota, Tokens } from '../../providers/provider-caller.ts';
+import type { CallLedger, QuotaRequest, Reservation, Tokens } from '../../providers/provider-caller.ts';
 import { createLedger } from './quota-ledger.ts';
 import {
   applyToQuota,
@@ -16,6 +16,7 @@ import {
   type QuotaState,
   readQuota,
   reservationWork,
+  type StoredRecord,
   sendReserved,
 } from './quota-store.ts';
 import { createSettlements } from './settlements.ts';
@@ -29,8 +30,8 @@ export const defaultUnsentLease = 30_000;
 /** A call for a shorter answer is not worth its cost (contract: completions). */
 const minOutput = 16;
 
-/** The quota of the shared token. Every call with that token reserves, sends and settles. */
-export interface Quota extends Pick<SharedQuota, 'reserve'> {
+/** The quota of the shared token, and the records of all calls. Every call with that token reserves, sends and settles. */
+export interface Quota extends CallLedger {
   state(tenant: string): Promise<QuotaState>;
   /** Charges the reservations of dead processes, or gives them back where their calls were not sent, for all tenants. */
   upkeep(findTenants: FindTenants): Promise<void>;
@@ -71,31 +72,33 @@ export function createQuota(options: QuotaOptions): Quota {
   const settlements = createSettlements(logger);
 
   async function attempt(request: QuotaRequest): Promise<Reservation | undefined> {
-    const id = randomUUID();
-    const { tenant, input, output } = request;
-    const want = { reservation: id, inputBound: input, outputCap: output };
+    const { tenant, call, input, output } = request;
+    const { id } = call;
+    const want = { reservation: id, inputBound: input, outputCap: output, begun: beginOfRecord(call) };
     const decision = await ledger.reserve(tenant, want).catch((error) => {
       // The connection can fail after the database has made the reservation.
-      void settlements.settle(() => ledger.settle(tenant, { reservation: id, input: 0, output: 0 }));
+      const nothing = { reservation: id, input: 0, output: 0, record: undefined };
+      void settlements.settle(() => ledger.settle(tenant, nothing));
       throw error;
     });
     if (decision.outcome === 'exceeded') {
       onRefusal?.('used_up');
       throw quotaExceeded();
     }
-    return decision.outcome === 'wait' ? undefined : reservation(request, id, decision.granted);
+    return decision.outcome === 'wait' ? undefined : reservation(request, decision.granted);
   }
 
-  function reservation({ tenant, input, maxDuration }: QuotaRequest, id: string, granted: number): Reservation {
+  function reservation({ tenant, call, input, maxDuration }: QuotaRequest, granted: number): Reservation {
     return {
       output: granted,
-      send: () => ledger.send(tenant, { reservation: id, lease: maxDuration + leaseMargin }),
-      async settle(usage) {
-        const tokens = tokensOf(usage);
+      send: () => ledger.send(tenant, { reservation: call.id, lease: maxDuration + leaseMargin }),
+      async settle(end) {
+        const tokens = tokensOf(end.usage);
+        const settlement = { reservation: call.id, ...tokens, record: storedRecord(call, end) };
         if ((tokens.input ?? 0) > input || (tokens.output ?? 0) > granted) {
           logger.warn({ tenant, reserved: { input, output: granted }, tokens }, 'a provider counted more than its cap');
         }
-        await settlements.settle(() => ledger.settle(tenant, { reservation: id, ...tokens }));
+        await settlements.settle(() => ledger.settle(tenant, settlement));
         pauses.get(tenant)?.abort();
         return { input: tokens.input ?? input, output: tokens.output ?? granted };
       },
@@ -135,6 +138,13 @@ export function createQuota(options: QuotaOptions): Quota {
       const reserved = turns.taken(tenant) > 0 ? undefined : await attempt(request);
       return reserved ?? (await waitFor(request));
     },
+
+    async record(tenant, call, end) {
+      const record = storedRecord(call, end);
+      if (record !== undefined) await settlements.settle(() => ledger.record(tenant, record));
+    },
+
+    inputBound,
 
     async state(tenant) {
       await chargeExpired(db, tenant);
@@ -176,6 +186,10 @@ function boundOfMessage(message: Message): number {
 
 function bytesOf(...texts: string[]): number {
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
+function storedRecord(call: BegunCall, end: EndOfCall): StoredRecord | undefined {
+  return end.usage === 'none' ? undefined : recordOf(call, end);
 }
 
 function tokensOf(usage: FailedUsage): { input: number | undefined; output: number | undefined } {

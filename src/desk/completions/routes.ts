@@ -51,10 +51,10 @@ export async function completionRoutes(app: HttpServer, completions: Completions
       try {
         const { text: result, finishReason } =
           key === undefined
-            ? await complete(tenant, conversation, gone)
+            ? await complete(request.credentials, conversation, gone)
             : await idempotency.once(
                 { tenant, clientId, key, bodyText: request.bodyText },
-                () => complete(tenant, conversation, undefined),
+                () => complete(request.credentials, conversation, undefined),
                 gone,
               );
         return { ...(id === undefined ? {} : { id }), result, finishReason };

@@ -5,14 +5,10 @@ import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type CallTimes, defaultCallTimes } from '../../providers/deadline.ts';
 import type { LanguageModels } from '../../providers/port.ts';
-import {
-  createProviderCaller,
-  type ProviderCaller,
-  type ProviderCallerOptions,
-} from '../../providers/provider-caller.ts';
+import { createProviderCaller, type ProviderCaller } from '../../providers/provider-caller.ts';
 import { type Complete, createComplete, type ProviderTokens } from './complete.ts';
 import { createIdempotency, type Idempotency } from './idempotency.ts';
-import { createQuota, inputBound, type Quota, type QuotaOptions } from './quota.ts';
+import { createQuota, type Quota, type QuotaOptions } from './quota.ts';
 
 /** The parts of completions, built once for a process. */
 export interface Completions {
@@ -42,31 +38,20 @@ export function createCompletions(options: {
   languageModels: LanguageModels;
   config: Pick<Config, 'sharedProviderToken' | 'completionModel' | 'completionMaxTokens'>;
   ownToken: ProviderTokens['own'];
-  /** Stores the tokens of a call with a tenant's own key. */
-  countOwn: ProviderCallerOptions['countOwn'];
+  /** Milliseconds since 1970. */
+  now: () => number;
   times?: CompletionTimes | undefined;
   onRefusal?: QuotaOptions['onRefusal'];
 }): Completions {
-  const {
-    db,
-    vital,
-    sealer,
-    logger,
-    languageModels,
-    config,
-    ownToken,
-    countOwn,
-    times = defaultTimes,
-    onRefusal,
-  } = options;
+  const { db, vital, sealer, logger, languageModels, config, ownToken, now, times = defaultTimes, onRefusal } = options;
   const quota = createQuota({ ...vital, logger, maxWait: times.quotaWait, onRefusal });
   const tokens = { own: ownToken, shared: config.sharedProviderToken };
   const model = config.completionModel;
   const caller = createProviderCaller({
     languageModels,
-    quota: { reserve: quota.reserve, inputBound },
+    ledger: quota,
     shared: { token: tokens.shared, model, maxTokens: config.completionMaxTokens },
-    countOwn,
+    now,
     times: times.provider,
     logger,
   });

@@ -16,18 +16,26 @@ const maxCloseWait = 3_000;
 
 export function createSettlements(logger: FastifyBaseLogger): Settlements {
   const underWay = new Set<Promise<void>>();
+  const failed = new Set<() => Promise<void>>();
   const stop = new AbortController();
 
-  async function again(attempt: () => Promise<void>): Promise<void> {
-    for (let rest = minRest; ; rest = Math.min(maxRest, rest * 2)) {
+  /** In rounds, so that a database that is away gets a line in the log for each round and not for each call. */
+  async function repeat(): Promise<void> {
+    for (let rest = minRest; failed.size > 0; rest = Math.min(maxRest, rest * 2)) {
       await sleep(rest, undefined, { signal: stop.signal, ref: false });
-      try {
-        await attempt();
-        return;
-      } catch (error) {
-        logger.warn({ err: error }, 'a settlement of the quota failed; it is tried again');
+      const attempts = [...failed];
+      const ended = await Promise.allSettled(attempts.map((attempt) => attempt()));
+      for (const [index, { status }] of ended.entries()) {
+        const attempt = attempts[index];
+        if (status === 'fulfilled' && attempt !== undefined) failed.delete(attempt);
       }
+      const refused = ended.find(({ status }) => status === 'rejected');
+      if (refused?.status === 'rejected') warn(refused.reason);
     }
+  }
+
+  function warn(err: unknown): void {
+    logger.warn({ err, calls: failed.size }, 'a settlement of calls failed; it is tried again');
   }
 
   function keep(work: Promise<void>): void {
@@ -42,8 +50,10 @@ export function createSettlements(logger: FastifyBaseLogger): Settlements {
       try {
         await first;
       } catch (error) {
-        logger.warn({ err: error }, 'a settlement of the quota failed; it is tried again');
-        keep(again(attempt));
+        failed.add(attempt);
+        if (failed.size > 1) return;
+        warn(error);
+        keep(repeat());
       }
     },
 

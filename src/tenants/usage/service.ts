@@ -1,8 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type pg from 'pg';
 import type { Static } from 'typebox';
 import type { TenantPool } from '../../postgres/connections/tenant-pool.ts';
-import type { Tokens } from '../../providers/provider-caller.ts';
 import { type Days, dateOf, dayOf } from './days.ts';
 import type { UsageOfDay } from './schemas.ts';
 import { UsageCounter } from './usage-counter.ts';
@@ -14,57 +12,31 @@ export interface Usage {
   read(tenant: string, days: Days): Promise<Static<typeof UsageOfDay>[]>;
   /** Counts a request, which is stored within 2 seconds. */
   countRequest(tenant: string): void;
-  /**
-   * Adds tokens of a call with the tenant's own key. When the promise resolves, the database has the statement that stores them. Never
-   * rejects: what cannot be stored is tried again, and told in the log.
-   */
-  addTokens(tenant: string, used: Tokens): Promise<void>;
   /** Stores what was counted so far. */
   store(): Promise<void>;
   /** Stores what is left. To be called when no request runs any more. */
   close(): Promise<void>;
 }
 
-export function createUsage(options: {
-  pool: TenantPool;
-  /** Connections that slow work cannot use: an answer waits until its tokens are on their way. */
-  vital: { pool: pg.Pool };
-  logger: FastifyBaseLogger;
-  now: () => number;
-}): Usage {
-  const { pool, vital, logger, now } = options;
+export function createUsage(options: { pool: TenantPool; logger: FastifyBaseLogger; now: () => number }): Usage {
+  const { pool, logger, now } = options;
   const onError = (err: unknown, counted: readonly AddedMeasure[]) => {
     if (err instanceof OutcomeUnknown) logger.error({ err, counted }, 'the usage of tenants may not have been counted');
     else logger.warn({ err }, 'what tenants have used could not be counted; it is tried again');
   };
-  const requests = new UsageCounter({ add: (counted, onSent) => addMeasures(pool, counted, onSent), onError });
-  const tokens = new UsageCounter({ add: (counted, onSent) => addMeasures(vital.pool, counted, onSent), onError });
+  const requests = new UsageCounter({ add: (counted) => addMeasures(pool, counted), onError });
   return {
     countRequest: (tenant) => requests.count([{ tenant, day: dayOf(now()), measure: 'requests', amount: 1 }]),
 
-    async addTokens(tenant, { input, output }) {
-      const day = dayOf(now());
-      await tokens.countNow([
-        { tenant, day, measure: 'inputTokens', amount: input },
-        { tenant, day, measure: 'outputTokens', amount: output },
-      ]);
-    },
+    store: () => requests.store(),
 
-    async store() {
-      await Promise.all([requests.store(), tokens.store()]);
-    },
-
-    async close() {
-      await Promise.all([requests.close(), tokens.close()]);
-    },
+    close: () => requests.close(),
 
     async read(tenant, days) {
       const lines = new Map<number, Static<typeof UsageOfDay>>();
       for (let day = days.first; day <= days.last; day += 1) {
         lines.set(day, { date: dateOf(day), entries: 0, bytes: 0, requests: 0, inputTokens: 0, outputTokens: 0 });
       }
-      // A client that has its answer sees the tokens of it.
-      await tokens.store();
       for (const { day, measure, amount } of await readUsage(pool, tenant, days)) {
         const line = lines.get(day);
         if (line !== undefined) line[measure] = amount;

@@ -50,16 +50,12 @@ export interface AddedMeasure extends CountedMeasure {
 
 /**
  * Adds what was used, all or none; that of tenants that are not there any more is left out. Rejects with OutcomeUnknown where
- * the connection was lost meanwhile. Calls `onSent` when the statement is on its way to the database.
+ * the connection was lost meanwhile.
  */
-export async function addMeasures(
-  pool: Connections,
-  added: readonly AddedMeasure[],
-  onSent: () => void,
-): Promise<void> {
+export async function addMeasures(pool: Connections, added: readonly AddedMeasure[]): Promise<void> {
   const connection = await pool.connect();
   try {
-    const stored = connection.query({
+    await connection.query({
       name: 'usage_add',
       // All writers use the same order, so that two of them never wait for each other.
       text: `
@@ -76,8 +72,6 @@ export async function addMeasures(
         added.map(({ amount }) => amount),
       ],
     });
-    onSent();
-    await stored;
   } catch (error) {
     if (error instanceof pg.DatabaseError) throw error;
     throw new OutcomeUnknown('The connection was lost while the use of tenants was counted.', { cause: error });

@@ -28,7 +28,13 @@ async function resultsOf(calls: number, askHistory: AskHistory, contextTokens = 
       },
     },
     {
-      target: { tenant: 'acme', llmConfig: { provider: 'openai', model: 'm', contextTokens }, apiKey: '' },
+      target: {
+        tenant: 'acme',
+        clientId: 'c',
+        agentId: 'a',
+        llmConfig: { provider: 'openai', model: 'm', contextTokens },
+        apiKey: '',
+      },
       userPrompt: '',
       message: 'What is new?',
       offersHistory: true,

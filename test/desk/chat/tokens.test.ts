@@ -56,7 +56,7 @@ afterAll(async () => {
   await vendor.close();
 });
 
-test('request logs, session logs, what the vendor sent and what the quota was charged agree to the token', {
+test('request logs, session logs, records of calls, what the vendor sent and what the quota was charged agree to the token', {
   timeout: 600_000,
 }, async () => {
   const [first] = servers;
@@ -95,6 +95,15 @@ test('request logs, session logs, what the vendor sent and what the quota was ch
     input: days.reduce((total, day) => total + day.inputTokens, 0),
     output: days.reduce((total, day) => total + day.outputTokens, 0),
   }).toEqual({ input: withOwnKeys.input + used.input, output: withOwnKeys.output + used.output });
+  const { rows } = await first.database.pool.query<{ agent: string; input: number; output: number }>(
+    `select agent, sum(input_tokens)::bigint as input, sum(output_tokens)::bigint as output from call_record
+       where tenant = $1 group by agent order by agent`,
+    [tenant],
+  );
+  for (const { agent, ...recorded } of rows) {
+    expect({ agent, ...recorded }).toEqual({ agent, ...sum(requests.filter((log) => log.triggerAgentId === agent)) });
+  }
+  expect(rows.map(({ agent }) => agent)).toEqual(['anthropic', 'google', 'openai', 'shared']);
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(0);
   console.info(
     `${chats} chats: ${JSON.stringify(seen)}; ${sum(requests).input} prompt and ${sum(requests).output} completion tokens`,

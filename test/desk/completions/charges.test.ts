@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { quotaLimits } from '../../../src/desk/completions/quota.ts';
+import { begunCall, endedCall } from '../../support/server/calls.ts';
 import {
   complete,
   hello,
@@ -166,20 +167,32 @@ test('a call that would fit once another has settled waits its turn', async () =
 test('a wait beyond the limit is 503 with Retry-After', async () => {
   const tenant = await newTenant(server);
   await use(tenant, { input: 0, output: quotaLimits.output - 50 });
-  const held = await server.context.completions.quota.reserve({ tenant, input: 1, output: 50, maxDuration: 60_000 });
+  const held = await server.context.completions.quota.reserve({
+    tenant,
+    call: begunCall(),
+    input: 1,
+    output: 50,
+    maxDuration: 60_000,
+  });
   const response = await postCompletion(hasty, tenant);
   expect(response.status).toBe(503);
   expect(response.headers.get('retry-after')).toBe('5');
-  await held.settle('none');
+  await held.settle(endedCall('none'));
   expect((await complete(server, tenant)).status).toBe(200);
 });
 
 test('what the database does not take at once is settled later, and the answer does not wait for it', async () => {
   const tenant = await newTenant(server);
-  const held = await server.context.completions.quota.reserve({ tenant, input: 10, output: 10, maxDuration: 60_000 });
+  const held = await server.context.completions.quota.reserve({
+    tenant,
+    call: begunCall(),
+    input: 10,
+    output: 10,
+    maxDuration: 60_000,
+  });
   const { pool } = server.database;
   await pool.query('alter function completion_quota_apply rename to completion_quota_apply_away');
-  await held.settle({ inputTokens: 3, outputTokens: 4 });
+  await held.settle(endedCall({ inputTokens: 3, outputTokens: 4 }));
   await pool.query('alter function completion_quota_apply_away rename to completion_quota_apply');
   await eventually(() => usageOf(server, tenant)).toMatchObject({
     used: { inputTokens: 3, outputTokens: 4 },

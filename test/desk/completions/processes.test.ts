@@ -62,7 +62,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('from three processes the quota is used up to its last token, and never beyond', {
+test('from three processes the quota is used up to its last token, and never beyond, and the records of calls tell it', {
   timeout: 300_000,
 }, async () => {
   const { tenant, token } = await newTenant('whole');
@@ -79,13 +79,14 @@ test('from three processes the quota is used up to its last token, and never bey
   expect(counted.input).toBeLessThanOrEqual(quotaLimits.input);
   expect(counted.output).toBeLessThanOrEqual(quotaLimits.output);
   expect(await quota.state(tenant)).toEqual({ used: counted, reserved: { input: 0, output: 0 } });
+  expect(await recorded(tenant)).toEqual(since(counted));
   expect(leftAtFirstRefusal).toBeLessThan(16);
   console.info(
     `${runs} completions: ${tally(statuses)}; left at the first refusal: ${leftAtFirstRefusal} output tokens`,
   );
 });
 
-test('with processes killed under way it is never passed, and what was in flight is charged in full', {
+test('with processes killed under way it is never passed, and what was in flight is charged in full and recorded', {
   timeout: 300_000,
 }, async () => {
   const { tenant, token } = await newTenant('killed');
@@ -104,6 +105,7 @@ test('with processes killed under way it is never passed, and what was in flight
   await quota.upkeep(lookAtOnce(database.db));
   const { used, reserved } = await quota.state(tenant);
   expect(reserved).toEqual({ input: 0, output: 0 });
+  expect(await recorded(tenant)).toEqual(since(used));
   const dead = await chargedForTheDead(tenant);
   for (const kind of ['input', 'output'] as const) {
     expect(used[kind]).toBeGreaterThanOrEqual(counted[kind]);
@@ -202,6 +204,19 @@ async function letLeasesEnd(over: AbortSignal): Promise<void> {
       [lifetime - 2],
     );
   }
+}
+
+/** What the records of the tenant's calls tell. */
+async function recorded(tenant: string): Promise<{ input: number; output: number } | undefined> {
+  const { rows } = await database.pool.query<{ input: number; output: number }>(
+    'select sum(input_tokens)::bigint as input, sum(output_tokens)::bigint as output from call_record where tenant = $1',
+    [tenant],
+  );
+  return rows[0];
+}
+
+function since({ input, output }: { input: number; output: number }) {
+  return { input: input - start.input, output: output - start.output };
 }
 
 async function chargedForTheDead(tenant: string): Promise<{ calls: number; input: number; output: number }> {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { type Batch, createLedger } from '../../../src/desk/completions/quota-ledger.ts';
-import type { Decision, Sending, Want } from '../../../src/desk/completions/quota-store.ts';
+import { createLedger } from '../../../src/desk/completions/quota-ledger.ts';
+import type { Decision, LedgerBatch, Sending, Want } from '../../../src/desk/completions/quota-store.ts';
 
 /** A database whose every answer the test gives by hand. */
 function handWorked() {
-  const applied: { tenant: string; batch: Batch; answer: PromiseWithResolvers<Decision[]> }[] = [];
+  const applied: { tenant: string; batch: LedgerBatch; answer: PromiseWithResolvers<Decision[]> }[] = [];
   const sent: { tenant: string; sendings: readonly Sending[]; answer: PromiseWithResolvers<boolean[]> }[] = [];
   const ledger = createLedger({
     apply(tenant, batch) {
@@ -21,14 +21,14 @@ function handWorked() {
   return { ledger, applied, sent };
 }
 
-const want = (reservation: string): Want => ({ reservation, inputBound: 1, outputCap: 16 });
+const want = (reservation: string): Want => ({ reservation, inputBound: 1, outputCap: 16, begun: {} });
 const sending = (reservation: string): Sending => ({ reservation, lease: 1 });
 const reserved: Decision = { outcome: 'reserved', granted: 16 };
 
 test('a tenant has one batch under way, and the next takes along all that came meanwhile', async () => {
   const { ledger, applied } = handWorked();
   const calls = ['a', 'b', 'c'].map((name) => ledger.reserve('acme', want(name)));
-  void ledger.settle('acme', { reservation: 'x', input: 1, output: 1 });
+  void ledger.settle('acme', { reservation: 'x', input: 1, output: 1, record: undefined });
   void ledger.reserve('rival', want('r'));
   expect(applied.map(({ tenant, batch }) => [tenant, batch.wants.length])).toEqual([
     ['acme', 1],

@@ -6,6 +6,7 @@ import { createQuota, inputBound, type Quota, quotaLimits } from '../../../src/d
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import type { Reservation } from '../../../src/providers/provider-caller.ts';
+import { begunCall, endedCall } from '../../support/server/calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
@@ -110,7 +111,7 @@ test('a call that fits does not overtake one that waits', async () => {
   const patient = createQuota({ pool, db: database.db, logger: createLogger('silent') });
   const order: string[] = [];
   const take = async (name: string, output: number) => {
-    const reservation = await patient.reserve({ tenant, input: 1, output, maxDuration: 60_000 });
+    const reservation = await patient.reserve({ tenant, call: begunCall(), input: 1, output, maxDuration: 60_000 });
     order.push(name);
     return reservation;
   };
@@ -118,7 +119,7 @@ test('a call that fits does not overtake one that waits', async () => {
   const long = take('long', 200_000);
   await eventually(() => statements).toBeGreaterThan(1);
   const short = take('short', 16);
-  await first.settle('none');
+  await first.settle(endedCall('none'));
   await Promise.all([long, short]);
   expect(order).toEqual(['first', 'long', 'short']);
   await patient.close();
@@ -149,7 +150,7 @@ test('a reservation whose process died before the call was sent is given back wh
       maxWait: 100,
       unsentLease: 0,
     });
-    const held = await hasty.reserve({ tenant, input: 10, output: 1_000_000, maxDuration: 60_000 });
+    const held = await hasty.reserve({ tenant, call: begunCall(), input: 10, output: 1_000_000, maxDuration: 60_000 });
     if (ask === 'reserve') expect(await reserve(tenant, { input: 0, output: 16 })).toMatchObject({ output: 16 });
     if (ask === 'upkeep') await quota.upkeep(lookAtOnce(database.db));
     if (ask === 'state') await quota.state(tenant);
@@ -161,7 +162,7 @@ test('a reservation whose process died before the call was sent is given back wh
     expect(rows[0]).toEqual({ input_used: 0, output_used: 0, ...reserved });
     // What was given back may belong to another call now, so this one must not leave.
     expect(await held.send()).toBe(false);
-    await held.settle('unknown');
+    await held.settle(endedCall('unknown'));
     expect((await quota.state(tenant)).used).toEqual({ input: 0, output: 0 });
   }
 });
@@ -189,7 +190,7 @@ test('of many that are sent while their leases end, each is either charged or no
   const sending = held.map(async (reservation) => typeof reservation === 'object' && (await reservation.send()));
   const ending = Array.from({ length: 5 }, async () => {
     await database.pool.query(
-      'update completion_reservation set expires_at = now() where tenant = $1 and not sent and reservation::text < $2',
+      'update completion_reservation set expires_at = now() where tenant = $1 and not sent and right(reservation::text, 1) < $2',
       [tenant, '8'],
     );
     await quota.state(tenant);
@@ -211,7 +212,7 @@ test('figures that come after the lease has ended correct what was charged', asy
     used: { input: 10, output: 20 },
     reserved: { input: 0, output: 0 },
   });
-  if (typeof late === 'object') await late.settle({ inputTokens: 3, outputTokens: 25 });
+  if (typeof late === 'object') await late.settle(endedCall({ inputTokens: 3, outputTokens: 25 }));
   expect(await quota.state(tenant)).toMatchObject({
     used: { input: 3, output: 25 },
     reserved: { input: 0, output: 0 },
@@ -222,17 +223,17 @@ test('settling twice counts once', async () => {
   const tenant = await newTenant();
   const reservation = await reserve(tenant, { input: 10, output: 20 });
   if (typeof reservation !== 'object') throw new Error('not reserved');
-  await reservation.settle({ inputTokens: 3, outputTokens: 4 });
-  await reservation.settle('unknown');
+  await reservation.settle(endedCall({ inputTokens: 3, outputTokens: 4 }));
+  await reservation.settle(endedCall('unknown'));
   expect((await quota.state(tenant)).used).toEqual({ input: 3, output: 4 });
 });
 
 test('a reservation whose answer was lost on the way back is given back', async () => {
   const tenant = await newTenant();
   const losing = createQuota({ pool: losingFirstAnswer(), db: database.db, logger: createLogger('silent') });
-  await expect(losing.reserve({ tenant, input: 10, output: 20, maxDuration: 60_000 })).rejects.toThrow(
-    'connection lost',
-  );
+  await expect(
+    losing.reserve({ tenant, call: begunCall(), input: 10, output: 20, maxDuration: 60_000 }),
+  ).rejects.toThrow('connection lost');
   await losing.close();
   const { rows } = await database.pool.query('select reservation from completion_reservation where tenant = $1', [
     tenant,
@@ -244,7 +245,7 @@ test('a reservation whose answer was lost on the way back is given back', async 
 test('of figures of which one is missing, that one is charged as reserved', async () => {
   const tenant = await newTenant();
   const reservation = await reserve(tenant, { input: 10, output: 20 });
-  if (typeof reservation === 'object') await reservation.settle({ inputTokens: undefined, outputTokens: 4 });
+  if (typeof reservation === 'object') await reservation.settle(endedCall({ inputTokens: undefined, outputTokens: 4 }));
   expect((await quota.state(tenant)).used).toEqual({ input: 10, output: 4 });
 });
 
@@ -292,7 +293,7 @@ async function reserve(
   { sends = true } = {},
 ): Promise<Reservation | string> {
   try {
-    const reservation = await quota.reserve({ tenant, input, output, maxDuration: 60_000 });
+    const reservation = await quota.reserve({ tenant, call: begunCall(), input, output, maxDuration: 60_000 });
     if (sends) expect(await reservation.send()).toBe(true);
     return reservation;
   } catch (error) {
@@ -309,11 +310,11 @@ async function end(tenant: string, reservation: Reservation, how: End, input: nu
     return how === 'dead' ? whole : { input: 0, output: 0 };
   }
   if (how === 'none' || how === 'unknown') {
-    await reservation.settle(how);
+    await reservation.settle(endedCall(how));
     return how === 'none' ? { input: 0, output: 0 } : whole;
   }
   const tokens = { input: Math.floor(how.input * input), output: Math.floor(how.output * reservation.output) };
-  await reservation.settle({ inputTokens: tokens.input, outputTokens: tokens.output });
+  await reservation.settle(endedCall({ inputTokens: tokens.input, outputTokens: tokens.output }));
   return tokens;
 }
 

@@ -10,6 +10,7 @@ import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { createValueIndex, valueIndexName } from '../../../src/tenants/custom-entities/value-index.ts';
 import { callAgentic, putAgent } from '../../support/server/agents.ts';
+import { begunCall } from '../../support/server/calls.ts';
 import { placementOf, workerUrlOf } from '../../support/server/cluster.ts';
 import { takeDatabaseAway } from '../../support/server/database-away.ts';
 import { cancelIndexBuilds } from '../../support/server/index-builds.ts';
@@ -112,7 +113,13 @@ test('reservations of dead processes of all others are charged while a worker is
   await checkUpkeep({
     // The lease has ended at once.
     prepare: async (tenant) => {
-      const reservation = await quota.reserve({ tenant, input: 10, output: 20, maxDuration: -60_000 });
+      const reservation = await quota.reserve({
+        tenant,
+        call: begunCall(),
+        input: 10,
+        output: 20,
+        maxDuration: -60_000,
+      });
       await reservation.send();
     },
     upkeep: () => quota.upkeep(lookAtOnce(db)),

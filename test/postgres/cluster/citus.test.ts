@@ -12,6 +12,7 @@ import { createDatabase } from '../../../src/postgres/database.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { begunCall, endedCall } from '../../support/server/calls.ts';
 import { placementOf, workerUrlOf } from '../../support/server/cluster.ts';
 import { changesOf, now } from '../../support/server/cluster-changes.ts';
 import { takeDatabaseAway } from '../../support/server/database-away.ts';
@@ -105,9 +106,15 @@ test('two processes give away the quota of a tenant to the last token, and no mo
   });
   const quotas = pools.map((pool) => createQuota({ pool, db: createDatabase(pool), logger, maxWait: 20_000 }));
   const call = async (n: number) => {
-    const reservation = await quotas[n % 2]?.reserve({ tenant, input: 10, output: 70_000, maxDuration: 60_000 });
+    const reservation = await quotas[n % 2]?.reserve({
+      tenant,
+      call: begunCall(),
+      input: 10,
+      output: 70_000,
+      maxDuration: 60_000,
+    });
     expect(await reservation?.send()).toBe(true);
-    await reservation?.settle({ inputTokens: 10, outputTokens: reservation.output });
+    await reservation?.settle(endedCall({ inputTokens: 10, outputTokens: reservation.output }));
     return reservation?.output ?? 0;
   };
   const outcomes = await Promise.allSettled(Array.from({ length: 40 }, (_, n) => call(n)));

@@ -40,7 +40,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test(`with the process killed at ${kills} random moments, the tokens of every answer on an own key that went out are counted`, async () => {
+test(`with the process killed at ${kills} random moments, the tokens of every answer on an own key that went out are counted and recorded`, async () => {
   const items = [{ key: 'providerApiToken', value: 'sk-own' }];
   await call(`/configuration/${tenant}/configurations`, await token(), items);
   let answered = 0;
@@ -68,6 +68,11 @@ test(`with the process killed at ${kills} random moments, the tokens of every an
   expect(answered).toBeGreaterThan(0);
   expect(day.inputTokens).toBeGreaterThanOrEqual(answered * usage.input);
   expect(day.inputTokens).toBeLessThanOrEqual(asked * usage.input);
+  const { rows } = await database.pool.query(
+    'select count(*)::integer as calls, sum(input_tokens)::integer as input from call_record where tenant = $1',
+    [tenant],
+  );
+  expect(rows).toEqual([{ calls: day.inputTokens / usage.input, input: day.inputTokens }]);
   expect(day.outputTokens * usage.input).toBe(day.inputTokens * usage.output);
   console.info(`${kills} kills: ${asked} calls, ${answered} answered, ${day.inputTokens / usage.input} counted`);
 });

@@ -3,8 +3,6 @@ import { UsageCounter } from '../../../src/tenants/usage/usage-counter.ts';
 import { type AddedMeasure, OutcomeUnknown } from '../../../src/tenants/usage/usage-store.ts';
 
 let failure: Error | undefined;
-/** When the database answers. */
-let answered: Promise<void> = Promise.resolve();
 const stored: AddedMeasure[] = [];
 const errors: unknown[] = [];
 const counters: UsageCounter[] = [];
@@ -14,9 +12,7 @@ function newCounter(): UsageCounter {
   errors.length = 0;
   failure = undefined;
   const counter = new UsageCounter({
-    add: async (counted, onSent) => {
-      onSent();
-      await answered;
+    add: async (counted) => {
       if (failure !== undefined) throw failure;
       stored.push(...counted.map((part) => ({ ...part })));
     },
@@ -76,36 +72,6 @@ test('a close stores what was counted while a round was under way', async () => 
   await counter.close();
   await round;
   expect(stored.map(({ tenant }) => tenant)).toEqual(['alpha', 'beta']);
-});
-
-test('callers that wait while a statement is under way go with the next one, together, and wait until it is sent', async () => {
-  const counter = newCounter();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  answered = promise;
-  await counter.countNow(once('alpha'));
-  const sent: number[] = [];
-  const waiting = [1, 2, 3].map((number) => counter.countNow(once('alpha')).then(() => sent.push(number)));
-  await new Promise(setImmediate);
-  expect({ stored, sent }).toEqual({ stored: [], sent: [] });
-  answered = Promise.resolve();
-  resolve();
-  await Promise.all(waiting);
-  await counter.store();
-  expect(stored.map(({ amount }) => amount)).toEqual([1, 3]);
-});
-
-test('while the database refuses, callers go on, rounds fail and not calls, and all is stored at last', async () => {
-  const counter = newCounter();
-  failure = new Error('the database is away');
-  for (let call = 0; call < 20; call += 1) await counter.countNow(once('alpha'));
-  await counter.store();
-  expect(errors.length).toBeLessThanOrEqual(2);
-  failure = undefined;
-  await counter.store();
-  expect(stored).toEqual([{ tenant: 'alpha', day: 0, measure: 'requests', amount: 20 }]);
-  await counter.countNow(once('alpha'));
-  await counter.store();
-  expect(stored).toHaveLength(2);
 });
 
 function once(tenant: string, day = 0): AddedMeasure[] {

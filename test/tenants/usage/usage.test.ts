@@ -9,8 +9,10 @@ import {
 } from '../../../src/desk/completions/quota-store.ts';
 import { dropExpired, setRetention } from '../../../src/history/retention/retention.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { beginOfRecord } from '../../../src/providers/call-record.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { checkLaw } from '../../support/oracle/law.ts';
+import { begunCall } from '../../support/server/calls.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
@@ -79,11 +81,14 @@ test('tokens are those of the quota: on the day of the settlement, or on that on
   const token = await server.token(tenant);
   const [settled, lost, late, open] = [1, 2, 3, 4].map((place) => `00000000-0000-4000-8000-00000000000${place}`);
   if (settled === undefined || lost === undefined || late === undefined || open === undefined) throw new Error();
-  const want = (reservation: string) => ({ reservation, inputBound: 100, outputCap: 10 });
+  const want = (reservation: string) => {
+    const begun = beginOfRecord({ ...begunCall(), id: reservation });
+    return { reservation, inputBound: 100, outputCap: 10, begun };
+  };
   await apply(tenant, { wants: [want(settled), want(lost), want(late), want(open)] });
   const sendings = [settled, lost, late, open].map((reservation) => ({ reservation, lease: 60_000 }));
   expect(await sendReserved(server.context.vital.pool, tenant, sendings)).toEqual([true, true, true, true]);
-  await apply(tenant, { settlements: [{ reservation: settled, input: 21, output: 2 }] });
+  await apply(tenant, { settlements: [{ reservation: settled, input: 21, output: 2, record: undefined }] });
   // Two leases ended two days ago.
   await server.database.pool.query(
     `update completion_reservation set expires_at = now() - interval '2 days' where tenant = $1 and reservation = any($2)`,
@@ -104,7 +109,7 @@ test('tokens are those of the quota: on the day of the settlement, or on that on
     [21, 2],
     [0, 0],
   ]);
-  await apply(tenant, { settlements: [{ reservation: late, input: 7, output: 1 }] });
+  await apply(tenant, { settlements: [{ reservation: late, input: 7, output: 1, record: undefined }] });
   expect((await tokens())[1]).toEqual([107, 11]);
   const { rows } = await server.database.pool.query(
     'select input_used, output_used from completion_quota where tenant = $1',
@@ -205,7 +210,7 @@ async function apply(tenant: string, batch: { settlements?: Settlement[]; wants?
   const decisions = await applyToQuota(
     server.context.vital.pool,
     tenant,
-    { settlements: [], wants: [], ...batch },
+    { settlements: [], ownCalls: [], wants: [], ...batch },
     { limits: { input: 1_000, output: 1_000 }, minOutput: 1, lease: 60_000 },
   );
   expect(decisions.map(({ outcome }) => outcome)).toEqual((batch.wants ?? []).map(() => 'reserved'));

@@ -1,4 +1,7 @@
-import type { UsageOfDay } from '../schemas.ts';
+import { type CursorPage, type ListParameters, listWalk } from '../pages/cursor-page.ts';
+import type { Walk } from '../pages/walk.ts';
+import type { ModelCall, UsageOfDay } from '../schemas.ts';
+import { plainAnswers } from '../transport/answer-json.ts';
 import { type CallOptions, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 
@@ -28,6 +31,17 @@ export class Usage {
   async byDay({ from, to }: UsageOptions = {}, options?: CallOptions): Promise<UsageOfDay[]> {
     const query = { from: textOf(from), to: textOf(to) };
     return await this.#transport.fetchJson({ method: 'GET', path: this.#path, query }, options);
+  }
+
+  /**
+   * The calls of models; with `sort: '_id:DESC'` the newest first.
+   *
+   * @example
+   * for await (const { model, outputTokens } of annals.usage.calls({ q: 'agent:helper' })) console.log(model, outputTokens);
+   */
+  calls(parameters: ListParameters = {}, options?: CallOptions): Walk<ModelCall, CursorPage<ModelCall>> {
+    const read = plainAnswers<ModelCall>().many;
+    return listWalk({ transport: this.#transport, path: `${this.#path}/calls`, options, read }, parameters);
   }
 }
 

@@ -1,0 +1,71 @@
+import { Type } from 'typebox';
+import { listItem } from '../../http/openapi/list-item.ts';
+import { TenantName } from '../../http/tenant-name.ts';
+import { callOperations } from '../../providers/call-record.ts';
+import { failureCauses } from '../../providers/failure-cause.ts';
+
+export const CallsPath = Type.Object({ tenant: TenantName });
+
+const tokens = (description: string) =>
+  Type.Optional(Type.Integer({ format: 'int64', minimum: 0, description: `${description} Left out: unknown.` }));
+
+const Call = Type.Object(
+  {
+    id: Type.String({ description: 'Ids have the order of time: `sort=_id:DESC` lists the newest first.' }),
+    at: Type.String({ format: 'date-time', description: 'When the call began.' }),
+    operation: Type.Enum([...callOperations], { type: 'string', description: 'What made the call.' }),
+    token: Type.Enum(['own', 'shared'], {
+      type: 'string',
+      description: "The tenant's own key, or the shared token of the service.",
+    }),
+    provider: Type.Enum(['openai', 'anthropic', 'google', 'self_hosted'], { type: 'string' }),
+    model: Type.String(),
+    client: Type.String({ description: 'The id of the client or the key.' }),
+    agent: Type.Optional(Type.String({ description: 'The id of the agent. Only of chats.' })),
+    user: Type.Optional(Type.String({ description: 'Whom the client named as its user.' })),
+    inputTokens: tokens('All input. With the shared token: what the quota was charged.'),
+    cachedTokens: tokens('The part of the input that the provider read from its cache.'),
+    cacheWriteTokens: tokens('The part of the input that the provider wrote into its cache.'),
+    outputTokens: tokens('All output. With the shared token: what the quota was charged.'),
+    reasoningTokens: tokens('The part of the output that is reasoning.'),
+    firstTokenMs: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Milliseconds until the first text of a stream.' }),
+    ),
+    durationMs: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Left out: the process ended before the call.' }),
+    ),
+    finishReason: Type.Optional(
+      Type.Enum(['stop', 'length', 'tool_calls', 'content_filter', 'other'], {
+        type: 'string',
+        description: 'Why the answer ends. Only of calls that were answered.',
+      }),
+    ),
+    cause: Type.Optional(
+      Type.Enum([...failureCauses], { type: 'string', description: 'Why there is no whole answer.' }),
+    ),
+  },
+  {
+    $id: 'ModelCall',
+    description: 'A call of a model, without any text.',
+    examples: [
+      {
+        id: '01932f0a-1c3d-7a11-9c2b-5f2c9a7be01d',
+        at: '2026-09-01T09:30:00.000Z',
+        operation: 'chat',
+        token: 'own',
+        provider: 'anthropic',
+        model: 'claude-sonnet-5-5',
+        client: 'acme.9f3c5d1e7a2b4c6d8e0f',
+        agent: 'helper',
+        inputTokens: 812,
+        cachedTokens: 512,
+        outputTokens: 90,
+        firstTokenMs: 420,
+        durationMs: 2310,
+        finishReason: 'stop',
+      },
+    ],
+  },
+);
+
+export const CallItem = listItem('ModelCallItem', Call);

@@ -1,0 +1,60 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { DocumentRows } from '../../pagination/document-lists.ts';
+import type { Database } from '../../postgres/database.ts';
+import { forEachTenant, tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+
+/** Days. */
+export const callsKept = 90;
+/** Rows that one statement deletes. */
+const portion = 1_000;
+
+/** The members of a call, each as an expression of its value. One without a value is not shown. */
+const members: Readonly<Record<string, RawBuilder<unknown>>> = {
+  at: sql`to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+  operation: sql`operation`,
+  token: sql`token`,
+  provider: sql`provider`,
+  model: sql`model`,
+  client: sql`client`,
+  agent: sql`agent`,
+  user: sql`end_user`,
+  inputTokens: sql`input_tokens`,
+  cachedTokens: sql`cached_tokens`,
+  cacheWriteTokens: sql`cache_write_tokens`,
+  outputTokens: sql`output_tokens`,
+  reasoningTokens: sql`reasoning_tokens`,
+  firstTokenMs: sql`first_token_ms`,
+  durationMs: sql`duration_ms`,
+  finishReason: sql`finish_reason`,
+  cause: sql`cause`,
+};
+
+const document = sql<string>`concat('{"id":', to_json(id), ${sql.join(
+  Object.entries(members).map(([name, value]) => sql`${sql.lit(`,"${name}":`)} || to_json(${value})`),
+)}, '}')`;
+
+/** The calls of a tenant, for lists. */
+export function callRows(tenant: string): DocumentRows {
+  const from = sql`(select tenant, id, ${document} as document, (${document})::jsonb as fields
+    from call_record where tenant = ${tenant}) call_record`;
+  return { from, where: sql`tenant = ${tenant}` };
+}
+
+// An id begins with the milliseconds, 8 digits, a hyphen, 4 digits.
+const milliseconds = `lpad(to_hex((extract(epoch from statement_timestamp() - interval '${callsKept} days') * 1000)::bigint), 12, '0')`;
+const old = `id < overlay(${milliseconds} placing '-' from 9 for 0)`;
+
+/** Deletes calls that are too old, of all tenants, in portions. */
+export async function dropOldCalls(db: Database): Promise<void> {
+  const isOld = sql.raw(old);
+  await forEachTenant(await tenantsWith(db, { table: 'call_record', condition: old }), async (tenant) => {
+    for (let deleted = BigInt(portion); deleted >= portion; ) {
+      const { numAffectedRows = 0n } = await sql`
+        delete from call_record where tenant = ${tenant} and id in (
+          select id from call_record where tenant = ${tenant} and ${isOld} order by id limit ${portion}::integer)`.execute(
+        db,
+      );
+      deleted = numAffectedRows;
+    }
+  });
+}

@@ -1,0 +1,222 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callsKept, dropOldCalls } from '../../../src/desk/calls/store.ts';
+import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
+import { begunCall, endedCall } from '../../support/server/calls.ts';
+import { complete, newTenant, setProviderToken, usageOf } from '../../support/server/completions.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+interface Call {
+  id: string;
+  at: string;
+  client: string;
+  firstTokenMs?: number;
+  durationMs: number;
+  [member: string]: unknown;
+}
+
+let vendor: Vendor;
+let server: TestServer;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  server = await startTestServer({
+    environment: {
+      OPENAI_BASE_URL: vendor.baseUrl,
+      ANTHROPIC_BASE_URL: vendor.baseUrl,
+      GOOGLE_BASE_URL: vendor.baseUrl,
+      ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+      ANNALS_COMPLETION_MODEL: 'gpt-small',
+    },
+  });
+});
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+});
+
+async function callsOf(tenant: string, parameters = ''): Promise<Call[]> {
+  const token = await server.token(tenant);
+  const response = await server.call(`/usage/${tenant}/calls?sort=_id:ASC&${parameters}`, { token });
+  expect(response.status).toBe(200);
+  return (await response.json()) as Call[];
+}
+
+/** Without what differs from run to run. */
+function told({ id, at, client, durationMs, firstTokenMs, ...call }: Call) {
+  expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(600_000);
+  expect(durationMs).toBeGreaterThanOrEqual(firstTokenMs ?? 0);
+  expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
+  return { ...call, streamed: firstTokenMs !== undefined, hasClient: client !== '' };
+}
+
+test('a completion and each call of a chat is a record with its tokens by kind, on own keys and on the shared token', async () => {
+  const tenant = await newTenant(server);
+  vendor.behave(({ format }) => {
+    const usage: Record<string, object> = {
+      openai: {
+        prompt_tokens: 30,
+        completion_tokens: 20,
+        prompt_tokens_details: { cached_tokens: 12 },
+        completion_tokens_details: { reasoning_tokens: 15 },
+      },
+      anthropic: { input_tokens: 10, cache_read_input_tokens: 7, cache_creation_input_tokens: 3, output_tokens: 9 },
+      google: { promptTokenCount: 11, cachedContentTokenCount: 4, candidatesTokenCount: 2, thoughtsTokenCount: 3 },
+    };
+    const body = {
+      openai: { choices: [{ message: { content: 'Hello there' }, finish_reason: 'length' }], usage: usage.openai },
+      anthropic: { content: [{ type: 'text', text: 'Hello there' }], stop_reason: 'end_turn', usage: usage.anthropic },
+      google: {
+        candidates: [{ content: { parts: [{ text: 'Hello there' }] }, finishReason: 'STOP' }],
+        usageMetadata: usage.google,
+      },
+    };
+    return { kind: 'status', status: 200, body: body[format] };
+  });
+  expect((await complete(server, tenant)).status).toBe(200);
+  await setProviderToken(server, tenant, 'sk-own');
+  expect((await complete(server, tenant)).status).toBe(200);
+  const token = await server.token(tenant);
+  for (const provider of ['anthropic', 'google']) {
+    const agentId = `of-${provider}`;
+    await putAgent(
+      server,
+      { tenant, token, id: agentId },
+      { llmConfig: { provider, model: 'large', apiKey: agentKey } },
+    );
+    const answer = await callAgentic(server, { tenant, token, path: '/chat' }, { agentId, message: 'x' });
+    expect(answer.status).toBe(200);
+  }
+  const same = { streamed: false, hasClient: true };
+  const openai = { provider: 'openai', model: 'gpt-small', inputTokens: 30, cachedTokens: 12, outputTokens: 20 };
+  const completion = { operation: 'completion', ...openai, reasoningTokens: 15, finishReason: 'length', ...same };
+  const chat = { operation: 'chat', token: 'own', model: 'large', finishReason: 'stop', ...same };
+  const tokens = {
+    anthropic: { inputTokens: 20, cachedTokens: 7, cacheWriteTokens: 3, outputTokens: 9 },
+    google: { inputTokens: 11, cachedTokens: 4, outputTokens: 5, reasoningTokens: 3 },
+  };
+  expect((await callsOf(tenant)).map(told)).toEqual([
+    { ...completion, token: 'shared' },
+    { ...completion, token: 'own' },
+    { ...chat, provider: 'anthropic', agent: 'of-anthropic', ...tokens.anthropic },
+    { ...chat, provider: 'google', agent: 'of-google', ...tokens.google },
+  ]);
+  expect((await callsOf(tenant, 'q=provider:google&fields=inputTokens')).map((call) => call.inputTokens)).toEqual([11]);
+});
+
+test('a stream has the time of its first text, a call that failed its cause, and one that cost nothing no record', async () => {
+  const tenant = await newTenant(server);
+  const token = await server.token(tenant);
+  const llmConfig = { provider: 'shared', maxTokens: 50 };
+  await putAgent(server, { tenant, token, id: 'helper' }, { llmConfig });
+  const chat = async (path: string) => {
+    const body = { agentId: 'helper', message: 'x' };
+    return await (await callAgentic(server, { tenant, token, path }, body)).text();
+  };
+  vendor.behave({ kind: 'answer', usage: { input: 3, output: 4 } });
+  expect(await chat('/chat-stream')).toContain('event: done');
+  vendor.behave({ kind: 'cut' });
+  expect(await chat('/chat-stream')).toContain('event: error');
+  vendor.behave({ kind: 'status', status: 429 });
+  await chat('/chat');
+
+  const [answered, cut, ...others] = await callsOf(tenant);
+  expect(others).toEqual([]);
+  expect(answered).toMatchObject({ inputTokens: 3, outputTokens: 4, finishReason: 'stop' });
+  expect(answered?.firstTokenMs).toBeGreaterThanOrEqual(0);
+  expect(cut).toMatchObject({ outputTokens: 50, cause: 'bad_answer' });
+  expect(cut).not.toHaveProperty('finishReason');
+  const { used } = (await usageOf(server, tenant)) as { used: { inputTokens: number; outputTokens: number } };
+  const sum = (name: string) => [answered, cut].reduce((total, call) => total + Number(call?.[name]), 0);
+  expect(used).toEqual({ inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens') });
+});
+
+test('a call of a dead process is recorded as it is charged, and its late figures replace that', async () => {
+  const tenant = await newTenant(server);
+  const { quota } = server.context.completions;
+  const call = { ...begunCall(), model: 'of-the-dead' };
+  const held = await quota.reserve({ tenant, call, input: 10, output: 20, maxDuration: 60_000 });
+  await held.send();
+  expect(await callsOf(tenant)).toEqual([]);
+  await server.database.pool.query('update completion_reservation set expires_at = now() where tenant = $1', [tenant]);
+  await quota.state(tenant);
+  const [charged] = await callsOf(tenant);
+  expect(charged).toMatchObject({ model: 'of-the-dead', inputTokens: 10, outputTokens: 20, cause: 'cancelled' });
+  expect(charged).not.toHaveProperty('durationMs');
+  await held.settle(endedCall({ inputTokens: 3, outputTokens: 25 }));
+  expect(await callsOf(tenant)).toEqual([
+    expect.objectContaining({ inputTokens: 3, outputTokens: 25, finishReason: 'stop' }),
+  ]);
+});
+
+test('a call on an own key whose write is repeated is recorded and counted once', async () => {
+  const tenant = await newTenant(server);
+  const { quota } = server.context.completions;
+  const call = { ...begunCall(), token: 'own' } as const;
+  const end = endedCall({ inputTokens: 3, outputTokens: 4 });
+  await Promise.all([1, 2, 3].map(() => quota.record(tenant, call, end)));
+  await quota.record(tenant, call, end);
+  expect(await callsOf(tenant)).toHaveLength(1);
+  const [today] = (await server.context.usage.read(tenant, {
+    first: Math.floor(Date.now() / 86_400_000),
+    last: Math.floor(Date.now() / 86_400_000),
+  })) as { inputTokens: number; outputTokens: number }[];
+  expect(today).toMatchObject({ inputTokens: 3, outputTokens: 4 });
+});
+
+test('records of many calls on own keys are few transactions, and none touches the quota', async () => {
+  const tenant = await newTenant(server);
+  const { quota } = server.context.completions;
+  const before = await transactionsOf(tenant);
+  const calls = Array.from({ length: 200 }, () => ({ ...begunCall(), token: 'own' }) as const);
+  await Promise.all(
+    calls.map((call) => quota.record(tenant, call, endedCall({ inputTokens: 1, outputTokens: undefined }))),
+  );
+  expect((await transactionsOf(tenant)) - before).toBeLessThanOrEqual(2);
+  const { rows } = await server.database.pool.query('select from completion_quota where tenant = $1', [tenant]);
+  expect(rows).toEqual([]);
+});
+
+async function transactionsOf(tenant: string): Promise<number> {
+  const { rows } = await server.database.pool.query<{ count: number }>(
+    'select count(distinct xmin::text)::integer as count from call_record where tenant = $1',
+    [tenant],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+test(`records are kept for ${callsKept} days`, async () => {
+  const tenant = await newTenant(server);
+  const { quota } = server.context.completions;
+  const day = 24 * 60 * 60_000;
+  const ids: string[] = [];
+  for (const age of [callsKept * day + 60_000, callsKept * day - 60_000]) {
+    const time = (Date.now() - age).toString(16).padStart(12, '0');
+    const id = `${time.slice(0, 8)}-${time.slice(8)}${randomUUIDv7().slice(13)}`;
+    ids.push(id);
+    const call = { ...begunCall(), token: 'own', id, at: Date.now() - age } as const;
+    await quota.record(tenant, call, endedCall({ inputTokens: 1, outputTokens: 1 }));
+  }
+  await dropOldCalls(server.database.db);
+  expect((await callsOf(tenant)).map(({ id }) => id)).toEqual(ids.slice(1));
+});
+
+test('calls need usage.usage_read, and those of other tenants are not there', async () => {
+  const [one, other] = [await newTenant(server), await newTenant(server)];
+  vendor.behave({ kind: 'answer' });
+  await complete(server, one);
+  expect(await callsOf(one)).toHaveLength(1);
+  expect(await callsOf(other)).toEqual([]);
+  const token = await server.token(one, { scope: 'ai.completion_manage' });
+  expect((await server.call(`/usage/${one}/calls`, { token })).status).toBe(403);
+});
+
+test('the record of a tenant that is gone is dropped, and others are not held up', async () => {
+  const { quota } = server.context.completions;
+  const call = { ...begunCall(), token: 'own' } as const;
+  const end = endedCall({ inputTokens: 3, outputTokens: 4 });
+  await quota.record('nobody', call, end);
+  expect(server.logLines.filter((line) => line.includes('a settlement of calls failed'))).toEqual([]);
+});
