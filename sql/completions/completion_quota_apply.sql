@@ -1,9 +1,9 @@
 -- Settles calls and reserves others, in this order and in one transaction, so that a process sends one batch of a
--- tenant at a time, however many calls it has. `calls` has the records of those that have ended: of settled reservations, and
--- of calls with the tenant's own keys, which reserve nothing. A settled reservation is replaced by what was used, null
--- being what was reserved; one that is not there any more was settled before. Answers a row for each that is wanted, in
--- order: none that has to wait is overtaken. Nothing is locked or written where nothing changes, so that those who
--- wait may ask often. A batch of own keys alone does not lock the quota.
+-- tenant at a time, however many calls it has. `calls` has the records of those that have ended: of settled
+-- reservations, and of calls with the tenant's own keys, which reserve nothing. A settled reservation is replaced by
+-- what was used, null being what was reserved; one that is not there any more was settled before. Answers a row for
+-- each that is wanted, in order: none that has to wait is overtaken. Nothing is locked or written where nothing
+-- changes, so that those who wait may ask often. A batch of own keys alone does not lock the quota.
 create function completion_quota_apply(of_tenant text,
                                        settled uuid[], input_tokens bigint[], output_tokens bigint[],
                                        wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval,
