@@ -1,10 +1,13 @@
+import { join } from 'node:path';
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import { accessRoutes, accessUpkeep } from './access/accesses/routes.ts';
 import { oauthRoutes } from './access/oauth/routes.ts';
+import { viewerTokenRoutes } from './access/viewer-tokens/routes.ts';
+import { viewerScriptRoute } from './access/viewer-tokens/script-route.ts';
 import { consoleRoutes, consoleUpkeep } from './console/routes.ts';
 import type { Context } from './context/context.ts';
-import { productVersion } from './core/package-folder.ts';
+import { packageFolder, productVersion } from './core/package-folder.ts';
 import { EmailTarget } from './delivery/alerts/email-schema.ts';
 import { HttpTarget, S3Target, SplunkTarget } from './delivery/batches/target-schemas.ts';
 import { deliveryUpkeep } from './delivery/dispatch/upkeep.ts';
@@ -72,18 +75,21 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     metrics,
     models,
     paginator,
+    readRestriction,
     savedViews,
     sealer,
     subscriptions,
     usage,
     verifyKey,
+    verifyViewerToken,
     webConsole,
   } = context;
-  const callers = { consoleAccess: webConsole.access, verifyKey, baseUrl: config.baseUrl };
+  const callers = { consoleAccess: webConsole.access, verifyKey, verifyViewerToken, baseUrl: config.baseUrl };
   const app = await createApp(context, options, callers);
 
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(feedRoutes, { feed });
+  await app.register(viewerTokenRoutes, { db, sealer, readRestriction, now: () => clock.now() });
   await app.register(savedViewRoutes, { savedViews, paginator });
   const targets = [WebhookTarget, HttpTarget, S3Target, SplunkTarget, EmailTarget] as const;
   await app.register(subscriptionRoutes, { subscriptions, paginator, targets });
@@ -114,6 +120,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(mcpRoutes, { history: historyTexts, isOwnOrigin: webConsole.isOwnOrigin });
   await app.register(consoleRoutes, webConsole);
   await app.register(consoleUpkeep, webConsole);
+  await app.register(viewerScriptRoute, { folder: join(packageFolder(), 'clients', 'viewer', 'dist') });
   await app.register(docsRoutes, { basePath: basePathOf(config.baseUrl) });
 
   return app;
@@ -126,7 +133,10 @@ async function createApp(
   {
     baseUrl,
     ...callers
-  }: Pick<Parameters<typeof createHttpServer>[0], 'verifyBasic' | 'verifyKey' | 'consoleAccess'> & {
+  }: Pick<
+    Parameters<typeof createHttpServer>[0],
+    'verifyBasic' | 'verifyKey' | 'verifyViewerToken' | 'consoleAccess'
+  > & {
     baseUrl?: string | undefined;
   },
 ): Promise<HttpServer> {

@@ -9,10 +9,12 @@ import {
 } from '../access/oauth/clients.ts';
 import { createOAuthService, type OAuthService } from '../access/oauth/service.ts';
 import { createPeopleSignIn } from '../access/sign-in/service.ts';
+import { createViewerTokenVerifier } from '../access/viewer-tokens/verify-viewer-token.ts';
 import { type Console, createConsole } from '../console/service.ts';
 import { packageFolder } from '../core/package-folder.ts';
 import { readRestriction } from '../history/ask/restriction.ts';
-import type { VerifyKey } from '../http/credentials.ts';
+import type { VerifyKey, VerifyViewerToken } from '../http/credentials.ts';
+import type { ReadRestriction } from '../http/restriction.ts';
 import { createTakePortion, TenantRate } from '../http/tenant-rate.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -20,6 +22,8 @@ import type { Foundation } from './foundation.ts';
 export interface AccessServices {
   oauth: OAuthService;
   verifyKey: VerifyKey;
+  verifyViewerToken: VerifyViewerToken;
+  readRestriction: ReadRestriction;
   webConsole: Console;
   /** Undefined if there is no such limit. */
   tenantRate: TenantRate | undefined;
@@ -69,7 +73,9 @@ export async function createAccess(foundation: Foundation, consoleFolder: string
     elapsed: () => clock.elapsed(),
     onError: (error) => logger.warn({ err: error }, 'the use of a key was not noted'),
   });
-  return { oauth, verifyKey, webConsole, tenantRate: tenantRateOf(foundation) };
+  const { findClientState } = oauth;
+  const verifyViewerToken = createViewerTokenVerifier({ sealer, findClientState, readRestriction, now });
+  return { oauth, verifyKey, verifyViewerToken, readRestriction, webConsole, tenantRate: tenantRateOf(foundation) };
 }
 
 function tenantRateOf({ config: { tenantRate }, clock, logger, vital }: Foundation): TenantRate | undefined {

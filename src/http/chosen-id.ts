@@ -21,8 +21,11 @@ export function chosenIdInPath($id: string, example: string) {
 
 export const maxNameCharacters = 200;
 
-/** The name that people give such a document. */
-export const chosenName = Type.String({
+/** What holds for names that people give. */
+export const nameRules = {
   pattern: `^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]{1,${maxNameCharacters}}$`,
   'x-must': `have 1 to ${maxNameCharacters} characters and no control characters`,
-});
+} as const;
+
+/** The name that people give such a document. */
+export const chosenName = Type.String(nameRules);

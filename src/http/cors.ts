@@ -18,21 +18,32 @@ const exposedHeaders = [
   'Content-Disposition',
 ];
 
+const common: FastifyCorsOptions = {
+  exposedHeaders: exposedHeaders.join(', '),
+  // Seconds that a browser may remember the answer to its preflight.
+  maxAge: 7200,
+};
+const none: FastifyCorsOptions = { origin: false };
+/** Its tokens are made to be used by pages that are not known here. */
+const ofViewer: FastifyCorsOptions = { ...common, origin: '*', methods: ['GET', 'HEAD'] };
+
 /**
  * Lets pages of these origins call the service: `*` is any origin, an empty list none. Cookies are never needed: a bearer
- * token says who calls, and no browser sends one by itself. The console, which has a cookie, is for its own page alone.
+ * token says who calls, and no browser sends one by itself. The console, which has a cookie, is for its own page alone. The
+ * viewer is for the pages of every origin.
  */
 export async function allowOrigins(app: HttpServer, origins: readonly string[]): Promise<void> {
-  if (origins.length === 0) return;
-  const options: FastifyCorsOptions = {
+  const ofService: FastifyCorsOptions = {
+    ...common,
     origin: origins.includes('*') ? '*' : [...origins],
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-    exposedHeaders: exposedHeaders.join(', '),
-    // Seconds that a browser may remember the answer to its preflight.
-    maxAge: 7200,
   };
+  const ofOrigins = origins.length === 0 ? none : ofService;
   await app.register(cors, {
-    delegator: (request, callback) => callback(null, isForBrowsers(request) ? options : { origin: false }),
+    delegator: (request, callback) => {
+      const { url = '' } = request.raw;
+      callback(null, !isForBrowsers(request) ? none : /^\/viewer[./]/.test(url) ? ofViewer : ofOrigins);
+    },
   });
 }
 

@@ -14,6 +14,8 @@ export interface Credentials {
   readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
   /** Undefined: all that the scopes permit. */
   readonly restriction?: Restriction | undefined;
+  /** Of a viewer token: who looks, and whether they get files. */
+  readonly viewer?: { readonly subject: string; readonly mayExport: boolean } | undefined;
 }
 
 /** Who writes documents of which tenant. */
@@ -41,6 +43,9 @@ export type VerifyBasic = (authorization: string, address: string) => Promise<Cr
 /** Checks a key of a tenant, from an address. Rejects as `VerifyBasic` does. */
 export type VerifyKey = (tenant: string, key: string, address: string) => Promise<Credentials>;
 
+/** Checks a viewer token. Throws, or rejects with, an AccessTokenFault. */
+export type VerifyViewerToken = (token: string) => Credentials | Promise<Credentials>;
+
 /** Who calls the operations of the console: there a session stands for the access token (contract 13). */
 export interface ConsoleAccess {
   /** What is wrong with the page that the request comes from, if anything is. */
@@ -64,6 +69,8 @@ declare module 'fastify' {
     appliesRestriction?: true;
     /** The route takes keys beside access tokens: a program that cannot renew tokens calls it. */
     takesKeys?: true;
+    /** The route takes viewer tokens, and nothing else. */
+    isOfViewer?: true;
     /** The message of this operation's 500, where clients match a certain one. */
     internalErrorMessage?: string;
   }

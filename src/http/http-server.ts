@@ -8,7 +8,7 @@ import { limitBodies } from './body-shares.ts';
 import { closeGracefully } from './closing.ts';
 import { guardConsole } from './console-guard.ts';
 import { allowOrigins } from './cors.ts';
-import type { ConsoleAccess, VerifyAccessToken, VerifyBasic, VerifyKey } from './credentials.ts';
+import type { ConsoleAccess, VerifyAccessToken, VerifyBasic, VerifyKey, VerifyViewerToken } from './credentials.ts';
 import { answerErrors } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { acceptJsonBodies } from './json-body.ts';
@@ -50,6 +50,8 @@ export async function createHttpServer(options: {
   verifyBasic?: VerifyBasic | undefined;
   /** Left out: no route takes keys. */
   verifyKey?: VerifyKey | undefined;
+  /** Left out: no route is of the viewer. */
+  verifyViewerToken?: VerifyViewerToken | undefined;
   /** Left out: there is no console. */
   consoleAccess?: ConsoleAccess | undefined;
   /** Origins whose pages may call the service; left out: none. */
@@ -78,6 +80,7 @@ export async function createHttpServer(options: {
     verifyAccessToken,
     verifyBasic,
     verifyKey,
+    verifyViewerToken,
     consoleAccess,
     corsOrigins = [],
     trustedProxies = [],
@@ -136,7 +139,7 @@ export async function createHttpServer(options: {
   // Before the token is looked at: a preflight has none, and a page may read why it was refused.
   await allowOrigins(app, corsOrigins);
   if (consoleAccess !== undefined) guardConsole(app, consoleAccess);
-  checkInOrder(app, { verifyAccessToken, verifyBasic, verifyKey, consoleAccess });
+  checkInOrder(app, { verifyAccessToken, verifyBasic, verifyKey, verifyViewerToken, consoleAccess });
   if (tenantRate !== undefined) limitRate(app, tenantRate);
   limitRequests(app, requestLimit);
   cutOffSlowClients(app, options.maxClientSilence);

@@ -8,6 +8,7 @@ import {
   type VerifyAccessToken,
   type VerifyBasic,
   type VerifyKey,
+  type VerifyViewerToken,
 } from './credentials.ts';
 import { nothingAtThisPath } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
@@ -25,16 +26,19 @@ export function checkInOrder(
     verifyAccessToken,
     verifyBasic,
     verifyKey,
+    verifyViewerToken,
     consoleAccess,
   }: {
     verifyAccessToken: VerifyAccessToken;
     verifyBasic?: VerifyBasic | undefined;
     verifyKey?: VerifyKey | undefined;
+    verifyViewerToken?: VerifyViewerToken | undefined;
     consoleAccess?: ConsoleAccess | undefined;
   },
 ): void {
-  /** By the session alone below the path of the console, and by the header alone elsewhere. */
+  /** By the session alone below the path of the console, by a viewer token alone for the viewer, and by the header alone elsewhere. */
   function verify(request: FastifyRequest): Credentials | Promise<Credentials> {
+    if (request.routeOptions.config.isOfViewer === true) return verifyOfViewer(request);
     if (consoleAccess !== undefined && consoleTargetOf(request.raw) !== undefined) return consoleAccess.verify(request);
     const { authorization } = request.headers;
     if (verifyBasic !== undefined && authorization !== undefined && /^Basic /i.test(authorization)) {
@@ -45,6 +49,14 @@ export function checkInOrder(
       return verifyKey((request.params as { tenant: string }).tenant, token, request.ip);
     }
     return verifyAccessToken(token);
+  }
+
+  function verifyOfViewer(request: FastifyRequest): Credentials | Promise<Credentials> {
+    // A session has the operations themselves.
+    if (consoleTargetOf(request.raw) !== undefined) throw nothingAtThisPath();
+    const token = bearerToken(request.headers.authorization);
+    if (verifyViewerToken === undefined) throw new AccessTokenFault('invalid');
+    return verifyViewerToken(token);
   }
 
   async function verifyAgain(this: FastifyRequest): Promise<void> {

@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod, RouteOptions } from 'fastify';
-import { Semaphore } from '../core/concurrency/semaphore.ts';
+import { type Release, Semaphore } from '../core/concurrency/semaphore.ts';
 import { enterWork, requestLimit, Work } from '../core/concurrency/work.ts';
 import { readAgainIfLost } from '../postgres/connections/unreachable.ts';
 import { ClientGone } from './client-gone.ts';
+import type { Credentials } from './credentials.ts';
 import type { HttpServer } from './http-server-type.ts';
 
 declare module 'fastify' {
@@ -29,6 +30,9 @@ export const requestShares = {
     maxWaitingOfTenant: 256,
     name: 'event streams of chats and calls to providers',
   },
+  // Half of a tenant's requests, so that those who look at a part of its history never keep out its console and its programs.
+  viewers: { maxOfTenant: 32, maxWaitingOfTenant: 128, name: 'requests of viewers' },
+  viewer: { maxOfTenant: 2, maxWaitingOfTenant: 16, name: 'requests of one viewer', of: 'subject' },
   follows: { places: 2_000, maxOfTenant: 1_000, maxWaitingOfTenant: 0, name: 'readers of the feed' },
 };
 
@@ -48,6 +52,14 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
     calls: new Semaphore(requestShares.calls),
     follows: new Semaphore(requestShares.follows),
   };
+  const [viewers, viewer] = [new Semaphore(requestShares.viewers), new Semaphore(requestShares.viewer)];
+
+  /** The places that a request needs, in the order in which it takes them. */
+  function placesOf({ tenant, viewer: who }: Credentials, share: Semaphore): Place[] {
+    const ofTenant = { share, owner: tenant };
+    if (who === undefined) return [ofTenant];
+    return [{ share: viewer, owner: `${tenant} ${who.subject}` }, { share: viewers, owner: tenant }, ofTenant];
+  }
 
   app.decorateRequest('work', null);
   app.addHook('onRoute', (route) => {
@@ -56,8 +68,8 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
   });
 
   app.addHook('onRequest', (request, reply, done) => {
-    const tenant = request.verifiedCredentials?.tenant;
-    if (tenant === undefined) {
+    const credentials = request.verifiedCredentials;
+    if (credentials === null) {
       done();
       return;
     }
@@ -66,16 +78,25 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
       return;
     }
     const { work: kind = 'writes' } = request.routeOptions.config;
+    const { tenant } = credentials;
     const work = new Work({ tenant, writes: kind === 'writes' || kind === 'calls' });
     limitTime(work, request, reply, limit);
     request.work = work;
-    const share = shares[kind];
-    let release = share.tryAcquire(tenant);
+    const places = placesOf(credentials, shares[kind]);
+    const taken: Release[] = [];
+    const release = () => {
+      for (const giveBack of taken.splice(0)) giveBack();
+    };
+    const isTaken = places.every(({ share, owner }) => {
+      const one = share.tryAcquire(owner);
+      if (one !== undefined) taken.push(one);
+      return one !== undefined;
+    });
     // Each part of the service that ends with the response listens once: more of them than Node takes for a leak.
     reply.raw.setMaxListeners(20);
     reply.raw.once('close', () => {
       work.endLimit();
-      release?.();
+      release();
       if (!reply.raw.writableFinished) work.abort(new ClientGone());
     });
     const begin = () => {
@@ -83,12 +104,14 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
       if (kind === 'calls') work.endLimit();
       done();
     };
-    if (release !== undefined) {
+    if (isTaken) {
       begin();
       return;
     }
-    share.acquire(tenant, work.signal).then((acquired) => {
-      release = acquired;
+    const wait = async () => {
+      for (const { share, owner } of places.slice(taken.length)) taken.push(await share.acquire(owner, work.signal));
+    };
+    wait().then(() => {
       if (reply.raw.closed) release();
       begin();
     }, done);
@@ -115,6 +138,11 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
     request.work?.endLimit();
     done(null, payload);
   });
+}
+
+interface Place {
+  readonly share: Semaphore;
+  readonly owner: string;
 }
 
 /** A read whose connection to the database was lost is carried out once more, before anything of its answer has gone out. */

@@ -10,7 +10,7 @@ export const permittedBy = {
     'Writes saved views, and reads the context of changes and how they were recorded. Includes ' +
     'changelog.changelog_read.',
   'changelog.access_read': 'Reads who signed in, who was refused, and who downloaded exports.',
-  'changelog.viewer_issue': 'Makes viewer tokens. No operation of this version asks for it.',
+  'changelog.viewer_issue': 'Makes viewer tokens, each of which shows a part of the change history to one person.',
   'changelog.subscription_read':
     'Reads subscriptions: what goes out of the change history, where to, and its attempts.',
   'changelog.subscription_manage':

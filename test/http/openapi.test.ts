@@ -260,6 +260,7 @@ createInstance post /schema/{tenant}/custom-entities/{type}/instances
 createJob post /ai-service/{tenant}/jobs
 createSubscription post /changelog/{tenant}/subscriptions
 createView post /changelog/{tenant}/views
+createViewerToken post /changelog/{tenant}/viewer-tokens
 deleteAgent delete /ai-service/{tenant}/agentic/agents/{id}
 deleteConfiguration delete /configuration/{tenant}/configurations/{key}
 deleteCustomEntityType delete /schema/{tenant}/custom-entities/{type}
@@ -287,6 +288,9 @@ getSessionLog get /ai-service/{tenant}/agentic/logs/sessions/{id}
 getSubscription get /changelog/{tenant}/subscriptions/{id}
 getUsage get /usage/{tenant}
 getView get /changelog/{tenant}/views/{id}
+getViewerEntry get /viewer/{tenant}/entries
+getViewerFacets get /viewer/{tenant}/facets
+getViewerHistogram get /viewer/{tenant}/histogram
 issueToken post /oauth/token
 listAccesses get /changelog/{tenant}/accesses
 listAgents get /ai-service/{tenant}/agentic/agents
@@ -304,6 +308,7 @@ listSessionLogs get /ai-service/{tenant}/agentic/logs/sessions
 listSigningKeys get /.well-known/jwks.json
 listSubscriptionAttempts get /changelog/{tenant}/subscriptions/{id}/attempts
 listSubscriptions get /changelog/{tenant}/subscriptions
+listViewerChanges get /viewer/{tenant}/changes
 listViews get /changelog/{tenant}/views
 patchAgent patch /ai-service/{tenant}/agentic/agents/{id}
 patchInstance patch /schema/{tenant}/custom-entities/{type}/instances/{id}

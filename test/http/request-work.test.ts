@@ -38,6 +38,11 @@ beforeAll(async () => {
       app.get<{ Params: { tenant: string } }>('/test/:tenant/call', { config: { scopes, work: 'calls' } }, (request) =>
         hold(request.params.tenant),
       );
+      app.get<{ Params: { tenant: string } }>(
+        '/viewer/:tenant/hold',
+        { config: { scopes, isOfViewer: true, appliesRestriction: true }, schema: { hide: true } },
+        (request) => hold(request.params.tenant),
+      );
       app.post<{ Params: { tenant: string } }>('/test/:tenant/sleep', { config }, async () => {
         await pool.query({ text: 'select pg_sleep(600)' });
         return {};
@@ -90,6 +95,65 @@ describe.each([
     expect(await refused[0]?.json()).toMatchObject({ type: 'rate_limit_exceeded', message });
     held.letGo();
     expect(await statusesOf(calls)).toEqual({ 200: limit + 256, 429: 5 });
+  });
+});
+
+describe('those who look at a part of the history', () => {
+  /** The token of a subject. */
+  async function viewer(subject: string): Promise<string> {
+    const response = await server.call('/changelog/acme/viewer-tokens', {
+      method: 'POST',
+      token,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ q: 'entity:*', subject }),
+    });
+    return ((await response.json()) as { token: string }).token;
+  }
+
+  const look = (of: string, count: number) =>
+    Array.from({ length: count }, () => server.call('/viewer/acme/hold', { token: of }));
+
+  test('have 2 requests each, and 16 that wait; what is more is 429, with either of two tokens', async () => {
+    const [anna, again, bert] = [await viewer('anna'), await viewer('anna'), await viewer('bert')];
+    const calls = look(anna, 18);
+    await eventually(() => begun('acme')).toBe(2);
+    const refused = await Promise.all(look(again, 1));
+    expect(refused[0]?.headers.get('retry-after')).toBe('1');
+    expect(refused[0]?.headers.get('access-control-allow-origin')).toBe('*');
+    const message =
+      'The subject has used its share of requests of one viewer: at most 2 at once, and at most 16 that wait.';
+    expect(await refused[0]?.json()).toMatchObject({ status: 429, message: expect.stringContaining(message) });
+    const ofBert = look(bert, 2);
+    await eventually(() => begun('acme')).toBe(4);
+    held.letGo();
+    expect(await statusesOf([...calls, ...ofBert])).toEqual({ 200: 20 });
+  });
+
+  test('have half of the places of their tenant together: the others are for its console and its programs', async () => {
+    const subjects = await Promise.all(Array.from({ length: 81 }, (_none, n) => viewer(`s${n}`)));
+    const calls = subjects.slice(0, 80).flatMap((of) => look(of, 2));
+    await eventually(() => begun('acme')).toBe(32);
+    // 32 are under way, and 128 wait.
+    expect(await statusesOf(look(subjects[80] ?? '', 1))).toEqual({ 429: 1 });
+    const own = callAtOnce('/test/acme/hold', 32);
+    await eventually(() => begun('acme')).toBe(64);
+    held.letGo();
+    expect(await statusesOf([...calls, ...own])).toEqual({ 200: 192 });
+  });
+
+  test('give their places back when they go away, be it while they wait or not', async () => {
+    const carl = await viewer('carl');
+    const gone = new AbortController();
+    const calls = Array.from({ length: 5 }, () =>
+      server.call('/viewer/acme/hold', { token: carl, signal: gone.signal }).catch(() => undefined),
+    );
+    await eventually(() => begun('acme')).toBe(2);
+    gone.abort();
+    await Promise.all(calls);
+    const next = look(carl, 2);
+    await eventually(() => begun('acme')).toBe(4);
+    held.letGo();
+    expect(await statusesOf(next)).toEqual({ 200: 2 });
   });
 });
 

@@ -4,6 +4,8 @@ import { accessesKept } from '../../src/access/accesses/store.ts';
 import { guessLimits } from '../../src/access/oauth/guess-limiter.ts';
 import { maxFormBytes } from '../../src/access/oauth/token-route.ts';
 import { maxRulesBytes } from '../../src/access/sign-in/service.ts';
+import { viewerTokenLifetime } from '../../src/access/viewer-tokens/routes.ts';
+import { maxTokenLength } from '../../src/access/viewer-tokens/token-text.ts';
 import { demoLinkLifetime } from '../../src/cli/commands/demo.ts';
 import { linkLifetime } from '../../src/console/links.ts';
 import { maxSessionsOfPerson } from '../../src/console/people-sessions.ts';
@@ -53,6 +55,7 @@ import { maxCandidates } from '../../src/history/directory/candidates.ts';
 import { entriesOfPortions } from '../../src/history/directory/search-documents.ts';
 import { maxWordCharacters } from '../../src/history/directory/words.ts';
 import { maxSmallBytes } from '../../src/history/document/document-at.ts';
+import { maxEntriesOfFile } from '../../src/history/export/csv-text.ts';
 import { longPortions, maxPortionBytes, maxUnsent, streamTime } from '../../src/history/feed/event-stream.ts';
 import { maxAnswerBytes } from '../../src/history/feed/feed-answer.ts';
 import { feedAnswers } from '../../src/history/feed/routes.ts';
@@ -146,7 +149,7 @@ const kibibytes = (bytes: number) => `${bytes / 1_024} KiB`;
 const mebibytes = (bytes: number) => `${bytes / 1_048_576} MiB`;
 const halfOfTenant = (places: number) => `${places}; of one tenant ${places / 2}`;
 const connections = sharesOf(1);
-const { requests, calls, follows } = requestShares;
+const { requests, viewers, viewer, calls, follows } = requestShares;
 const { AGENT_CHAT, EXPORT } = jobPlaces;
 const document = `${mebibytes(maxDocument.bytes)}, ${grouped(maxDocument.values)} JSON values`;
 const { perClientAndAddress, perAddress } = guessLimits;
@@ -173,6 +176,16 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Time in which a connection for upkeep or exports gives no answer', seconds(defaultSilenceLimit)],
   ['Time in which a connection gives no answer after Annals cancels its statement', seconds(maxSilence)],
   ['Concurrent requests of one tenant', `${requests.maxOfTenant} They wait, ${requests.maxWaitingOfTenant} at most`],
+  [
+    'Requests of all viewers of one tenant',
+    `among the ${requests.maxOfTenant} too ${viewers.maxOfTenant} They wait, ${viewers.maxWaitingOfTenant} at most`,
+  ],
+  ['Requests of one subject of viewer tokens', `${viewer.maxOfTenant} They wait, ${viewer.maxWaitingOfTenant} at most`],
+  [
+    'A viewer token',
+    `${kibibytes(maxTokenLength)}; ${grouped(viewerTokenLifetime.max)} s; a subject of ${maxNameCharacters} characters`,
+  ],
+  ['Changes of a file of the viewer', grouped(maxEntriesOfFile)],
   [
     'Concurrent event streams of chats and requests that call a provider',
     `${calls.places}; of one tenant ${calls.maxOfTenant} They wait, ${calls.maxWaitingOfTenant} of`,

@@ -15,6 +15,7 @@ import { Logs } from './resources/logs.ts';
 import { Models } from './resources/models.ts';
 import { Subscriptions } from './resources/subscriptions.ts';
 import { Usage } from './resources/usage.ts';
+import { ViewerTokens } from './resources/viewer-tokens.ts';
 import { Views } from './resources/views.ts';
 import type { ChangeEntry, Configuration, CustomEntityType, CustomInstance, DocumentAtMoment } from './schemas.ts';
 import { givenTokens } from './transport/access-tokens.ts';
@@ -77,6 +78,7 @@ export class Annals {
   readonly models: Models;
   readonly completions: Completions;
   readonly usage: Usage;
+  readonly viewerTokens: ViewerTokens;
   /** The same calls with every digit of their values. */
   readonly exact: Exact;
   readonly #transport: Transport;
@@ -112,6 +114,7 @@ export class Annals {
     this.models = new Models(transport, tenant);
     this.completions = new Completions(transport, tenant);
     this.usage = new Usage(transport, tenant);
+    this.viewerTokens = new ViewerTokens(transport, tenant);
     this.exact = new Exact(transport, tenant);
   }
 

@@ -43,6 +43,12 @@ export type Job = Schemas['Job'];
 /** The members of a job that `fields` names. */
 export type JobItem = Schemas['JobItem'];
 export type NewConfiguration = Schemas['NewConfiguration'];
+/** What makes a viewer token. */
+export type NewViewerToken = Schemas['NewViewerToken'];
+/** A change as viewers see it. */
+export type ViewerChange = Schemas['ViewerChange'];
+/** A viewer token, and how many seconds it is good for. */
+export type ViewerToken = Schemas['ViewerToken'];
 /** What starts an export. */
 export type NewExport = Schemas['NewExport'];
 /** A call of a model, without any text. */

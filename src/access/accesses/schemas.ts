@@ -8,7 +8,10 @@ export const AccessesPath = Type.Object({ tenant: TenantName });
 const Access = Type.Object(
   {
     id: Type.String({ description: 'Ids have the order of time: `sort=_id:DESC` lists the newest first.' }),
-    at: Type.String({ format: 'date-time', description: 'Of refusals: the begin of their hour, in UTC.' }),
+    at: Type.String({
+      format: 'date-time',
+      description: 'Of refusals the begin of their hour, of viewer tokens that of their day, in UTC.',
+    }),
     kind: Type.Enum([...accessKinds], { type: 'string' }),
     client: Type.String({
       description: 'The id of the client or the key. A person and a link have a client of their own.',
@@ -19,9 +22,12 @@ const Access = Type.Object(
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
       description:
         '`by` of a sign-in: secret, link, account. `why` of a refusal: secret, revoked; where a session of a person was ended: rules, provider. `scope` of a new client, link or key. `job`, ' +
-        '`format` and `bytes` of an export.',
+        '`format` and `bytes` of an export. `subject` of viewer tokens: who looks.',
     }),
-    count: Type.Integer({ minimum: 1, description: 'Of refusals: how many there were in that hour. Otherwise 1.' }),
+    count: Type.Integer({
+      minimum: 1,
+      description: 'How many refusals there were in that hour, or viewer tokens on that day. Otherwise 1.',
+    }),
   },
   {
     $id: 'Access',

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Database } from '../../postgres/database.ts';
@@ -14,6 +14,7 @@ export const accessKinds = [
   'client_revoked',
   'key_made',
   'key_revoked',
+  'viewer_token_made',
   'export_downloaded',
 ] as const;
 
@@ -46,6 +47,16 @@ export async function noteRefusal(
 ): Promise<void> {
   const event = { tenant, kind: 'refused', clientId, details: { why } } as const;
   await insertEvent(db, event, sql`date_trunc('hour', ${now}, 'UTC')`, `${why}-${clientId}`);
+}
+
+/** Writes that somebody may look. The tokens that a client makes for one subject on a day are one row. */
+export async function noteViewerToken(
+  db: Database,
+  { subject, ...event }: Pick<AccessEvent, 'tenant' | 'clientId' | 'person'> & { subject: string },
+): Promise<void> {
+  const made = { ...event, kind: 'viewer_token_made', details: { subject } } as const;
+  const rest = hash('sha256', JSON.stringify([event.clientId, subject])).slice(0, 32);
+  await insertEvent(db, made, sql`date_trunc('day', ${now}, 'UTC')`, rest);
 }
 
 async function insertEvent(

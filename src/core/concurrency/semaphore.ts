@@ -10,6 +10,8 @@ export interface SemaphoreLimits {
   readonly reserve?: number;
   /** Maximum number of callers of one tenant that wait; default: no limit. */
   readonly maxWaitingOfTenant?: number;
+  /** Whose share it is, for the message of a refusal; default: the tenant's. */
+  readonly of?: string;
   /** What the places are for, for the message of a refusal and for metrics: `calls to providers`. */
   readonly name?: string;
 }
@@ -69,6 +71,7 @@ export class Semaphore {
   readonly places: number;
   readonly #maxOfTenant: number;
   readonly #reserve: number;
+  readonly #of: string;
   readonly #maxWaitingOfTenant: number;
   readonly #taken = new Map<string, number>();
   /** The tenant whose last turn is longest ago comes first. */
@@ -80,6 +83,7 @@ export class Semaphore {
     const { places = Number.POSITIVE_INFINITY, maxWaitingOfTenant = Number.POSITIVE_INFINITY, name = 'work' } = limits;
     this.#maxOfTenant = limits.maxOfTenant ?? Math.max(1, Math.floor(places / 2));
     this.#reserve = limits.reserve ?? 0;
+    this.#of = limits.of ?? 'tenant';
     this.#maxWaitingOfTenant = maxWaitingOfTenant;
     this.name = name;
     this.places = places;
@@ -209,7 +213,7 @@ export class Semaphore {
     const waiting = this.#maxWaitingOfTenant === 0 ? '' : `, and at most ${this.#maxWaitingOfTenant} that wait`;
     return new AnnalsError(
       'rate_limit_exceeded',
-      `The tenant has used its share of ${this.name}: ${limit}${waiting}. Try again shortly.`,
+      `The ${this.#of} has used its share of ${this.name}: ${limit}${waiting}. Try again shortly.`,
       { headers: { 'Retry-After': '1' } },
     );
   }

@@ -179,6 +179,8 @@ export const ownSegments: readonly string[] = [
   'openapi.json',
   'schema',
   'usage',
+  'viewer',
+  'viewer.js',
 ];
 
 function parsePublicUrl(value: string): string | Fault {

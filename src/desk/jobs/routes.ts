@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { json, stream } from '../../http/openapi/answers.ts';
+import { CsvFile, csvType, json, stream } from '../../http/openapi/answers.ts';
 import { documentRoutes } from '../../http/openapi/document-routes.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import { historyScopes, insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../../http/scopes.ts';
@@ -10,7 +10,7 @@ import { whileListening } from '../../http/while-listening.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { JobReader } from './job-store.ts';
-import { CsvFile, Job, JobItem, JobMade, JobPath, JobsPath, NdjsonFile, NewExport } from './schemas.ts';
+import { Job, JobItem, JobMade, JobPath, JobsPath, NdjsonFile, NewExport } from './schemas.ts';
 import type { Jobs } from './service.ts';
 
 const tags = ['Jobs'];
@@ -22,7 +22,7 @@ const deleting: readonly Scope[] = [deletingAll, ...historyScopes];
 
 const fileKinds = {
   NDJSON: { type: 'application/x-ndjson', extension: 'ndjson' },
-  CSV: { type: 'text/csv; charset=utf-8; header=present', extension: 'csv' },
+  CSV: { type: csvType, extension: 'csv' },
 } as const;
 
 /** Jobs (contract 8), with paginated lists and searches (spec D). */

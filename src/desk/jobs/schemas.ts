@@ -93,7 +93,3 @@ export type JobDocument = Static<typeof Job>;
 export const JobItem = listItem('JobItem', Job);
 
 export const NdjsonFile = Type.String({ description: 'A change entry as JSON on each line, newest first.' });
-
-export const CsvFile = Type.String({
-  description: 'RFC 4180 with a header line, newest first; `paths` and `related` as JSON.',
-});

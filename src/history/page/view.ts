@@ -55,7 +55,7 @@ let lastDay = Number.NaN;
 let lastDate = '';
 
 /** The same text as Date.toISOString. The entries of a page are mostly of one day, so it writes that date once. */
-function timeText(at: number): string {
+export function timeText(at: number): string {
   const day = Math.floor(at / dayLength);
   if (day !== lastDay) {
     lastDay = day;

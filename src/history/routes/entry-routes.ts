@@ -7,27 +7,28 @@ import { showEntries } from '../entry/shown-entries.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import type { PageOfEntries } from '../page/store.ts';
 import { entryText } from '../page/view.ts';
-import { mayShowContext, refuseContextWithoutScope, restrictedOperation, timingOf } from './operation.ts';
-import { ChangelogChangeItem, EntryQuery, HistoryPath } from './schemas.ts';
+import { mayShowContext, type ReadsAt, refuseContextWithoutScope, timingOf } from './operation.ts';
+import { EntryQuery, HistoryPath } from './schemas.ts';
 
 /** One entry of the history (contract 4, further reads). */
-export async function entryRoutes(
+export function entryRoutes(
   app: HttpServer,
   { reads, sealer }: { reads: HistoryReads; sealer: Sealer },
-): Promise<void> {
+  at: ReadsAt,
+): void {
   app.get(
-    '/changelog/:tenant/entries',
+    `${at.path}/entries`,
     {
       onRequest: refuseContextWithoutScope,
-      config: { ...restrictedOperation, errors: ['resource_not_found'] },
+      config: { ...at.config, errors: ['resource_not_found'] },
       schema: {
-        operationId: 'getEntry',
-        tags: ['Change history'],
+        operationId: at.operationId('getEntry'),
+        tags: [at.tag],
         summary: 'Retrieving one change',
         description: 'The change with a `ref`. The list of changes shows refs with `ref=true`.',
         params: HistoryPath,
         querystring: EntryQuery,
-        response: { 200: jsonStream(ChangelogChangeItem, { description: 'The change.', headers: ['Server-Timing'] }) },
+        response: { 200: jsonStream(at.change, { description: 'The change.', headers: at.headers }) },
       },
     },
     async (request, reply) => {

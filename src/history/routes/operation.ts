@@ -1,9 +1,12 @@
 import type { FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
 import type { Credentials } from '../../http/credentials.ts';
+import type { AnswerHeader } from '../../http/openapi/headers.ts';
 import type { QueryParameters } from '../../http/query-string.ts';
 import type { Restriction } from '../../http/restriction.ts';
 import { historyScopes, insufficientScopes, mayReadContext } from '../../http/scopes.ts';
 import type { Way } from '../page/store.ts';
+import { ChangelogChangeItem, ChangelogHistoryResponse, ViewerChange, ViewerHistoryPage } from './schemas.ts';
 
 /** What all operations of the change history have in common: their scopes, and the message of their 500 (contract 3). */
 export const historyOperation = {
@@ -28,6 +31,43 @@ export async function refuseContextWithoutScope(request: FastifyRequest): Promis
 
 /** The same for operations that answer a credential with a restriction by what that shows. */
 export const restrictedOperation = { ...historyOperation, appliesRestriction: true } as const;
+
+/** Where the reads are that access tokens and viewer tokens are good for: one handler answers both. */
+export interface ReadsAt {
+  readonly path: string;
+  /** The last segment of the path of the list. */
+  readonly list: string;
+  readonly tag: string;
+  /** The schemas of a page of the list, and of a change. */
+  readonly page: TSchema;
+  readonly change: TSchema;
+  readonly headers: readonly AnswerHeader[];
+  readonly config: typeof restrictedOperation & { readonly isOfViewer?: true };
+  /** The operation's id, by that of the read. */
+  operationId(read: string): string;
+}
+
+export const readsOfClients: ReadsAt = {
+  path: '/changelog/:tenant',
+  list: 'changelogs',
+  tag: 'Change history',
+  page: ChangelogHistoryResponse,
+  change: ChangelogChangeItem,
+  headers: ['Server-Timing'],
+  config: restrictedOperation,
+  operationId: (read) => read,
+};
+
+export const readsOfViewers: ReadsAt = {
+  path: '/viewer/:tenant',
+  list: 'changes',
+  tag: 'Viewer',
+  page: ViewerHistoryPage,
+  change: ViewerChange,
+  headers: [],
+  config: { ...restrictedOperation, isOfViewer: true },
+  operationId: (read) => read.replace(/^[a-z]+/, '$&Viewer'),
+};
 
 /**
  * The header that says how a query was answered, and how long it took since `begun` (performance.now). There is none for a

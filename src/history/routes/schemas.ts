@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { queryInteger } from '../../http/query-parameters.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 
@@ -72,39 +72,57 @@ export const ChangelogChangeItem = Type.Object(
   { $id: 'ChangeEntry' },
 );
 
-/** The answer of the change history (spec: change history response). */
-export const ChangelogHistoryResponse = Type.Object(
+const { actor, context: _context, recordedBy: _recordedBy, ...membersOfAll } = ChangelogChangeItem.properties;
+
+/** A change as viewers see it. */
+export const ViewerChange = Type.Object(
   {
-    items: Type.Array(ChangelogChangeItem, { description: 'Newest first.' }),
-    page: Type.Integer({ minimum: 1 }),
-    size: Type.Integer({ minimum: 1, maximum: 100 }),
-    totalElements: Type.Integer({ minimum: 0, format: 'int64', description: 'Exact, in the snapshot of the items.' }),
-    totalPages: Type.Integer({ minimum: 0 }),
+    ...membersOfAll,
+    actor: Type.Optional(
+      Type.String({ ...actor, description: 'Who made the change. Missing where the token shows no actors.' }),
+    ),
   },
-  {
-    $id: 'ChangeHistoryPage',
-    examples: [
-      {
-        items: [
-          {
-            at: '2026-09-01T09:30:00.000Z',
-            type: 'update',
-            entity: 'product',
-            entityId: 'p-17',
-            name: 'Desk lamp',
-            paths: { 'price.amount': { before: 39.9, after: 34.9 } },
-            actor: 'Jane Doe',
-            related: [],
-          },
-        ],
-        page: 1,
-        size: 20,
-        totalElements: 1,
-        totalPages: 1,
-      },
-    ],
-  },
+  { $id: 'ViewerChange' },
 );
+
+/** The answer of the change history (spec: change history response). */
+function historyPage(item: TSchema, $id: string) {
+  return Type.Object(
+    {
+      items: Type.Array(item, { description: 'Newest first.' }),
+      page: Type.Integer({ minimum: 1 }),
+      size: Type.Integer({ minimum: 1, maximum: 100 }),
+      totalElements: Type.Integer({ minimum: 0, format: 'int64', description: 'Exact, in the snapshot of the items.' }),
+      totalPages: Type.Integer({ minimum: 0 }),
+    },
+    {
+      $id,
+      examples: [
+        {
+          items: [
+            {
+              at: '2026-09-01T09:30:00.000Z',
+              type: 'update',
+              entity: 'product',
+              entityId: 'p-17',
+              name: 'Desk lamp',
+              paths: { 'price.amount': { before: 39.9, after: 34.9 } },
+              actor: 'Jane Doe',
+              related: [],
+            },
+          ],
+          page: 1,
+          size: 20,
+          totalElements: 1,
+          totalPages: 1,
+        },
+      ],
+    },
+  );
+}
+
+export const ChangelogHistoryResponse = historyPage(ChangelogChangeItem, 'ChangeHistoryPage');
+export const ViewerHistoryPage = historyPage(ViewerChange, 'ViewerHistoryPage');
 
 export const HistoryPath = Type.Object({ tenant: TenantName });
 

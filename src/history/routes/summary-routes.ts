@@ -4,19 +4,19 @@ import { parseOwnQuery, requireActors } from '../ask/restriction.ts';
 import { calendarIn } from '../asked-times.ts';
 import { facetsView, histogramView } from '../count/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import { restrictedOperation, timingOf } from './operation.ts';
+import { type ReadsAt, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 import { FacetsAnswer, FacetsQuery, HistogramAnswer, HistogramQuery } from './summary-schemas.ts';
 
 /** What the entries of a query are like as a whole (contract 4, further reads). */
-export async function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads }): Promise<void> {
+export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads }, at: ReadsAt): void {
   app.get(
-    '/changelog/:tenant/histogram',
+    `${at.path}/histogram`,
     {
-      config: restrictedOperation,
+      config: at.config,
       schema: {
-        operationId: 'getHistogram',
-        tags: ['Change history'],
+        operationId: at.operationId('getHistogram'),
+        tags: [at.tag],
         summary: 'Counting changes over time',
         description: 'Counts the changes that match, by time and type. The counts are exact.',
         params: HistoryPath,
@@ -24,7 +24,7 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
         response: {
           200: json(HistogramAnswer, {
             description: 'The changes over time, the oldest first.',
-            headers: ['Server-Timing'],
+            headers: at.headers,
           }),
         },
       },
@@ -42,18 +42,18 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
   );
 
   app.get(
-    '/changelog/:tenant/facets',
+    `${at.path}/facets`,
     {
-      config: restrictedOperation,
+      config: at.config,
       schema: {
-        operationId: 'getFacets',
-        tags: ['Change history'],
+        operationId: at.operationId('getFacets'),
+        tags: [at.tag],
         summary: 'Counting changes by entity, type or actor',
         description: 'The most frequent values of a field among the changes that match. The counts are exact.',
         params: HistoryPath,
         querystring: FacetsQuery,
         response: {
-          200: json(FacetsAnswer, { description: 'The values with most changes.', headers: ['Server-Timing'] }),
+          200: json(FacetsAnswer, { description: 'The values with most changes.', headers: at.headers }),
         },
       },
     },

@@ -5,6 +5,13 @@ import type { AnswerHeader } from './headers.ts';
 /** The content type of JSON that is already text. */
 export const jsonType = 'application/json; charset=utf-8';
 
+export const csvType = 'text/csv; charset=utf-8; header=present';
+
+/** A file of changes. */
+export const CsvFile = Type.String({
+  description: 'RFC 4180 with a header line, newest first; `paths` and `related` as JSON.',
+});
+
 /**
  * A success of an operation, for its route's `response`. The schema is documentation and the type of what the handler
  * sends. Nothing rewrites a body by it, so JSON text keeps every digit.

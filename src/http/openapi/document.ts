@@ -1,12 +1,14 @@
 import type { RouteOptions } from 'fastify';
 import { permittedBy } from '../scopes.ts';
 import { Components } from './components.ts';
-import { describeOperation, securityScheme } from './operation.ts';
+import { describeOperation, securityScheme, viewerScheme } from './operation.ts';
 
 /** What the operations are grouped by, in the order of `app.ts`. */
 const tags = {
   Authentication: 'OAuth 2.0 client credentials; access tokens are JWTs (RFC 9068).',
   'Change history': 'Version 0.0.1, preview: some features may not be fully operational.',
+  Viewer:
+    'A part of the change history for people who are no users of the tenant: customers of a platform in its own pages.',
   'Saved views': 'Queries of the change history that a tenant keeps by name.',
   Subscriptions: 'What goes out of the change history: webhooks, and how they fare.',
   Configuration: 'Settings of a tenant. Annals encrypts secured ones and never shows them.',
@@ -43,6 +45,13 @@ export function openApiDocument(
     type: 'oauth2',
     flows: { clientCredentials: { tokenUrl: `${basePath}/oauth/token`, scopes: permittedBy } },
   };
+  const ofViewer = {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'A token that `createViewerToken` makes. No other credential is taken, and it is good for nothing else.',
+  };
+  const isUsed = routes.some(({ config }) => config?.isOfViewer);
   return {
     openapi: '3.1.0',
     info: {
@@ -58,6 +67,9 @@ export function openApiDocument(
       .filter(([name]) => routes.some(({ schema }) => schema?.tags?.includes(name)))
       .map(([name, description]) => ({ name, description })),
     paths,
-    components: { ...components.toJSON(), securitySchemes: { [securityScheme]: scheme } },
+    components: {
+      ...components.toJSON(),
+      securitySchemes: { [securityScheme]: scheme, ...(isUsed && { [viewerScheme]: ofViewer }) },
+    },
   };
 }

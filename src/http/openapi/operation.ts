@@ -25,6 +25,7 @@ declare module 'fastify' {
 }
 
 export const securityScheme = 'oauth2';
+export const viewerScheme = 'viewerToken';
 
 const jsonAlone = ['application/json'] as const;
 
@@ -44,8 +45,7 @@ export function describeOperation(components: Components, route: RouteOptions): 
     tags,
     summary,
     ...(description === undefined ? {} : { description }),
-    // Any one of them suffices, which in OpenAPI is a list of alternatives.
-    security: scopes?.map((scope) => ({ [securityScheme]: [scope] })) ?? [],
+    security: securityOf(config),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(schema.body === undefined ? {} : { requestBody: requestBody(components, schema, required) }),
     responses: {
@@ -54,6 +54,12 @@ export function describeOperation(components: Components, route: RouteOptions): 
       ...ownAnswers(components, schema.response),
     },
   };
+}
+
+function securityOf({ scopes = [], isOfViewer }: NonNullable<RouteOptions['config']>): object[] {
+  if (isOfViewer) return [{ [viewerScheme]: [] }];
+  // Any one of them suffices, which in OpenAPI is a list of alternatives.
+  return scopes.map((scope) => ({ [securityScheme]: [scope] }));
 }
 
 function errorsOf(

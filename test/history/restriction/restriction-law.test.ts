@@ -70,6 +70,7 @@ test('whoever has a restriction gets what a tenant answers into which the entrie
         expect({ ...context, ...found }).toEqual({ ...context, ...(await ask(part, own, operation, parameters)) });
       }
       await checkRefs({ whole, all, of, part, own });
+      await checkViewer({ whole, all, part, own, written, asked: [...always, ...asked] });
       const { q: random = '' } = asked[0]?.[1] ?? {};
       for (const [format, q] of [
         ['NDJSON', allTime],
@@ -81,6 +82,40 @@ test('whoever has a restriction gets what a tenant answers into which the entrie
     }
   });
 });
+
+/** The viewer answers a token of the last part, made by a client with the parts before it, as the tenant of the part is answered. */
+async function checkViewer(given: {
+  whole: string;
+  all: string;
+  part: string;
+  own: string;
+  written: readonly WrittenRestriction[];
+  asked: readonly Asked[];
+}): Promise<void> {
+  const { whole, part, own, written } = given;
+  const [outer, inner = outer] = written;
+  if (outer === undefined || inner === undefined) throw new Error('a restriction has a part');
+  const restriction = readRestriction([outer]);
+  const made = await server.call(`/changelog/${whole}/viewer-tokens`, {
+    method: 'POST',
+    token: inner === outer ? given.all : await server.token(whole, { restriction }),
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ q: inner.query || 'entity:*', hide: inner.hide, subject: 'law', export: true }),
+  });
+  const { token } = (await made.json()) as { token: string };
+  const viewed = (operation: string) => (operation === 'changelogs' ? 'changes' : operation);
+  for (const [operation, parameters] of given.asked) {
+    const found = await ask(whole, token, viewed(operation), parameters, 'viewer');
+    const expected = await ask(part, own, operation, parameters);
+    expect({ written, operation, parameters, ...found }).toEqual({ written, operation, parameters, ...expected });
+  }
+  const file = await server.call(`/viewer/${whole}/changes?${new URLSearchParams({ q: allTime })}`, {
+    token,
+    headers: { accept: 'text/csv' },
+  });
+  const rows = parsedRows(await file.text());
+  expect({ written, rows }).toEqual({ written, rows: await exported(part, { format: 'CSV', q: allTime }) });
+}
 
 /** A ref of the whole tenant is answered if it is one of the part, and not told from one that is gone if it is not. */
 async function checkRefs(given: { whole: string; all: string; of: string; part: string; own: string }): Promise<void> {
@@ -233,7 +268,11 @@ async function exported(
     text += piece.text;
   });
   if (asked.format === 'NDJSON') return text.split('\n').map((line) => (line === '' ? '' : JSON.parse(line)));
-  return rowsOfCsv(text).map((fields) => fields.map((field) => (field.startsWith('{"') ? parsed(field) : field)));
+  return parsedRows(text);
+}
+
+function parsedRows(csv: string): unknown[] {
+  return rowsOfCsv(csv).map((fields) => fields.map((field) => (field.startsWith('{"') ? parsed(field) : field)));
 }
 
 function parsed(field: string): unknown {
@@ -260,8 +299,14 @@ async function record(batches: readonly { changes: readonly Entry[]; fold: boole
   return tenant;
 }
 
-async function ask(tenant: string, token: string, operation: string, parameters: Record<string, string>) {
-  const answer = await server.call(`/changelog/${tenant}/${operation}?${new URLSearchParams(parameters)}`, { token });
+async function ask(
+  tenant: string,
+  token: string,
+  operation: string,
+  parameters: Record<string, string>,
+  at: 'changelog' | 'viewer' = 'changelog',
+) {
+  const answer = await server.call(`/${at}/${tenant}/${operation}?${new URLSearchParams(parameters)}`, { token });
   const text = await answer.text();
   return { status: answer.status, body: JSON.parse(text.replaceAll(/,"ref":"[\w-]+"/g, '')) as unknown };
 }

@@ -19,6 +19,7 @@ const words: Readonly<Record<NonNullable<Access['kind']>, string>> = {
   client_revoked: 'Client revoked',
   key_made: 'Key made',
   key_revoked: 'Key revoked',
+  viewer_token_made: 'Viewer token made',
   export_downloaded: 'Export downloaded',
 };
 
@@ -100,9 +101,10 @@ export function AccessesView() {
 }
 
 function detailsOf({ kind, details = {}, count = 1 }: Access): string {
-  const { by = '', why = '', scope = '', format = '', bytes = 0 } = details;
+  const { by = '', why = '', scope = '', subject = '', format = '', bytes = 0 } = details;
   if (kind === 'signed_in') return reasons[by] ?? '';
   if (kind === 'refused') return `${counted(count, 'time')}: ${refusals[why] ?? why}`;
+  if (kind === 'viewer_token_made') return `${counted(count, 'time')} for ${subject}`;
   if (kind === 'export_downloaded') return `${format}, ${bytesText(Number(bytes))}`;
   return String(scope);
 }

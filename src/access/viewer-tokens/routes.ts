@@ -1,0 +1,115 @@
+import { Type } from 'typebox';
+import { AnnalsError } from '../../core/errors.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import { maxNameCharacters, nameRules } from '../../http/chosen-id.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { json } from '../../http/openapi/answers.ts';
+import type { ReadRestriction } from '../../http/restriction.ts';
+import { TenantName } from '../../http/tenant-name.ts';
+import type { Database } from '../../postgres/database.ts';
+import { noteViewerToken } from '../accesses/store.ts';
+import { maxTokenLength, sealViewerToken } from './token-text.ts';
+
+/** Seconds. */
+export const viewerTokenLifetime = { default: 600, max: 3_600 } as const;
+
+const NewViewerToken = Type.Object(
+  {
+    q: Type.String({
+      pattern: '\\S',
+      'x-must': 'have a term; entity:* shows all changes',
+      description:
+        'A query of the change history: who has the token sees the changes that match, and nothing that tells of any other. ' +
+        'It has at least one term and no regular expression. `entity:*` shows all.',
+    }),
+    subject: Type.String({
+      ...nameRules,
+      description: `Who looks, as the caller knows them: 1 to ${maxNameCharacters} characters. The accesses list it.`,
+    }),
+    expiresIn: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: viewerTokenLifetime.max,
+        description: `Seconds until it expires. Default: ${viewerTokenLifetime.default}.`,
+      }),
+    ),
+    hide: Type.Optional(Type.Array(Type.String(), { description: 'Paths whose values are masked. Default: none.' })),
+    actors: Type.Optional(Type.Boolean({ description: 'Whether the changes show who made them. Default: true.' })),
+    export: Type.Optional(
+      Type.Boolean({ description: 'Whether the changes of a query can be had as a file. Default: false.' }),
+    ),
+  },
+  {
+    $id: 'NewViewerToken',
+    additionalProperties: false,
+    examples: [{ q: 'entity:order related.entityId:c-17', subject: 'customer c-17', hide: ['payment.card'] }],
+  },
+);
+
+const ViewerToken = Type.Object(
+  {
+    token: Type.String({ description: `At most ${maxTokenLength} characters.` }),
+    expiresIn: Type.Integer({ minimum: 1, maximum: viewerTokenLifetime.max, description: 'In seconds.' }),
+  },
+  { $id: 'ViewerToken', examples: [{ token: 'annals_view_AbE3…', expiresIn: 600 }] },
+);
+
+export interface ViewerTokenOptions {
+  db: Database;
+  sealer: Sealer;
+  readRestriction: ReadRestriction;
+  now: () => number;
+}
+
+/** Makes tokens by which a platform's own customers see their part of the history (contract 18). */
+export async function viewerTokenRoutes(app: HttpServer, options: ViewerTokenOptions): Promise<void> {
+  const { db, sealer, readRestriction, now } = options;
+
+  app.post(
+    '/changelog/:tenant/viewer-tokens',
+    {
+      config: { scopes: ['changelog.viewer_issue'], appliesRestriction: true },
+      schema: {
+        operationId: 'createViewerToken',
+        tags: ['Viewer'],
+        summary: 'Making a token for the viewer',
+        description: 'The token shows a part of the history to one person. It ends with the client that made it.',
+        params: Type.Object({ tenant: TenantName }),
+        body: NewViewerToken,
+        response: { 201: json(ViewerToken, { description: 'The token.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, clientId, person, restriction } = request.credentials;
+      const { q, subject, expiresIn = viewerTokenLifetime.default, hide = [], actors = true } = request.body;
+      const written = { query: q, hide, actors };
+      checkPart(() => readRestriction([...(restriction?.written ?? []), written]));
+      const expiresAt = now() + expiresIn * 1_000;
+      const token = sealViewerToken(sealer, {
+        ...written,
+        clientId,
+        subject,
+        expiresAt,
+        export: request.body.export === true,
+      });
+      if (token.length > maxTokenLength) throw tooLong(token.length);
+      await noteViewerToken(db, { tenant, clientId, person, subject });
+      return await reply.code(201).header('cache-control', 'no-store').send({ token, expiresIn });
+    },
+  );
+}
+
+/** What the caller knows as `q` is the query of a restriction elsewhere. */
+function checkPart(read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    if (!(error instanceof AnnalsError) || error.details[0]?.field !== 'query') throw error;
+    throw new AnnalsError(error.type, error.message, { details: [{ field: 'q', message: error.message }] });
+  }
+}
+
+function tooLong(length: number): AnnalsError {
+  const message = `The token would have ${length} characters, and it can have ${maxTokenLength}: write a shorter q, subject or hide.`;
+  return new AnnalsError('validation_violation', message, { details: [{ field: 'q', message }] });
+}

@@ -1,0 +1,102 @@
+import type { FastifyRequest } from 'fastify';
+import { ofCurrentWork } from '../../core/concurrency/work.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { CsvFile, csvType, jsonStream, stream } from '../../http/openapi/answers.ts';
+import type { QueryParameters } from '../../http/query-string.ts';
+import type { Restriction } from '../../http/restriction.ts';
+import { insufficientScopes } from '../../http/scopes.ts';
+import { streamOfTexts } from '../../pagination/page-texts.ts';
+import { parseOwnQuery } from '../ask/restriction.ts';
+import { showEntries } from '../entry/shown-entries.ts';
+import { csvText, maxEntriesOfFile } from '../export/csv-text.ts';
+import type { FindPage } from '../find-page.ts';
+import { historyBody } from '../page/history-stream.ts';
+import { mayShowContext, type ReadsAt, refuseContextWithoutScope, timingOf } from './operation.ts';
+import { HistoryPath, HistoryQuery } from './schemas.ts';
+
+interface ListOptions {
+  findPage: FindPage;
+  sealer: Sealer;
+}
+
+/** The list of changes. */
+export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at: ReadsAt): void {
+  const hasFiles = at.config.isOfViewer === true;
+  const page = jsonStream(at.page, { description: 'A page of changes, newest first.', headers: at.headers });
+  const file = stream({ 'text/csv': { schema: CsvFile } }, { description: '' });
+  const pageOrFile = {
+    ...page,
+    headers: ['Content-Disposition'] as const,
+    content: { ...page.content, ...file.content },
+  };
+
+  app.get(
+    `${at.path}/${at.list}`,
+    {
+      onRequest: hasFiles ? [refuseContextWithoutScope, checkFile] : refuseContextWithoutScope,
+      config: at.config,
+      schema: {
+        operationId: at.operationId('listChanges'),
+        tags: [at.tag],
+        summary: 'Retrieving change history',
+        description: hasFiles ? ofFiles : 'Version 0.0.1, preview: some features may not be fully operational.',
+        params: HistoryPath,
+        querystring: HistoryQuery,
+        response: { 200: hasFiles ? pageOrFile : page },
+      },
+    },
+    async (request, reply) => {
+      const { q = '', page: number = 1, size = 20, context, valueLimit } = request.query;
+      const { tenant } = request.params;
+      const { restriction } = request.credentials;
+      if (hasFiles && asksForFile(request)) {
+        reply.type(csvType).header('content-disposition', 'attachment; filename="changes.csv"');
+        return await reply.send(streamOfTexts(await fileOf(tenant, q, restriction)));
+      }
+      const withContext = mayShowContext(context, request.credentials);
+      const withIdentity = request.query.ref === 'true';
+      const query = parseOwnQuery(q, restriction);
+      const asked = { skip: (number - 1) * size, size, inPieces: true, withContext, withIdentity, restriction };
+      const begun = performance.now();
+      const found = await findPage(tenant, query, asked);
+      reply.headers(timingOf(found.way, begun, restriction));
+      const shown = await showEntries(sealer, tenant, found, { ref: withIdentity, valueLimit, restriction });
+      const body = historyBody(shown, { page: number, size });
+      return await reply.type('application/json; charset=utf-8').send(body);
+    },
+  );
+
+  async function fileOf(
+    tenant: string,
+    q: string,
+    restriction: Restriction | undefined,
+  ): Promise<AsyncIterable<string>> {
+    const asked = { skip: 0, size: maxEntriesOfFile, inPieces: true, restriction };
+    const found = await findPage(tenant, parseOwnQuery(q, restriction), asked);
+    if (found.total > maxEntriesOfFile) {
+      const message = `q has ${found.total} changes, and a file at most ${maxEntriesOfFile}`;
+      throw new AnnalsError('validation_violation', message, { details: [{ field: 'q', message }] });
+    }
+    return ofCurrentWork(csvText(await showEntries(sealer, tenant, found, { restriction })));
+  }
+}
+
+const ofFiles = `With \`Accept: text/csv\` all changes of \`q\` as a file, up to ${maxEntriesOfFile}, if the token permits it. Then \`q\` is the one parameter.`;
+
+/** Whether the type is named: what takes anything gets a page. */
+function asksForFile({ headers: { accept = '' } }: Pick<FastifyRequest, 'headers'>): boolean {
+  return accept.split(',').some((range) => /^\s*text\/csv\s*(?:;|$)/i.test(range));
+}
+
+/** Refuses a file that the caller may not have, or a part of one, before the parameters get their defaults. */
+async function checkFile(request: FastifyRequest): Promise<void> {
+  if (!asksForFile(request)) return;
+  if (request.credentials.viewer?.mayExport !== true) throw insufficientScopes();
+  const given = request.query as QueryParameters;
+  const others = Object.keys(HistoryQuery.properties).filter((name) => name !== 'q' && given[name] !== undefined);
+  if (others.length === 0) return;
+  const details = others.map((field) => ({ field, message: 'must be left out: a file has all changes of q' }));
+  throw new AnnalsError('validation_violation', 'A file has q as its one parameter.', { details });
+}
