@@ -99,16 +99,7 @@ describe.each([
 });
 
 describe('those who look at a part of the history', () => {
-  /** The token of a subject. */
-  async function viewer(subject: string): Promise<string> {
-    const response = await server.call('/changelog/acme/viewer-tokens', {
-      method: 'POST',
-      token,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ q: 'entity:*', subject }),
-    });
-    return ((await response.json()) as { token: string }).token;
-  }
+  const viewer = async (subject: string) => await server.viewerToken('acme', { token, subject });
 
   const look = (of: string, count: number) =>
     Array.from({ length: count }, () => server.call('/viewer/acme/hold', { token: of }));

@@ -28,6 +28,8 @@ let described: DescribedInterface;
 /** Signed in to the console. */
 const browsers = new Map<string, Browser>();
 const tokens = new Map<string, string>();
+/** The attacker's. */
+let viewerToken: string;
 
 beforeAll(async () => {
   vendor = await startVendor();
@@ -53,6 +55,7 @@ beforeAll(async () => {
     await send('POST', '', '{"id":"THING","name":{"en":"Thing"}}');
     await send('PUT', '/THING/instances/one', '{"name":"One"}');
   }
+  viewerToken = await server.viewerToken('attacker', { token: tokens.get('attacker') });
   // The recorder starts its threads, one a tenant, with the first requests. On a busy machine that may take them too long.
   const record = async (tenant: string) =>
     await drained(await recorder.post(tenant, change, { token: tokens.get(tenant) ?? '', type: 'application/json' }));
@@ -141,10 +144,11 @@ async function statusOf({ by, request }: Attack): Promise<number> {
   const token = tokens.get('attacker') ?? '';
   if (by === 'recorder') return await drained(await recorder.post('attacker', request.body, { token, ...request }));
   const { method, path, headers, body } = request;
+  const credential = path.startsWith('/viewer/') ? viewerToken : token;
   const init = { method, headers, ...(body === undefined ? {} : { body }) };
   const answer =
     by === 'token'
-      ? await server.call(path, { token, ...init })
+      ? await server.call(path, { token: credential, ...init })
       : await browsers.get('attacker')?.call(`/console/api${path}`, init);
   if (answer === undefined) throw new Error('nobody is signed in');
   return await drained(answer);

@@ -51,7 +51,8 @@ const writes = (made: string): readonly Step[] => [
 
 /** Those that write no document, so that they record nothing. */
 const recordNothing = [
-  ...['chat', 'chatAsync', 'chatStream', 'createCompletion', 'createJob', 'deleteJob', 'deleteParkedChanges'],
+  ...['chat', 'chatAsync', 'chatStream', 'createCompletion', 'createJob', 'createViewerToken'],
+  ...['deleteJob', 'deleteParkedChanges'],
   ...['issueToken', 'pauseSubscription', 'replaySubscription', 'resumeSubscription', 'testSubscription'],
 ];
 

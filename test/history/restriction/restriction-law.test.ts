@@ -96,13 +96,11 @@ async function checkViewer(given: {
   const [outer, inner = outer] = written;
   if (outer === undefined || inner === undefined) throw new Error('a restriction has a part');
   const restriction = readRestriction([outer]);
-  const made = await server.call(`/changelog/${whole}/viewer-tokens`, {
-    method: 'POST',
+  const token = await server.viewerToken(whole, {
     token: inner === outer ? given.all : await server.token(whole, { restriction }),
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ q: inner.query || 'entity:*', hide: inner.hide, subject: 'law', export: true }),
+    q: inner.query || 'entity:*',
+    hide: [...inner.hide],
   });
-  const { token } = (await made.json()) as { token: string };
   const viewed = (operation: string) => (operation === 'changelogs' ? 'changes' : operation);
   for (const [operation, parameters] of given.asked) {
     const found = await ask(whole, token, viewed(operation), parameters, 'viewer');

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { NewViewerToken, ViewerToken } from '@annals/client';
 import { type ClientDescription, createClient, type NewClient } from '../../../src/access/oauth/clients.ts';
 import { buildApp } from '../../../src/app.ts';
 import { type Context, createContext } from '../../../src/context/context.ts';
@@ -51,12 +52,19 @@ export interface TestServer {
   tokenOf(client: NewClient, scope?: string): Promise<string>;
   /** An access token for the tenant, of a client made for it. */
   token(tenant: string, options?: ClientOptions): Promise<string>;
+  /** A viewer token of the tenant. Left out of `options`: it shows all to anybody, with files, and a client made for it has made it. */
+  viewerToken(tenant: string, options?: ViewerTokenOptions): Promise<string>;
   /** Stops the server, and drops the database unless it was another server's. */
   close(): Promise<void>;
 }
 
 /** Left out: a client with all scopes that it can have, and no restriction. */
 type ClientOptions = Partial<Pick<ClientDescription, 'scope' | 'name' | 'restriction'>>;
+
+interface ViewerTokenOptions extends Partial<NewViewerToken> {
+  /** The access token of who makes it. */
+  token?: string | undefined;
+}
 
 export interface CallOptions extends RequestInit {
   token?: string;
@@ -136,6 +144,16 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     },
     async token(tenant, clientOptions) {
       return await server.tokenOf(await server.createClient(tenant, clientOptions));
+    },
+    async viewerToken(tenant, { token, ...asked } = {}) {
+      const response = await call(`/changelog/${tenant}/viewer-tokens`, {
+        method: 'POST',
+        token: token ?? (await server.token(tenant, { scope: 'changelog.viewer_issue' })),
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ q: 'entity:*', subject: 'anybody', export: true, ...asked }),
+      });
+      if (response.status !== 201) throw new Error(`no viewer token: ${response.status} ${await response.text()}`);
+      return ((await response.json()) as ViewerToken).token;
     },
     async close() {
       await app.close();
