@@ -18,6 +18,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What the request's statements belong to; null before its client is known. */
     work: Work | null;
+    /** Work that may go on after the client has gone: until then it keeps the request's place in its share. */
+    placeHeldUntil: Promise<unknown> | null;
   }
 }
 
@@ -62,6 +64,7 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
   }
 
   app.decorateRequest('work', null);
+  app.decorateRequest('placeHeldUntil', null);
   app.addHook('onRoute', (route) => {
     route.config = { work: workOf(route), ...route.config };
     if (route.config.work === 'reads' || route.config.work === 'follows') route.handler = repeatedIfLost(route.handler);
@@ -96,7 +99,8 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
     reply.raw.setMaxListeners(20);
     reply.raw.once('close', () => {
       work.endLimit();
-      release();
+      if (request.placeHeldUntil === null) release();
+      else request.placeHeldUntil.then(release, release);
       if (!reply.raw.writableFinished) work.abort(new ClientGone());
     });
     const begin = () => {

@@ -27,6 +27,8 @@ export interface FetchOptions {
   readonly streaming: boolean;
   /** Awaited when the connection is there, before anything is sent. If it rejects, nothing is. */
   readonly beforeSend?: (() => Promise<void>) | undefined;
+  /** Called when a stream begins with a status of success. */
+  readonly onAnswering?: (() => void) | undefined;
   readonly deadline: Pick<CallDeadline, 'heard' | 'paused'>;
   readonly adapter: Pick<Adapter, 'answers' | 'usageIn'>;
 }

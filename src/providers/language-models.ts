@@ -52,7 +52,13 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
       model: call.model,
       apiKey: call.apiKey,
       baseUrl: withVersion(call.baseUrl ?? baseUrls[call.provider] ?? adapter.defaultBaseUrl, adapter),
-      fetch: transport.fetchFor(exchange, { streaming, deadline, adapter, beforeSend: call.beforeSend }),
+      fetch: transport.fetchFor(exchange, {
+        streaming,
+        deadline,
+        adapter,
+        beforeSend: call.beforeSend,
+        onAnswering: call.onAnswering,
+      }),
     });
     return { adapter, exchange, model, deadline };
   }

@@ -49,6 +49,8 @@ export interface ModelCall {
   times: CallTimes;
   /** Awaited when the connection is there, before anything is sent. If it rejects, nothing is. */
   beforeSend?: (() => Promise<void>) | undefined;
+  /** Called when the provider has begun to answer a stream with success. */
+  onAnswering?: (() => void) | undefined;
   /** Aborts the request. The provider sees that its connection closes. */
   signal?: AbortSignal | undefined;
 }

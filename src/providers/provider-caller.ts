@@ -75,6 +75,8 @@ export interface SpentUsage extends Usage {
 export interface CallProgress {
   /** Receives each part of the text. Without it the answer is not streamed. */
   readonly onText?: OnText | undefined;
+  /** Called when the provider has begun to answer a stream with success. */
+  readonly onAnswering?: (() => void) | undefined;
   /** Receives the tokens of a call that may have left, before it resolves or rejects. */
   readonly onUsage?: ((usage: SpentUsage) => void) | undefined;
 }
@@ -91,11 +93,18 @@ export interface ProviderCaller {
    * service's shared token and model. The record is written before it resolves or rejects.
    */
   call(request: CallRequest, progress?: CallProgress): Promise<Answer>;
+  /** Waits for the calls under way. */
+  close(): Promise<void>;
 }
 
 export interface CallRequest extends Pick<ModelCall, 'messages' | 'tools' | 'maxTokens' | 'temperature' | 'signal'> {
   readonly tenant: string;
   readonly asker: Asker;
+  /**
+   * Whether an answer on the shared token is read on for a while after `signal` is aborted, so that the provider's figures settle the
+   * quota. Without that, and on an own key, the call ends at once.
+   */
+  readonly drains?: boolean | undefined;
   readonly own: Pick<ModelCall, 'provider' | 'model' | 'apiKey' | 'baseUrl'> | undefined;
 }
 
@@ -104,17 +113,20 @@ export interface ProviderCallerOptions {
   ledger: CallLedger;
   shared: { token: string | undefined; model: string; maxTokens: number };
   times: CallTimes;
+  /** Milliseconds that an answer which `drains` has after its client has gone. */
+  drain: number;
   /** Milliseconds since 1970. */
   now: () => number;
   logger: FastifyBaseLogger;
 }
 
 export function createProviderCaller(options: ProviderCallerOptions): ProviderCaller {
-  const { languageModels, ledger, shared, times, now, logger } = options;
+  const { languageModels, ledger, shared, times, drain, now, logger } = options;
+  const underWay = new Set<Promise<Answer>>();
 
   async function callAndSettle(
     call: ModelCall,
-    { onText, onUsage }: CallProgress,
+    { onText, onUsage, onAnswering }: CallProgress,
     settle: (end: EndOfCall) => Promise<Tokens | undefined>,
   ): Promise<Answer> {
     const began = performance.now();
@@ -130,7 +142,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     let end: Pick<EndOfCall, 'usage' | 'finishReason' | 'cause'> = { usage: 'unknown', cause: 'cancelled' };
     let reported: Usage = { inputTokens: undefined, outputTokens: undefined };
     try {
-      const answer = await languageModels.call(call, onPart);
+      const answer = await languageModels.call({ ...call, onAnswering }, onPart);
       const { usage, finishReason } = answer;
       end = { usage, finishReason };
       reported = usage;
@@ -148,7 +160,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
   }
 
   async function callShared(
-    { tenant, asker, maxTokens, ...content }: Omit<CallRequest, 'own'>,
+    { tenant, asker, drains = false, maxTokens, ...content }: Omit<CallRequest, 'own'>,
     progress: CallProgress,
   ): Promise<Answer> {
     const { token: apiKey, model } = shared;
@@ -173,7 +185,8 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       });
       if (!maySend) throw new Error('the reservation is not there any more');
     };
-    const call: ModelCall = { ...content, provider, model, apiKey, maxTokens: output, times, beforeSend };
+    const signal = drains && content.signal !== undefined ? abortedLater(content.signal, drain) : content.signal;
+    const call: ModelCall = { ...content, signal, provider, model, apiKey, maxTokens: output, times, beforeSend };
     try {
       return await callAndSettle(call, progress, settle);
     } catch (error) {
@@ -185,20 +198,42 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     }
   }
 
+  async function callOwn(
+    own: NonNullable<CallRequest['own']>,
+    { tenant, asker, drains: _, ...content }: Omit<CallRequest, 'own'>,
+    progress: CallProgress,
+  ): Promise<Answer> {
+    const { provider, model } = own;
+    const call: BegunCall = { ...asker, id: randomUUIDv7(), at: now(), token: 'own', provider, model };
+    return await callAndSettle({ ...content, ...own, times }, progress, async (end) => {
+      await ledger.record(tenant, call, end);
+      return undefined;
+    });
+  }
+
   return {
     sharedMaxTokens: shared.maxTokens,
 
-    async call({ own, ...request }, progress = {}) {
-      if (own === undefined) return await callShared(request, progress);
-      const { tenant, asker, ...content } = request;
-      const { provider, model } = own;
-      const call: BegunCall = { ...asker, id: randomUUIDv7(), at: now(), token: 'own', provider, model };
-      return await callAndSettle({ ...content, ...own, times }, progress, async (end) => {
-        await ledger.record(tenant, call, end);
-        return undefined;
-      });
+    call({ own, ...request }, progress = {}) {
+      const running = own === undefined ? callShared(request, progress) : callOwn(own, request, progress);
+      underWay.add(running);
+      running.catch(() => {}).finally(() => underWay.delete(running));
+      return running;
+    },
+
+    async close() {
+      await Promise.allSettled([...underWay]);
     },
   };
+}
+
+/** A signal that is aborted so many milliseconds after another one. */
+function abortedLater(signal: AbortSignal, milliseconds: number): AbortSignal {
+  const later = new AbortController();
+  const follow = () => void setTimeout(() => later.abort(signal.reason), milliseconds).unref();
+  if (signal.aborted) follow();
+  else signal.addEventListener('abort', follow, { once: true });
+  return later.signal;
 }
 
 /** Returns the answer if it has text. Throws ProviderError if it has none (contract 7). */

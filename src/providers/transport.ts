@@ -48,7 +48,7 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
   }
 
   return {
-    fetchFor: (exchange, { streaming, deadline, adapter, beforeSend }) => {
+    fetchFor: (exchange, { streaming, deadline, adapter, beforeSend, onAnswering }) => {
       return async (input, init = {}) => {
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
@@ -84,6 +84,7 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
           if (!isSuccess(response)) {
             exchange.refusal = await refusalOf(response, content);
           } else if (streaming) {
+            onAnswering?.();
             return streamed(content, { exchange, deadline, release, adapter });
           } else {
             content.on('data', deadline.heard);

@@ -245,3 +245,16 @@ test('models, completions and what is left of the quota', async () => {
   expect(completion).toEqual({ id: 'c-1', result: 'Hello there', finishReason: 'stop' });
   expect(await annals.completions.usage()).toMatchObject({ token: 'shared', limits: { inputTokens: 3_000_000 } });
 });
+
+test('a completion is streamed in parts, and its answer has the usage', async () => {
+  vendor.behave({ kind: 'answer', text: 'one two', usage: { input: 5, output: 2 } });
+  const stream = annals.completions.stream({ messages: [{ role: 'USER', content: 'Hello' }] });
+  const parts: string[] = [];
+  for await (const text of stream) parts.push(text);
+  expect(parts).toEqual(['one ', 'two']);
+  expect(await stream.answer()).toEqual({
+    result: 'one two',
+    finishReason: 'stop',
+    usage: { inputTokens: 5, outputTokens: 2 },
+  });
+});

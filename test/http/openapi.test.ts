@@ -333,5 +333,6 @@ searchSessionLogs post /ai-service/{tenant}/agentic/logs/sessions/search
 searchSubscriptionAttempts post /changelog/{tenant}/subscriptions/{id}/attempts/search
 searchSubscriptions post /changelog/{tenant}/subscriptions/search
 searchViews post /changelog/{tenant}/views/search
+streamCompletion post /ai-service/{tenant}/completions-stream
 testSubscription post /changelog/{tenant}/subscriptions/{id}/test
 `;

@@ -24,6 +24,7 @@ import { maxThreads, maxWaitingCalls } from '../../src/core/concurrency/thread-p
 import { maxInlineCharacters } from '../../src/core/concurrency/threaded.ts';
 import { defaultSlice, minSlice, sliceBesideOthers } from '../../src/core/concurrency/time-slice.ts';
 import { requestLimit } from '../../src/core/concurrency/work.ts';
+import { readConfig } from '../../src/core/config/config.ts';
 import { maxDetails } from '../../src/core/errors.ts';
 import { maxMoved, maxPatchedLevels } from '../../src/core/json/patch.ts';
 import { maxDocument } from '../../src/core/json/size.ts';
@@ -357,6 +358,10 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Jobs of one tenant that wait', grouped(maxWaiting)],
   ['Time in which a chat waits for earlier requests of its session', minutes(maxWaitForSession)],
   ['Time in which a call waits for a quota', seconds(defaultTimes.quotaWait)],
+  [
+    'Time in which Annals reads on after the client of a stream on the shared token has gone',
+    `\`ANNALS_COMPLETION_DRAIN\`, ${seconds(readConfig({}).completionDrain)}`,
+  ],
   ['Time until a call on the shared token has its connection', seconds(defaultUnsentLease)],
   ['Time in which a provider sends no byte during a call', seconds(defaultTimes.provider.silence)],
   ['Total time of a call of a provider', minutes(defaultTimes.provider.total)],

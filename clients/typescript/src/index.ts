@@ -11,9 +11,9 @@ export type { Page, Walk } from './pages/walk.ts';
 export type { NewChange } from './recorder/change-line.ts';
 export type { Recorder, RecorderCounts, RecorderOptions } from './recorder/recorder.ts';
 export type { AgentPatchOperation } from './resources/agents.ts';
-export type { ChatMessage } from './resources/chat.ts';
-export type { ChatStream } from './resources/chat-stream.ts';
-export type { CompletionOptions } from './resources/completions.ts';
+export type { AnswerStream } from './resources/answer-stream.ts';
+export type { ChatMessage, ChatStream } from './resources/chat.ts';
+export type { CompletionOptions, StreamedCompletion } from './resources/completions.ts';
 export type { CustomEntityTypeInput } from './resources/custom-entities.ts';
 export type {
   DocumentNameParameters,

@@ -30,9 +30,10 @@ Settings are environment variables:
   LOG_LEVEL                    info; JSON lines on stderr
   OTEL_EXPORTER_OTLP_ENDPOINT  a collector of traces
   ANNALS_SHARED_PROVIDER_TOKEN, ANNALS_COMPLETION_MODEL,
-  ANNALS_COMPLETION_MAX_TOKENS, OPENAI_BASE_URL, ANTHROPIC_BASE_URL,
-  GOOGLE_BASE_URL, ANNALS_SELF_HOSTED_ALLOW, ANNALS_MODELS_FILE, SMTP_URL,
-  MAIL_FROM                    for completions, agents and e-mails
+  ANNALS_COMPLETION_MAX_TOKENS, ANNALS_COMPLETION_DRAIN, OPENAI_BASE_URL,
+  ANTHROPIC_BASE_URL, GOOGLE_BASE_URL, ANNALS_SELF_HOSTED_ALLOW,
+  ANNALS_MODELS_FILE, SMTP_URL, MAIL_FROM
+                               for completions, agents and e-mails
 
 docs/reference.md explains each setting, and docs/operations.md how to run the service.
 

@@ -60,6 +60,8 @@ export interface Config {
   sharedProviderToken: string | undefined;
   completionModel: string;
   completionMaxTokens: number;
+  /** Milliseconds. */
+  completionDrain: number;
   /** Undefined: the vendor's own. */
   providerBaseUrls: Record<Provider, string | undefined>;
   selfHostedAllow: AllowedAddress[];
@@ -137,6 +139,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     sharedProviderToken: parsed('ANNALS_SHARED_PROVIDER_TOKEN', parseToken, undefined),
     completionModel: text('ANNALS_COMPLETION_MODEL') ?? 'gpt-5.4-mini',
     completionMaxTokens: parsed('ANNALS_COMPLETION_MAX_TOKENS', wholeNumber(1, 1_000_000), 4096),
+    completionDrain: parsed('ANNALS_COMPLETION_DRAIN', wholeNumber(0, 600), 10) * 1_000,
     providerBaseUrls: {
       openai: parsed('OPENAI_BASE_URL', parseBaseUrl, undefined),
       anthropic: parsed('ANTHROPIC_BASE_URL', parseBaseUrl, undefined),

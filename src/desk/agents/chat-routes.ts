@@ -1,19 +1,13 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
-import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
-import type { FastifyBaseLogger } from 'fastify';
-import { AnnalsError, type ErrorType } from '../../core/errors.ts';
+import type { ErrorType } from '../../core/errors.ts';
 import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
 import type { Credentials } from '../../http/credentials.ts';
-import { answerOfFault } from '../../http/error-answers.ts';
-import { errorMessageBody } from '../../http/error-bodies.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json, stream } from '../../http/openapi/answers.ts';
 import { mayReadHistory, type Scope } from '../../http/scopes.ts';
 import type { QueuedChat } from '../queued-chat.ts';
-import type { RunChat } from './chat.ts';
+import { streamAnswer, streamHeaders } from '../streamed-answer.ts';
 import { Chat, ChatAnswers, ChatEvents, ChatHeaders, ChatJob, exampleOfEvents } from './chat-schemas.ts';
-import type { ChatRequest } from './running-chat.ts';
 import { AgentsPath } from './schemas.ts';
 import type { AgentRoutesOptions } from './service.ts';
 import { tellsHistory } from './turn-store.ts';
@@ -88,9 +82,13 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
     },
     async (request, reply) => {
       const chat = chatOf(request);
-      const events = await streamChat(chats.run, { ...chat, signal: whenClientGone(reply) }, request.log);
+      const gone = whenClientGone(reply);
+      const events = await streamAnswer(
+        async ({ onText, begin }) => (await chats.run({ ...chat, signal: gone, onText, onAccepted: begin })).answer,
+        { gone, logger: request.log },
+      );
       return await reply
-        .headers({ 'session-id': chat.sessionId, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+        .headers({ 'session-id': chat.sessionId, ...streamHeaders })
         .type('text/event-stream')
         .send(events);
     },
@@ -139,57 +137,4 @@ function chatOf({ id, headers, body: { agentId, message }, credentials }: Chatti
     logId: randomUUIDv7(),
     credentials: { clientId, clientName, scopes: granted },
   };
-}
-
-/** Milliseconds. Proxies between the service and the client close connections that are silent for too long. */
-const heartbeat = 15_000;
-
-/**
- * Sends a chat as server-sent events: `token` with `{text}` for each part of the answer, then `done` with the whole
- * answer, or `error` with an error message (contract 8). Resolves when the chat has its place in its session, and rejects
- * where it gets none.
- */
-async function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBaseLogger): Promise<PassThrough> {
-  const accepted = Promise.withResolvers<void>();
-  let isAccepted = false;
-  const events = new PassThrough();
-  const send = (event: string, data: object) => events.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
-  const beat = setInterval(() => events.write(': still at it\n\n'), heartbeat);
-
-  async function onText(text: string): Promise<void> {
-    // A slow client slows the provider down, so the text does not collect in memory.
-    if (!send('token', { text }) && !events.destroyed) {
-      await once(events, 'drain', request.signal === undefined ? {} : { signal: request.signal });
-    }
-  }
-
-  function onAccepted(): void {
-    isAccepted = true;
-    accepted.resolve();
-  }
-
-  run({ ...request, onText, onAccepted })
-    .then(({ answer }) => send('done', answer))
-    .catch((error: unknown) => {
-      if (!isAccepted) accepted.reject(error);
-      if (!isAccepted || request.signal?.aborted === true) return;
-      if (!(error instanceof AnnalsError) || error.status >= 500)
-        logger.error({ err: error }, 'a streamed chat failed');
-      const told = error instanceof AnnalsError ? error : answerOfFault(error);
-      send('error', { ...errorMessageBody(told), ...retryAfterOf(told) });
-    })
-    .finally(() => {
-      clearInterval(beat);
-      events.end();
-    });
-  await accepted.promise;
-  return events;
-}
-
-/** The seconds after which the client may try again. An ordinary response has them in its Retry-After header. */
-function retryAfterOf({ headers }: AnnalsError): { retryAfter?: number } {
-  const value = headers['Retry-After'];
-  if (value === undefined) return {};
-  const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - Date.now()) / 1_000);
-  return Number.isFinite(seconds) ? { retryAfter: Math.max(0, seconds) } : {};
 }

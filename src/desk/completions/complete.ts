@@ -1,11 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../../core/errors.ts';
 import { errorOfCall } from '../../providers/call-error.ts';
-import { type Answer, type Message, ProviderError } from '../../providers/port.ts';
-import { type ProviderCaller, withText } from '../../providers/provider-caller.ts';
+import { type Answer, type Message, ProviderError, type Usage } from '../../providers/port.ts';
+import { type CallProgress, type ProviderCaller, withText } from '../../providers/provider-caller.ts';
 
 export interface Completion {
   readonly text: string;
+  /** Undefined for a result that was stored before results had it. */
+  readonly usage: Pick<Usage, 'inputTokens' | 'outputTokens'> | undefined;
   readonly finishReason: 'stop' | 'length' | 'content_filter' | 'other';
 }
 
@@ -13,7 +15,12 @@ export interface Completion {
 export type Complete = (
   caller: { readonly tenant: string; readonly clientId: string },
   messages: readonly Message[],
-  signal: AbortSignal | undefined,
+  options: {
+    /** Aborted when the client has gone. */
+    readonly signal: AbortSignal | undefined;
+    /** Left out: the answer is not streamed. */
+    readonly stream?: Pick<CallProgress, 'onText' | 'onAnswering'> | undefined;
+  },
 ) => Promise<Completion>;
 
 export interface CompleteOptions {
@@ -32,7 +39,7 @@ export interface ProviderTokens {
 export function createComplete({ caller, tokens, model, logger }: CompleteOptions): Complete {
   const maxTokens = caller.sharedMaxTokens;
 
-  return async ({ tenant, clientId }, messages, signal) => {
+  return async ({ tenant, clientId }, messages, { signal, stream }) => {
     const own = await tokens.own(tenant);
     if (own === undefined && tokens.shared === undefined) {
       throw new AnnalsError('service_unavailable', 'There is no provider token: set providerApiToken.');
@@ -40,12 +47,15 @@ export function createComplete({ caller, tokens, model, logger }: CompleteOption
     const asker = { operation: 'completion', clientId } as const;
     try {
       const ownModel = own && { provider: 'openai' as const, model, apiKey: own.token };
-      const answer = withText(await caller.call({ tenant, asker, own: ownModel, messages, maxTokens, signal }));
+      const drains = stream !== undefined;
+      const call = { tenant, asker, own: ownModel, messages, maxTokens, signal, drains };
+      const answer = withText(await caller.call(call, stream));
       const finishReason = finishReasonOf(answer);
       if (finishReason === 'length' || finishReason === 'content_filter') {
         logger.warn({ tenant, finishReason }, 'a completion was cut off or filtered');
       }
-      return { text: answer.text, finishReason };
+      const { inputTokens, outputTokens } = answer.usage;
+      return { text: answer.text, finishReason, usage: { inputTokens, outputTokens } };
     } catch (error) {
       throw error instanceof ProviderError ? failureOfCompletion(error, own?.item) : error;
     }

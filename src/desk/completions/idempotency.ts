@@ -40,8 +40,10 @@ export interface IdempotentRequest {
   bodyText: string;
 }
 
-/** The stored outcome of a call. Results that are older than finish reasons have none. */
-type StoredOutcome = { result: string; finishReason?: Completion['finishReason'] } | { error: StoredError };
+/** The stored outcome of a call. Results that are older than finish reasons or usage have none. */
+type StoredOutcome =
+  | { result: string; finishReason?: Completion['finishReason']; usage?: Completion['usage'] }
+  | { error: StoredError };
 
 interface StoredError {
   type: ErrorType;
@@ -66,8 +68,8 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
     const endLease = keepLease(() => extendRequest(db, name, attempt, lease), { onError: warn });
     try {
       const completion = await work();
-      const { text: result, finishReason } = completion;
-      await finish(name, attempt, { result, finishReason }).catch(warn);
+      const { text: result, finishReason, usage } = completion;
+      await finish(name, attempt, { result, finishReason, usage }).catch(warn);
       return completion;
     } catch (error) {
       if (error instanceof AnnalsError) await finish(name, attempt, { error: storable(error) }).catch(warn);
@@ -152,7 +154,10 @@ export const sealedOutcomes: SealedColumn = {
 };
 
 function resultOf(outcome: StoredOutcome): Completion {
-  if ('result' in outcome) return { text: outcome.result, finishReason: outcome.finishReason ?? 'stop' };
+  if ('result' in outcome) {
+    const { result: text, finishReason = 'stop', usage } = outcome;
+    return { text, finishReason, usage };
+  }
   const { type, message, details, headers } = outcome.error;
   throw new AnnalsError(type, message, { details, headers });
 }

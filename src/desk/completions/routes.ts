@@ -1,37 +1,66 @@
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Static } from 'typebox';
+import type { ErrorType } from '../../core/errors.ts';
 import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
+import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { json } from '../../http/openapi/answers.ts';
+import { json, stream } from '../../http/openapi/answers.ts';
 import type { Scope } from '../../http/scopes.ts';
 import { whileListening } from '../../http/while-listening.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { Message } from '../../providers/port.ts';
 import type { Tokens } from '../../providers/provider-caller.ts';
+import { streamAnswer, streamHeaders } from '../streamed-answer.ts';
+import type { Complete } from './complete.ts';
 import { quotaLimits } from './quota.ts';
 import {
+  CompletionEvents,
   CompletionHeaders,
   CompletionRequest,
   CompletionResponse,
   CompletionsPath,
   CompletionUsage,
+  exampleOfEvents,
 } from './schemas.ts';
 import type { Completions } from './service.ts';
 
 const scopes: readonly Scope[] = ['ai.completion_manage'];
 const tags = ['Completions'];
+const errors: readonly ErrorType[] = ['quota_exceeded', 'conflict_resource', 'provider_error', 'provider_timeout'];
+
+interface GeneratingRequest {
+  readonly credentials: Credentials;
+  readonly headers: { readonly 'idempotency-key'?: string };
+  readonly body: Static<typeof CompletionRequest>;
+  readonly bodyText: string;
+}
 
 /** Generates completions (spec C) and shows the rest of the quota. */
 export async function completionRoutes(app: HttpServer, completions: Completions): Promise<void> {
   const { complete, idempotency, quota, tokens } = completions;
 
+  /** The content of the answer. A stream and an ordinary answer with one Idempotency-Key and body are one call. */
+  async function generate(
+    { credentials, headers, body: { id, messages }, bodyText }: GeneratingRequest,
+    gone: AbortSignal,
+    streamed?: Parameters<Complete>[2]['stream'],
+  ) {
+    const { tenant, clientId } = credentials;
+    const key = headers['idempotency-key'];
+    const conversation = messages.map(({ role, content }) => ({ role: roleOf(role), content }));
+    const work = (signal: AbortSignal | undefined) => complete(credentials, conversation, { signal, stream: streamed });
+    const { text: result, ...completion } =
+      key === undefined
+        ? await work(gone)
+        : await idempotency.once({ tenant, clientId, key, bodyText }, () => work(undefined), gone);
+    return { ...(id === undefined ? {} : { id }), result, ...completion };
+  }
+
   app.post(
     '/ai-service/:tenant/completions',
     {
-      config: {
-        scopes,
-        work: 'calls',
-        errors: ['quota_exceeded', 'conflict_resource', 'provider_error', 'provider_timeout'],
-      },
+      config: { scopes, work: 'calls', errors },
       schema: {
         operationId: 'createCompletion',
         tags,
@@ -43,24 +72,53 @@ export async function completionRoutes(app: HttpServer, completions: Completions
       },
     },
     async (request, reply) => {
-      const { tenant, clientId } = request.credentials;
-      const { id, messages } = request.body;
-      const key = request.headers['idempotency-key'];
-      const conversation = messages.map(({ role, content }) => ({ role: roleOf(role), content }));
       const gone = whenClientGone(reply);
       try {
-        const { text: result, finishReason } =
-          key === undefined
-            ? await complete(request.credentials, conversation, gone)
-            : await idempotency.once(
-                { tenant, clientId, key, bodyText: request.bodyText },
-                () => complete(request.credentials, conversation, undefined),
-                gone,
-              );
-        return { ...(id === undefined ? {} : { id }), result, finishReason };
+        const generated = generate(request, gone);
+        request.placeHeldUntil = generated;
+        const { usage: _, ...completion } = await generated;
+        return completion;
       } catch (error) {
         if (!gone.aborted) throw error;
         return await reply.code(clientClosedRequest as 200).send({});
+      }
+    },
+  );
+
+  app.post(
+    '/ai-service/:tenant/completions-stream',
+    {
+      config: { scopes, work: 'calls', errors },
+      schema: {
+        operationId: 'streamCompletion',
+        tags,
+        summary: 'Generating a completion; the answer is a stream of server-sent events',
+        params: CompletionsPath,
+        headers: CompletionHeaders,
+        body: CompletionRequest,
+        response: {
+          200: stream(
+            { 'text/event-stream': { schema: CompletionEvents, example: exampleOfEvents } },
+            { description: 'The events of the completion.' },
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const gone = whenClientGone(reply);
+      try {
+        const events = await streamAnswer(
+          ({ onText, begin }) => {
+            const generated = generate(request, gone, { onText, onAnswering: begin });
+            request.placeHeldUntil = generated;
+            return generated;
+          },
+          { gone, logger: request.log },
+        );
+        return await reply.headers(streamHeaders).type('text/event-stream').send(events);
+      } catch (error) {
+        if (!gone.aborted) throw error;
+        return await reply.code(clientClosedRequest as 200).send(Readable.from([]));
       }
     },
   );
@@ -113,7 +171,7 @@ const maxCloseWait = 25_000;
 /** Runs the upkeep of completions in the background, and waits for running calls when the server closes. */
 export async function completionUpkeep(
   app: HttpServer,
-  { quota, idempotency, findTenants }: Pick<Completions, 'quota' | 'idempotency'> & { findTenants: FindTenants },
+  { caller, quota, idempotency, findTenants }: Completions & { findTenants: FindTenants },
 ): Promise<void> {
   whileListening(app, {
     upkeep: [
@@ -128,7 +186,10 @@ export async function completionUpkeep(
     ],
     async end() {
       // A closing server does not wait for calls whose client has disconnected, so this does.
-      await Promise.race([idempotency.close(), sleep(maxCloseWait, undefined, { ref: false })]);
+      await Promise.race([
+        Promise.all([idempotency.close(), caller.close()]),
+        sleep(maxCloseWait, undefined, { ref: false }),
+      ]);
       await quota.close();
     },
   });

@@ -50,6 +50,21 @@ export const CompletionResponse = Type.Object(
   { $id: 'Completion' },
 );
 
+export const CompletionEvents = Type.String({
+  description:
+    'Server-sent events: `token` with `{"text"}` for each part of the text. The last event is `done` with a `Completion` and ' +
+    '`usage`, or `error` with an `ErrorMessage`, which has `retryAfter` in seconds if a later call may succeed. What fails ' +
+    'before the provider answers has a status of its own.',
+});
+
+export const exampleOfEvents = `event: token
+data: {"text":"It says who changed what."}
+
+event: done
+data: {"id":"greeting-1","result":"It says who changed what.","finishReason":"stop","usage":{"inputTokens":31,"outputTokens":7}}
+
+`;
+
 export const CompletionHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({

@@ -36,7 +36,7 @@ export function createCompletions(options: {
   sealer: Sealer;
   logger: FastifyBaseLogger;
   languageModels: LanguageModels;
-  config: Pick<Config, 'sharedProviderToken' | 'completionModel' | 'completionMaxTokens'>;
+  config: Pick<Config, 'sharedProviderToken' | 'completionModel' | 'completionMaxTokens' | 'completionDrain'>;
   ownToken: ProviderTokens['own'];
   /** Milliseconds since 1970. */
   now: () => number;
@@ -53,6 +53,7 @@ export function createCompletions(options: {
     shared: { token: tokens.shared, model, maxTokens: config.completionMaxTokens },
     now,
     times: times.provider,
+    drain: config.completionDrain,
     logger,
   });
   const complete = createComplete({ caller, tokens, model, logger });

@@ -3,7 +3,7 @@ import { parseAnswer } from '../transport/answer-json.ts';
 import { ApiError } from '../transport/api-error.ts';
 import { type ApiRequest, type CallOptions, jsonBody, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
-import { ChatStream } from './chat-stream.ts';
+import { AnswerStream } from './answer-stream.ts';
 import { completionTimeout } from './completions.ts';
 
 export interface ChatMessage {
@@ -12,6 +12,9 @@ export interface ChatMessage {
   /** A UUID. What was said in its session before is the context; left out: a new session. */
   readonly sessionId?: string | undefined;
 }
+
+/** The answer of an agent. */
+export type ChatStream = AnswerStream<ChatAnswer>;
 
 /** Conversations with agents. */
 export class Chat {
@@ -40,7 +43,7 @@ export class Chat {
    * const { sessionId } = await stream.answer();
    */
   stream(message: ChatMessage, options?: CallOptions): ChatStream {
-    return new ChatStream(() => this.#transport.stream(this.#request('/chat-stream', message), options));
+    return new AnswerStream(() => this.#transport.stream(this.#request('/chat-stream', message), options));
   }
 
   /** Has a job answer. `annals.jobs.wait(jobId)` waits for it. */

@@ -1,16 +1,15 @@
-import type { ChatAnswer } from '../schemas.ts';
 import { serverSentEvents } from '../streams/server-sent-events.ts';
 import { parseAnswer } from '../transport/answer-json.ts';
 import { ApiError, isRecord, readErrorForm } from '../transport/api-error.ts';
 import type { StreamedAnswer } from '../transport/request.ts';
 
 /**
- * The answer of an agent as it is written: `for await` yields its parts. Leaving the loop ends the answer. A stream that
- * breaks off is an ApiError, and never a short answer.
+ * An answer as it is written: `for await` yields its parts. Leaving the loop ends the answer. A stream that breaks off is an
+ * ApiError, and never a short answer.
  */
-export class ChatStream implements AsyncIterable<string> {
+export class AnswerStream<Answer> implements AsyncIterable<string> {
   readonly #parts: AsyncGenerator<string, void, undefined>;
-  #answer: ChatAnswer | undefined;
+  #answer: Answer | undefined;
   #requestId: string | undefined;
 
   constructor(open: () => Promise<StreamedAnswer>) {
@@ -27,8 +26,8 @@ export class ChatStream implements AsyncIterable<string> {
     return this.#requestId;
   }
 
-  /** Reads what is left, and returns the whole answer with its `sessionId`. */
-  async answer(): Promise<ChatAnswer> {
+  /** Reads what is left, and returns the whole answer. */
+  async answer(): Promise<Answer> {
     for await (const _ of this.#parts);
     if (this.#answer === undefined) throw new Error('The stream was left before its end, so there is no answer.');
     return this.#answer;
@@ -43,7 +42,7 @@ export class ChatStream implements AsyncIterable<string> {
       if (event === 'token' && isRecord(content) && typeof content.text === 'string') yield content.text;
       if (event === 'error') throw errorOfEvent(content, requestId);
       if (event === 'done') {
-        this.#answer = content as ChatAnswer;
+        this.#answer = content as Answer;
         return;
       }
     }
