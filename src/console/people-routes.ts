@@ -3,8 +3,8 @@ import { AnnalsError } from '../core/errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { insecureSignIn } from './own-address.ts';
 import type { AdmittedPerson, People, PeopleSessions } from './people-sessions.ts';
+import type { ConsoleClients } from './ports.ts';
 import type { SealedCookie } from './sealed-cookie.ts';
-import type { ConsoleClients } from './sessions.ts';
 
 /** What the answer of the provider is checked against. */
 interface Checks {

@@ -7,6 +7,7 @@ import { insufficientScopes, type Scope } from '../http/scopes.ts';
 import type { Database } from '../postgres/database.ts';
 import type { SealedColumn } from '../postgres/reseal.ts';
 import { forEachTenant } from '../postgres/tenants/tenants-with.ts';
+import type { ConsoleKeys } from './ports.ts';
 import { hashSecret } from './secret.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import {
@@ -58,6 +59,7 @@ export interface PeopleSessionsOptions {
   db: Database;
   cookie: SessionCookie;
   clients: ClientsOfPeople;
+  keys: ConsoleKeys;
   sealer: Sealer;
   /** Undefined: nobody signs in with a company's account. */
   people: People | undefined;
@@ -106,11 +108,13 @@ export class PeopleSessions {
   /**
    * Changes the person of the request's session to another tenant, after the provider and the rules were asked again. Rejects with an
    * AccessTokenFault where the session is nobody's who may change, and with insufficient_permissions where the tenant does not let them in.
+   * `keys`: the session has keys, which need its refresh token; a new sign-in leads to the other tenant.
    */
-  async changeTenant(tenant: string, request: FastifyRequest): Promise<StartedSession> {
-    const { people, db, sessions, onError } = this.#options;
+  async changeTenant(tenant: string, request: FastifyRequest): Promise<StartedSession | 'keys'> {
+    const { people, db, sessions, keys, onError } = this.#options;
     // Who was revoked enters no other tenant.
-    await sessions.find(request);
+    const { tenant: before, clientId } = await sessions.find(request);
+    if ((await keys.lastOf(db, before, clientId)) !== undefined) return 'keys';
     const secret = this.#options.cookie.read(request.headers.cookie);
     if (secret === undefined || people === undefined) throw new AccessTokenFault('invalid');
     const hash = hashSecret(secret);
@@ -176,18 +180,24 @@ export class PeopleSessions {
   async #check(
     people: People,
     tenant: string,
-    { secretHash, clientId, subject, renewal }: SessionToCheck,
+    { secretHash, clientId, subject, renewal, forKeys }: SessionToCheck,
   ): Promise<void> {
+    const { sessions, clients, keys, db } = this.#options;
+    // Its keys were revoked.
+    if (forKeys && (await keys.lastOf(db, tenant, clientId)) === undefined) {
+      await sessions.write(tenant, (transaction) => sessions.end(transaction, tenant, secretHash));
+      return;
+    }
     const refreshToken = this.#openRenewal(tenant, renewal);
     const person = refreshToken === undefined ? undefined : await people.renew(refreshToken, subject);
     const admission = typeof person === 'object' ? person.admissions.get(tenant) : undefined;
-    await this.#options.sessions.write(tenant, async (transaction) => {
+    await sessions.write(tenant, async (transaction) => {
       if (refreshToken === undefined || typeof person !== 'object' || admission === undefined) {
         const why = person === undefined ? 'provider' : 'rules';
-        await this.#options.sessions.end(transaction, tenant, secretHash, why);
+        await sessions.end(transaction, tenant, secretHash, why);
         return;
       }
-      await this.#options.clients.setRights(transaction, tenant, clientId, admission);
+      await clients.setRights(transaction, tenant, clientId, admission);
       await updateCheckedSession(transaction, tenant, secretHash, {
         scopes: admission.scopes,
         renewal: this.#sealRenewal(tenant, person.refreshToken ?? refreshToken),

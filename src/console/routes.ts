@@ -7,6 +7,7 @@ import { consoleApiPath } from '../http/console-target.ts';
 import { nothingAtThisPath } from '../http/error-answers.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { whileListening } from '../http/while-listening.ts';
+import { sessionKeyRoutes } from './key-routes.ts';
 import { insecureSignIn } from './own-address.ts';
 import type { ConsolePage } from './page.ts';
 import { peopleRoutes } from './people-routes.ts';
@@ -17,6 +18,7 @@ import type { Session, StartedSession } from './sessions.ts';
 export async function consoleRoutes(app: HttpServer, options: Console): Promise<void> {
   const { page, folder } = options;
   await app.register(sessionRoutes, options);
+  await app.register(sessionKeyRoutes, options);
   await app.register(peopleRoutes, options);
   await app.register(pageRoutes, { page, folder });
 }
@@ -96,24 +98,29 @@ const SignIn = Type.Object(
 /** Signing in to the console, and out (contract 13). */
 async function sessionRoutes(
   app: HttpServer,
-  { sessions, peopleSessions, allowsSignIn, people }: Console,
+  { sessions, peopleSessions, keys, allowsSignIn, people, baseUrl = '' }: Console,
 ): Promise<void> {
   app.post(path, { config, schema: { ...schema, body: SignIn }, bodyLimit: maxSignInBytes }, async (request, reply) => {
     if (!allowsSignIn) throw insecureSignIn();
     const given = readSignIn(request.body);
     const session = await start(given, request);
+    if (typeof session === 'string') return { signInUrl: `${baseUrl}/console/oidc?to=${encodeURIComponent(session)}` };
     const { tenant, clientId } = session;
     request.log.info({ tenant, clientId }, 'signed in to the console');
-    return await reply.header('set-cookie', session.cookie).send(shown(session));
+    return await reply.header('set-cookie', session.cookie).send(shown(session, keys));
   });
 
-  async function start(given: GivenSignIn, request: FastifyRequest): Promise<StartedSession> {
-    if ('tenant' in given) return await peopleSessions.changeTenant(given.tenant, request);
+  /** A text: the view of the console to which a new sign-in has to lead. */
+  async function start(given: GivenSignIn, request: FastifyRequest): Promise<StartedSession | string> {
+    if ('tenant' in given) {
+      const changed = await peopleSessions.changeTenant(given.tenant, request);
+      return changed === 'keys' ? `?${new URLSearchParams({ tenant: given.tenant })}` : changed;
+    }
     if ('link' in given) return await sessions.redeem(given.link, request);
     return await sessions.signIn(given.clientId, given.clientSecret, request);
   }
 
-  app.get(path, { config, schema }, async (request) => shown(await sessions.find(request)));
+  app.get(path, { config, schema }, async (request) => shown(await sessions.find(request), keys));
 
   app.delete(path, { config, schema }, async (request, reply) => {
     const { cookie, ofPerson } = await sessions.signOut(request);
@@ -138,9 +145,12 @@ function readSignIn(body: Static<typeof SignIn>): GivenSignIn {
   );
 }
 
-function shown({ tenant, clientId, clientName, scopes, expiresAt, tenants }: Session): object {
+function shown(
+  { tenant, clientId, clientName, scopes, expiresAt, tenants, renews }: Session,
+  { scopesOf }: Console['keys'],
+): object {
   const session = { tenant, client: clientId, name: clientName, scopes, expiresAt: expiresAt.toISOString() };
-  return tenants === undefined ? session : { ...session, tenants };
+  return { ...session, ...(tenants && { tenants }), ...(renews && { keyScopes: scopesOf(scopes) }) };
 }
 
 /** Milliseconds. A session that has expired is refused at once; its row stays until then. */

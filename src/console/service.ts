@@ -6,13 +6,15 @@ import { createOwnAddress, type OwnAddress } from './own-address.ts';
 import { ConsolePage, versionHeader } from './page.ts';
 import type { PeopleSignIn } from './people-routes.ts';
 import { type ClientsOfPeople, PeopleSessions } from './people-sessions.ts';
+import type { ConsoleClients, ConsoleKeys, NoteConsoleAccess } from './ports.ts';
 import { createSealedCookie, type SealedCookie } from './sealed-cookie.ts';
 import { createSessionCookie } from './session-cookie.ts';
-import { type ConsoleClients, type NoteConsoleAccess, Sessions } from './sessions.ts';
+import { Sessions } from './sessions.ts';
 
 export interface Console {
   readonly sessions: Sessions;
   readonly peopleSessions: PeopleSessions;
+  readonly keys: ConsoleKeys;
   readonly allowsSignIn: boolean;
   readonly page: ConsolePage;
   /** Where the page was built. */
@@ -36,6 +38,7 @@ export function createConsole(options: {
   sealer: Sealer;
   clients: ConsoleClients & ClientsOfPeople;
   noteAccess: NoteConsoleAccess;
+  keys: ConsoleKeys;
   installation: string;
   baseUrl: string | undefined;
   /** Whether people may sign in over plain HTTP beyond loopback. */
@@ -52,6 +55,7 @@ export function createConsole(options: {
     sealer,
     clients,
     noteAccess,
+    keys,
     installation,
     baseUrl,
     allowsInsecure,
@@ -63,12 +67,13 @@ export function createConsole(options: {
   const basePath = basePathOf(baseUrl);
   const { allowsSignIn, isOverTls, faultOfOrigin, isOwnOrigin } = createOwnAddress(baseUrl, allowsInsecure);
   const cookie = createSessionCookie({ sealer, installation, isOverTls, basePath });
-  const sessions = new Sessions({ db, vital, cookie, clients, noteAccess });
-  const peopleSessions = new PeopleSessions({ sessions, db, cookie, clients, sealer, people, now, onError });
+  const sessions = new Sessions({ db, vital, cookie, clients, noteAccess, keys });
+  const peopleSessions = new PeopleSessions({ sessions, db, cookie, clients, keys, sealer, people, now, onError });
   const page = new ConsolePage(folder, basePath, people !== undefined);
   return {
     sessions,
     peopleSessions,
+    keys,
     allowsSignIn,
     page,
     folder,

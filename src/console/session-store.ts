@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { tenantsWith } from '../postgres/tenants/tenants-with.ts';
@@ -34,6 +35,8 @@ export interface StoredSession {
   tenants: string[] | null;
   issuer: string | null;
   subject: string | null;
+  /** Whether the provider can be asked again. */
+  renews: boolean;
 }
 
 /** Returns when it expires, after that many milliseconds. */
@@ -84,7 +87,7 @@ export async function readSessions(
 ): Promise<StoredSession[]> {
   const { rows } = await sql<StoredSession>`
     select tenant, secret_hash as "secretHash", client_id as "clientId", scopes, tenants, issuer, subject,
-        expires_at as "expiresAt",
+        sealed_renewal is not null as renews, expires_at as "expiresAt",
         expires_at <= statement_timestamp() as expired
       from console_session where tenant = ${tenant} and secret_hash = any(${secretHashes}::bytea[])`.execute(db);
   return rows;
@@ -96,20 +99,73 @@ export interface EndedSession {
   /** Of a person: what the OpenID provider knows them by. */
   issuer: string | null;
   subject: string | null;
+  /** Whether it was over already, and stayed for its keys. */
+  forKeys: boolean;
 }
 
-/** Undefined where there is no such session. */
-export async function deleteSession(
+const endedColumns = [
+  'client_id as clientId',
+  'by_link as byLink',
+  'issuer',
+  'subject',
+  'for_keys as forKeys',
+] as const;
+
+/** Until the transaction ends, nobody else ends the session. Undefined where there is none. */
+export async function lockSession(
   transaction: DatabaseTransaction,
   tenant: string,
   secretHash: Uint8Array,
 ): Promise<EndedSession | undefined> {
   return await transaction
+    .selectFrom('console_session')
+    .select(endedColumns)
+    .where('tenant', '=', tenant)
+    .where('secret_hash', '=', secretHash)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+/** Ends a session for whoever has its cookie. It stays until then, so that the rules are asked for its keys. */
+export async function keepForKeys(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  secretHash: Uint8Array,
+  until: Date,
+): Promise<void> {
+  await transaction
+    .updateTable('console_session')
+    .set({ secret_hash: randomBytes(32), expires_at: until, for_keys: true })
+    .where('tenant', '=', tenant)
+    .where('secret_hash', '=', secretHash)
+    .execute();
+}
+
+/** Sessions of people that have expired. */
+export async function expiredSessionsOfPeople(
+  transaction: DatabaseTransaction,
+  tenant: string,
+): Promise<{ secretHash: Uint8Array; clientId: string }[]> {
+  return await transaction
+    .selectFrom('console_session')
+    .select(['secret_hash as secretHash', 'client_id as clientId'])
+    .where('tenant', '=', tenant)
+    .where('subject', 'is not', null)
+    .where('expires_at', '<=', sql<Date>`statement_timestamp()`)
+    .forUpdate()
+    .execute();
+}
+
+export async function deleteSession(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  secretHash: Uint8Array,
+): Promise<void> {
+  await transaction
     .deleteFrom('console_session')
     .where('tenant', '=', tenant)
     .where('secret_hash', '=', secretHash)
-    .returning(['client_id as clientId', 'by_link as byLink', 'issuer', 'subject'])
-    .executeTakeFirst();
+    .execute();
 }
 
 /** The tenants that have expired sessions. */
@@ -134,6 +190,8 @@ export interface SessionToCheck {
   clientId: string;
   subject: string;
   renewal: Buffer;
+  /** Whether it is over, and stays for its keys. */
+  forKeys: boolean;
 }
 
 const dueForCheck = (after: number) =>
@@ -162,7 +220,8 @@ export async function takeUncheckedSession(
       where tenant = ${tenant} and secret_hash = (
         select secret_hash from console_session where tenant = ${tenant} and ${dueForCheck(after)}
           order by checked_at limit 1 for update skip locked)
-      returning secret_hash as "secretHash", client_id as "clientId", subject, sealed_renewal as renewal`.execute(db);
+      returning secret_hash as "secretHash", client_id as "clientId", subject, sealed_renewal as renewal,
+        for_keys as "forKeys"`.execute(db);
   return rows[0];
 }
 
@@ -228,7 +287,7 @@ export async function giveRenewal(
     .execute();
 }
 
-/** The sessions of a person in a tenant but the newest ones. */
+/** The sessions of a person in a tenant but the newest ones, without those that are over. */
 export async function oldestOfPerson(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -237,7 +296,7 @@ export async function oldestOfPerson(
 ): Promise<Buffer[]> {
   const { rows } = await sql<{ secretHash: Buffer }>`
     select secret_hash as "secretHash" from console_session
-      where tenant = ${tenant} and issuer = ${issuer} and subject = ${subject}
+      where tenant = ${tenant} and issuer = ${issuer} and subject = ${subject} and not for_keys
       order by created_at desc, secret_hash offset ${kept}::integer`.execute(transaction);
   return rows.map(({ secretHash }) => secretHash);
 }

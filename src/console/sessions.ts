@@ -2,11 +2,12 @@ import type { FastifyRequest } from 'fastify';
 import { createBatches } from '../core/concurrency/batches.ts';
 import { doWork, requestLimit } from '../core/concurrency/work.ts';
 import { AccessTokenFault, type Credentials } from '../http/credentials.ts';
-import { isScope, type Scope } from '../http/scopes.ts';
+import { isScope } from '../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { forEachTenant } from '../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../postgres/transaction.ts';
 import { deleteExpiredLinks, takeLink, tenantsWithExpiredLinks } from './link-store.ts';
+import type { ConsoleClients, ConsoleKeys, NoteConsoleAccess, SignedInClient } from './ports.ts';
 import { hashSecret, newSecret, readSecret } from './secret.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import {
@@ -14,7 +15,10 @@ import {
   deleteSession,
   dropOldestSessions,
   type EndedSession,
+  expiredSessionsOfPeople,
   insertSession,
+  keepForKeys,
+  lockSession,
   readSessions,
   type SessionOfPerson,
   type StoredSession,
@@ -26,43 +30,13 @@ export const sessionLifetime = 8 * 60 * 60_000;
 /** Of one client; the oldest one ends. */
 export const maxSessionsOfClient = 100;
 
-interface SignedInClient {
-  readonly tenant: string;
-  readonly clientId: string;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly revoked: boolean;
-}
-
-type ClientState = Pick<Credentials, 'restriction'> & { readonly name: string; readonly revoked: boolean };
-
-/** What the console uses of the clients, which are another module's. */
-export interface ConsoleClients {
-  /** Rejects with an AccessTokenFault, and with rate_limit_exceeded (429) after too many wrong secrets. */
-  checkSecret(client: { clientId: string; clientSecret: string; address: string }): Promise<SignedInClient>;
-  /** As `checkSecret`, for a secret that serves once. `find` gives undefined where it is wrong. */
-  tryOnce<Result>(address: string, find: () => Promise<Result | undefined>): Promise<Result>;
-  find(db: Database, tenant: string, clientId: string): Promise<SignedInClient | undefined>;
-  /** What is known of the client, 5 seconds old at most. */
-  findState(tenant: string, clientId: string): ClientState | undefined | Promise<ClientState | undefined>;
-  /** Deletes a client that a link has made. It has neither session nor link any more. */
-  remove(db: Database, tenant: string, clientId: string): Promise<void>;
-}
-
-/** What the console tells of, to whoever lists the accesses of a tenant, which is another module's. */
-interface ConsoleAccessEvent extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {
-  readonly kind: 'signed_in' | 'signed_out' | 'refused';
-  readonly details?: Readonly<Record<string, string>>;
-}
-
-/** Writes the event in the transaction of what it tells of. */
-export type NoteConsoleAccess = (transaction: DatabaseTransaction, event: ConsoleAccessEvent) => Promise<void>;
-
 /** A client that has signed in, until its session ends. */
 export interface Session extends Credentials {
   readonly expiresAt: Date;
   /** Of a person: every tenant that lets them in. */
   readonly tenants?: readonly string[];
+  /** Of a person: whether the provider can be asked again. */
+  readonly renews?: boolean;
 }
 
 export interface StartedSession extends Session {
@@ -88,6 +62,7 @@ export interface SessionsOptions {
   cookie: SessionCookie;
   clients: ConsoleClients;
   noteAccess: NoteConsoleAccess;
+  keys: ConsoleKeys;
 }
 
 /** The sessions of the console. Each is a row in the database, so every process sees it begin and end. */
@@ -96,14 +71,16 @@ export class Sessions {
   readonly #cookie: SessionCookie;
   readonly #clients: ConsoleClients;
   readonly #noteAccess: NoteConsoleAccess;
+  readonly #keys: ConsoleKeys;
   /** The requests of one tenant share a query, so they take one connection, however many they are. */
   readonly #lookUp: (tenant: string, secretHash: Buffer) => Promise<StoredSession | undefined>;
 
-  constructor({ db, vital, cookie, clients, noteAccess }: SessionsOptions) {
+  constructor({ db, vital, cookie, clients, noteAccess, keys }: SessionsOptions) {
     this.#db = db;
     this.#cookie = cookie;
     this.#clients = clients;
     this.#noteAccess = noteAccess;
+    this.#keys = keys;
     this.#lookUp = createBatches(async (tenant, hashes: readonly Buffer[]) => {
       const sessions = await readSessions(vital, tenant, hashes);
       return hashes.map((hash) => sessions.find(({ secretHash }) => hash.equals(secretHash)));
@@ -136,12 +113,19 @@ export class Sessions {
     const session = secret === undefined ? undefined : await this.#lookUp(secret.tenant, hashSecret(secret));
     if (session === undefined) throw new AccessTokenFault('invalid');
     if (session.expired) throw new AccessTokenFault('expired');
-    const { tenant, clientId, scopes, expiresAt, tenants } = session;
+    const { tenant, clientId, scopes, expiresAt, tenants, renews } = session;
     const client = await this.#clients.findState(tenant, clientId);
     if (client === undefined || client.revoked) throw new AccessTokenFault('invalid');
     const { name: clientName, restriction } = client;
     const found = { tenant, clientId, clientName, scopes: scopes.filter(isScope), restriction, expiresAt };
-    return tenants === null ? found : { ...found, tenants, person: personOf(session) };
+    return tenants === null ? found : { ...found, tenants, renews, person: personOf(session) };
+  }
+
+  /** Keeps others from ending the request's session until the transaction is over. Rejects with an AccessTokenFault where it has ended. */
+  async lock(transaction: DatabaseTransaction, { headers }: FastifyRequest): Promise<void> {
+    const secret = this.#cookie.read(headers.cookie);
+    const locked = secret && (await lockSession(transaction, secret.tenant, hashSecret(secret)));
+    if (locked === undefined) throw new AccessTokenFault('expired');
   }
 
   /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header and whether it was a person's. */
@@ -157,7 +141,11 @@ export class Sessions {
   async upkeep(): Promise<void> {
     const db = this.#db;
     await forEachTenant(await tenantsWithExpiredSessions(db), (tenant) =>
-      this.#deleteExpired(tenant, (transaction) => deleteExpiredSessions(transaction, tenant)),
+      this.#deleteExpired(tenant, async (transaction) => {
+        for (const { secretHash, clientId } of await expiredSessionsOfPeople(transaction, tenant))
+          await this.#keepForKeys(transaction, tenant, { secretHash, clientId });
+        return await deleteExpiredSessions(transaction, tenant);
+      }),
     );
     await forEachTenant(await tenantsWithExpiredLinks(db), (tenant) =>
       this.#deleteExpired(tenant, (transaction) => deleteExpiredLinks(transaction, tenant)),
@@ -208,7 +196,7 @@ export class Sessions {
     });
     const cookie = this.#cookie.write(secret, lifetime);
     const started = { tenant, clientId, clientName: name, scopes, expiresAt, cookie };
-    return person === undefined ? started : { ...started, tenants: person.tenants };
+    return person === undefined ? started : { ...started, tenants: person.tenants, renews: person.renewal !== null };
   }
 
   /**
@@ -220,20 +208,37 @@ export class Sessions {
     );
   }
 
-  /** Ends a session, with the client that was made for it. `why`: a refusal ends it, and not its owner. */
+  /**
+   * Ends a session, with the client that was made for it, once the keys have ended that were made in it. `why`: a refusal ends it and
+   * its keys, and not its owner.
+   */
   async end(
     transaction: DatabaseTransaction,
     tenant: string,
     secretHash: Uint8Array,
     why?: string,
   ): Promise<EndedSession | undefined> {
-    const ended = await deleteSession(transaction, tenant, secretHash);
+    const ended = await lockSession(transaction, tenant, secretHash);
     if (ended === undefined) return undefined;
-    const of = { tenant, clientId: ended.clientId, person: personOf(ended) };
+    const { clientId, byLink, forKeys } = ended;
+    const person = personOf(ended);
     const event = why === undefined ? { kind: 'signed_out' as const } : { kind: 'refused' as const, details: { why } };
-    await this.#noteAccess(transaction, { ...of, ...event });
-    if (ended.byLink) await this.#clients.remove(transaction, tenant, ended.clientId);
+    if (!forKeys) await this.#noteAccess(transaction, { tenant, clientId, person, ...event });
+    if (why !== undefined) await this.#keys.revoke(transaction, tenant, { clientId, person, why });
+    if (await this.#keepForKeys(transaction, tenant, { secretHash, clientId })) return ended;
+    await deleteSession(transaction, tenant, secretHash);
+    if (byLink) await this.#clients.remove(transaction, tenant, clientId);
     return ended;
+  }
+
+  async #keepForKeys(
+    transaction: DatabaseTransaction,
+    tenant: string,
+    { secretHash, clientId }: { secretHash: Uint8Array; clientId: string },
+  ): Promise<boolean> {
+    const until = await this.#keys.lastOf(transaction, tenant, clientId);
+    if (until !== undefined) await keepForKeys(transaction, tenant, secretHash, until);
+    return until !== undefined;
   }
 }
 

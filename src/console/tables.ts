@@ -13,6 +13,7 @@ interface ConsoleSessionTable {
   sealed_renewal: Generated<Uint8Array | null>;
   tenants: Generated<string[] | null>;
   checked_at: Generated<Date | null>;
+  for_keys: Generated<boolean>;
 }
 
 interface ConsoleLinkTable {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { noteAccess } from '../access/accesses/store.ts';
+import { keyScopesOf, lastKeyOf, listKeysOf, makeKey, revokeKeys } from '../access/keys/key-store.ts';
 import { createKeyVerifier } from '../access/keys/verify-key.ts';
 import {
   createClientWithoutSecret,
@@ -57,6 +58,14 @@ export async function createAccess(foundation: Foundation, consoleFolder: string
       setRights: setClientRights,
     },
     noteAccess,
+    keys: {
+      scopesOf: keyScopesOf,
+      make: (transaction, { clientId, person, ...key }) =>
+        makeKey(transaction, { ...key, madeBy: { clientId, person } }),
+      list: listKeysOf,
+      revoke: revokeKeys,
+      lastOf: lastKeyOf,
+    },
     people: config.oidc && createPeopleSignIn(config.oidc, { now, readRestriction, onBadRules }),
     now,
     onError: (error) => logger.warn({ err: error }, 'a person could not be checked; it is tried again in five minutes'),

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { accessesKept } from '../../src/access/accesses/store.ts';
+import { maxUnconfirmed } from '../../src/access/keys/key-store.ts';
 import { guessLimits } from '../../src/access/oauth/guess-limiter.ts';
 import { maxFormBytes } from '../../src/access/oauth/token-route.ts';
 import { maxRulesBytes } from '../../src/access/sign-in/service.ts';
 import { viewerTokenLifetime } from '../../src/access/viewer-tokens/routes.ts';
 import { maxTokenLength } from '../../src/access/viewer-tokens/token-text.ts';
 import { demoLinkLifetime } from '../../src/cli/commands/demo.ts';
+import { maxKeyLifetime, maxKeysOfPerson } from '../../src/console/key-routes.ts';
 import { linkLifetime } from '../../src/console/links.ts';
 import { maxSessionsOfPerson } from '../../src/console/people-sessions.ts';
 import { maxSignInBytes } from '../../src/console/routes.ts';
@@ -229,6 +231,11 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['A request body', kibibytes(maxSignInBytes)],
   ['Console sessions of one client', `${maxSessionsOfClient}, of ${sessionLifetime / 3_600_000} hours`],
   ["Sessions of one person with a company's account, in one tenant", String(maxSessionsOfPerson)],
+  [
+    'Keys that one person has made in the console, in one tenant',
+    `${maxKeysOfPerson}, each for ${maxKeyLifetime / 86_400} days at most`,
+  ],
+  ['Time in which the keys of a person whom nobody can confirm go on', `${maxUnconfirmed / 3_600_000} hours`],
   ['The file of `ANNALS_OIDC_RULES`', mebibytes(maxRulesBytes)],
   ['A link into the console', `for ${seconds(linkLifetime)}; the link of the demo for ${minutes(demoLinkLifetime)}`],
   [

@@ -16,16 +16,20 @@ table access_event
 table access_key
   created_at timestamp with time zone not null default now()
   expires_at timestamp with time zone
+  issuer text collate "C"
   key_id text collate "C" not null
+  made_by text collate "C"
   name text not null
   restriction jsonb
   revoked_at timestamp with time zone
   scopes text[] not null
   secret_hash bytea not null
+  subject text collate "C"
   tenant text collate "C" not null
   used_at timestamp with time zone
   access_key_pkey PRIMARY KEY (tenant, key_id)
   access_key_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE INDEX access_key_made_by ON access_key USING btree (tenant, made_by) WHERE made_by IS NOT NULL
 
 table agent
   document text collate "C" not null
@@ -391,6 +395,7 @@ table console_session
   client_id text collate "C" not null
   created_at timestamp with time zone not null default clock_timestamp()
   expires_at timestamp with time zone not null
+  for_keys boolean not null default false
   issuer text
   scopes text[] not null
   sealed_renewal bytea
@@ -599,6 +604,7 @@ table migration
 
 table oauth_client
   client_id text collate "C" not null
+  confirmed_at timestamp with time zone
   created_at timestamp with time zone not null default now()
   name text not null
   restriction jsonb
@@ -723,7 +729,7 @@ table usage_count with (fillfactor=50)
   usage_count_measure_check CHECK (measure = ANY (ARRAY['entries'::text, 'bytes'::text, 'requests'::text, 'inputTokens'::text, 'outputTokens'::text]))
   usage_count_pkey PRIMARY KEY (tenant, day, measure)
   usage_count_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
-function call_record_write(of_tenant text, calls jsonb) returns TABLE(input bigint, output bigint) language plpgsql cost 100 rows 1000 body 1b2c89a67ed46ed2
+function call_record_write(of_tenant text, calls jsonb) returns TABLE(input bigint, output bigint) language plpgsql cost 100 rows 1000 body d30fd12489217947
 function canonical_json(value jsonb, wanted integer) returns text language plpgsql immutable parallel safe cost 100 body 2af39554883c5756
 function canonical_number(number numeric) returns text language plpgsql immutable parallel safe cost 100 body 9c2393ea77f21c7e
 function canonical_string(value text) returns text language plpgsql immutable parallel safe cost 100 body 72440f4be9a78d39

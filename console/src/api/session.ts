@@ -16,6 +16,8 @@ export interface Session {
   readonly expiresAt: string;
   /** Of a person with a company's account: every tenant that lets them in. */
   readonly tenants?: readonly string[];
+  /** Of a person who can make keys: the scopes that these can have. */
+  readonly keyScopes?: readonly string[];
 }
 
 export type Credentials =
@@ -70,14 +72,26 @@ export async function readSession(): Promise<void> {
 }
 
 /** Signs in. Throws ApiError where the service refuses. */
-export async function signIn(credentials: Credentials): Promise<void> {
-  const response = await fetch(`${apiUrl}/session`, {
+export async function signIn(credentials: Exclude<Credentials, { tenant: string }>): Promise<void> {
+  session.value = await sessionOf(await postSession(credentials));
+  sessionEnded.value = false;
+}
+
+/** Changes the tenant of a person who is signed in, and loads the console anew. Throws ApiError where the service refuses. */
+export async function changeTenant(tenant: string): Promise<void> {
+  const response = await postSession({ tenant });
+  if (!response.ok) throw await errorOfResponse(response);
+  const { signInUrl } = (await response.json()) as { signInUrl?: string };
+  // Who has keys in this tenant signs in to the other one beside it. The provider knows them, and asks for nothing.
+  location.assign(signInUrl ?? new URL(basePath, location.origin));
+}
+
+async function postSession(credentials: Credentials): Promise<Response> {
+  return await fetch(`${apiUrl}/session`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify(credentials),
   });
-  session.value = await sessionOf(response);
-  sessionEnded.value = false;
 }
 
 export async function signOut(): Promise<void> {

@@ -62,6 +62,14 @@ export const pages: readonly Page[] = [
     load: async () => (await import('../subscriptions/subscriptions-page.tsx')).SubscriptionsPage,
   },
   {
+    path: 'connect',
+    title: 'Connect',
+    icon: 'link',
+    scopes: historyScopes,
+    inNavigation: true,
+    load: async () => (await import('../connect/connect-page.tsx')).ConnectPage,
+  },
+  {
     path: 'desk',
     title: 'AI desk',
     icon: 'agent',

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { allows, type Session, session, signIn, signOut } from '../api/session.ts';
+import { allows, changeTenant, type Session, session, signOut } from '../api/session.ts';
 import { isOutdated } from '../api/version.ts';
 import { Button } from '../components/button.tsx';
 import { EmptyState } from '../components/empty-state.tsx';
@@ -157,8 +157,7 @@ function TenantOf({ session: { tenant, tenants = [] } }: { readonly session: Ses
     );
   const change = async (choice: HTMLSelectElement) => {
     try {
-      await signIn({ tenant: choice.value });
-      location.assign(new URL(basePath, location.origin));
+      await changeTenant(choice.value);
     } catch (error) {
       // The person stays where they were, and so does what is shown.
       choice.value = tenant;

@@ -17,7 +17,7 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
   const [isBusy, setBusy] = useState(link !== undefined);
   const [refusedBefore] = useState(takeRefusal);
 
-  const enter = (credentials: Credentials) => {
+  const enter = (credentials: Exclude<Credentials, { tenant: string }>) => {
     setBusy(true);
     setError(undefined);
     signIn(credentials).catch(async (refusal: unknown) => {

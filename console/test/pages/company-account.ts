@@ -61,6 +61,31 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
       await page.waitForURL(`${annals.url}/console/`);
       await expect.poll(() => tenants.inputValue()).toBe(tenant);
 
+      await page.getByRole('link', { name: 'Connect' }).click();
+      await page.getByText('You have no key.').waitFor();
+      await page.getByRole('button', { name: 'Make a key' }).click();
+      await page.getByRole('heading', { name: 'Your new key' }).waitFor();
+      await checkAccessibility(page);
+      const lines = await page.locator('.connect-lines pre').allTextContents();
+      const [, key = ''] = /^export ANNALS_KEY=(annals_\w{66})$/.exec(lines[0] ?? '') ?? [];
+      expect(lines).toHaveLength(5);
+      for (const line of lines.slice(1)) expect(line).toContain(`${annals.url}/mcp/${tenant}`);
+      const asked = await fetch(`${annals.url}/mcp/${tenant}`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      });
+      expect([asked.status, await asked.text()]).toEqual([200, expect.stringContaining('search_changes')]);
+      await page.reload();
+      await page.getByRole('button', { name: `Revoke ${key.slice(0, 23)}` }).click();
+      expect(await page.content()).not.toContain(key);
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+      await page.getByText('You have no key.').waitFor();
+
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.getByRole('button', { name: 'Yes, sign me out' }).click();
       await page.getByRole('heading', { name: 'Sign in' }).waitFor();

@@ -21,7 +21,7 @@ const Access = Type.Object(
     subject: Type.Optional(Type.String({ description: 'Of a person: what the provider knows them by.' })),
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
       description:
-        '`by` of a sign-in: secret, link, account. `why` of a refusal: secret, revoked; where a session of a person was ended: rules, provider. `scope` of a new client, link or key. `job`, ' +
+        '`by` of a sign-in: secret, link, account. `why` of a refusal: secret, revoked; where a session or a key of a person was ended: rules, provider. `scope` of a new client, link or key. `job`, ' +
         '`format` and `bytes` of an export. `subject` of viewer tokens: who looks.',
     }),
     count: Type.Integer({

@@ -1,9 +1,10 @@
 import { type ColumnType, type Generated, sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
+import type { Credentials } from '../../http/credentials.ts';
 import type { Restriction } from '../../http/restriction.ts';
-import { isScope, type Scope } from '../../http/scopes.ts';
-import type { Database } from '../../postgres/database.ts';
+import { isScope, mayReadHistory, type Scope } from '../../http/scopes.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantExists } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { noteAccess } from '../accesses/store.ts';
@@ -22,6 +23,10 @@ interface AccessKeyTable {
   expires_at: Date | null;
   revoked_at: Generated<Date | null>;
   used_at: Generated<Date | null>;
+  /** The client of a person's session. */
+  made_by: string | null;
+  issuer: string | null;
+  subject: string | null;
 }
 
 declare module '../../postgres/tables.ts' {
@@ -41,6 +46,14 @@ export interface KeyDescription {
   readonly restriction?: Restriction | undefined;
   /** Milliseconds; left out: it does not expire. */
   readonly lifetime?: number | undefined;
+  /** Left out: an operator makes it. */
+  readonly madeBy?: KeyMaker | undefined;
+}
+
+/** A person, by the client of their session: the key has its scopes and its restriction, and ends with it. */
+export interface KeyMaker {
+  readonly clientId: string;
+  readonly person: NonNullable<Credentials['person']>;
 }
 
 export interface ShownKey {
@@ -50,6 +63,9 @@ export interface ShownKey {
   scope: string;
   query?: string;
   hide?: readonly string[];
+  /** Of a person's key: what the OpenID provider knows them by. */
+  issuer?: string;
+  subject?: string;
   /** ISO 8601, UTC, as all times. */
   createdAt: string;
   expiresAt: string | null;
@@ -63,9 +79,7 @@ export interface ShownKey {
  * not be, and resource_not_found where there is no such tenant.
  */
 export async function createKey(db: Database, description: KeyDescription): Promise<ShownKey & { key: string }> {
-  const { tenant, scopes, name } = description;
-  const other = scopes.find((scope) => !keyScopes.some((one) => one === scope));
-  if (scopes.length === 0 || other !== undefined) throw noSuchScope(other);
+  const { tenant, name } = description;
   if (name !== undefined) checkClientName(name);
   if (!(await tenantExists(db, tenant))) {
     throw new AnnalsError(
@@ -73,26 +87,32 @@ export async function createKey(db: Database, description: KeyDescription): Prom
       `There is no tenant ${tenant}; create it with: annals tenant create ${tenant}`,
     );
   }
+  return await inTransaction(db, (transaction) => makeKey(transaction, description));
+}
+
+/** As `createKey`, in a transaction of a tenant that is there, and with a name that may be. */
+export async function makeKey(
+  transaction: DatabaseTransaction,
+  description: KeyDescription,
+): Promise<ShownKey & { key: string }> {
+  const { tenant, scopes, madeBy } = description;
+  const other = scopes.find((scope) => !keyScopes.some((one) => one === scope));
+  if (scopes.length === 0 || other !== undefined) throw noSuchScope(other);
   const key = newKey();
-  const row = await inTransaction(db, async (transaction) => {
-    const inserted = await insertKey(transaction, key, description);
-    await noteAccess(transaction, {
-      tenant,
-      kind: 'key_made',
-      clientId: key.id,
-      details: { scope: inserted.scopes.join(' ') },
-    });
-    return inserted;
-  });
+  await insertKey(transaction, key, description);
+  const [row] = await shownKeys(transaction, tenant).where('k.key_id', '=', key.id).execute();
+  if (row === undefined) throw new Error('a key was made that is not there');
+  const details = { scope: row.scopes.join(' ') };
+  await noteAccess(transaction, { tenant, kind: 'key_made', clientId: key.id, person: madeBy?.person, details });
   return { key: writeKey(key), ...shown(row) };
 }
 
 async function insertKey(
-  transaction: Database,
+  transaction: DatabaseTransaction,
   key: KeyText,
-  { tenant, scopes, name, restriction, lifetime }: KeyDescription,
-) {
-  return await transaction
+  { tenant, scopes, name, restriction, lifetime, madeBy }: KeyDescription,
+): Promise<void> {
+  await transaction
     .insertInto('access_key')
     .values({
       tenant,
@@ -103,37 +123,96 @@ async function insertKey(
       restriction: restriction === undefined ? null : JSON.stringify(restriction.written),
       expires_at:
         lifetime === undefined ? null : sql<Date>`statement_timestamp() + ${lifetime} * interval '1 millisecond'`,
+      made_by: madeBy?.clientId ?? null,
+      issuer: madeBy?.person.issuer ?? null,
+      subject: madeBy?.person.subject ?? null,
     })
-    .returningAll()
-    .executeTakeFirstOrThrow();
+    .execute();
 }
+
+/** The keys of a tenant, with what they may see: of a person's key that of their client as it is now. */
+function shownKeys(db: Database, tenant: string) {
+  return db
+    .selectFrom('access_key as k')
+    .leftJoin('oauth_client as c', (join) =>
+      join.onRef('c.tenant', '=', 'k.tenant').onRef('c.client_id', '=', 'k.made_by'),
+    )
+    .selectAll('k')
+    .select(['c.client_id', 'c.restriction as person_restriction'])
+    .select(['c.scopes as person_scopes', 'c.revoked_at as person_revoked_at'])
+    .select(sql<Date | null>`coalesce(c.confirmed_at, c.created_at)`.as('confirmed_at'))
+    .where('k.tenant', '=', tenant);
+}
+
+type KeyRow = Awaited<ReturnType<ReturnType<typeof shownKeys>['execute']>>[number];
 
 /** All keys of a tenant, the oldest first. */
 export async function listKeys(db: Database, tenant: string): Promise<ShownKey[]> {
-  const rows = await db
-    .selectFrom('access_key')
-    .selectAll()
-    .where('tenant', '=', tenant)
-    .orderBy('created_at')
-    .orderBy('key_id')
+  const rows = await shownKeys(db, tenant).orderBy('k.created_at').orderBy('k.key_id').execute();
+  return rows.map(shown);
+}
+
+/** The keys of a person in a tenant that are good, the newest first. */
+export async function listKeysOf(db: Database, tenant: string, person: KeyMaker['person']): Promise<ShownKey[]> {
+  const rows = await shownKeys(db, tenant)
+    .where('k.issuer', '=', person.issuer)
+    .where('k.subject', '=', person.subject)
+    .where(isGood)
+    .where('c.revoked_at', 'is', null)
+    .where('c.client_id', 'is not', null)
+    .orderBy('k.created_at', 'desc')
+    .orderBy('k.key_id')
     .execute();
   return rows.map(shown);
+}
+
+const isGood = sql<boolean>`k.revoked_at is null and (k.expires_at is null or k.expires_at > statement_timestamp())`;
+
+/** When the last of the keys ends that were made by this client; undefined: none is good. */
+export async function lastKeyOf(db: Database, tenant: string, clientId: string): Promise<Date | undefined> {
+  const { last } = await db
+    .selectFrom('access_key as k')
+    .select(({ fn }) => fn.max('k.expires_at').as('last'))
+    .where('k.tenant', '=', tenant)
+    .where('k.made_by', '=', clientId)
+    .where(isGood)
+    .executeTakeFirstOrThrow();
+  return last ?? undefined;
 }
 
 /** It ends within 5 seconds in every process. False where there is no such key; again is no error. */
 export async function revokeKey(db: Database, tenant: string, id: string): Promise<boolean> {
   return await inTransaction(db, async (transaction) => {
-    const { numUpdatedRows } = await transaction
-      .updateTable('access_key')
-      .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
-      .where('tenant', '=', tenant)
-      .where('key_id', '=', id)
-      .where('revoked_at', 'is', null)
-      .executeTakeFirstOrThrow();
-    if (numUpdatedRows === 0n) return (await listKeys(transaction, tenant)).some((key) => key.id === id);
-    await noteAccess(transaction, { tenant, kind: 'key_revoked', clientId: id });
-    return true;
+    const revoked = await revokeKeys(transaction, tenant, { keyId: id });
+    return revoked || (await listKeys(transaction, tenant)).some((key) => key.id === id);
   });
+}
+
+/** Revokes the keys with this id, of this person, made by this client. False where none was good. `why`: it is not their maker's wish. */
+export async function revokeKeys(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  {
+    keyId,
+    person,
+    clientId,
+    why,
+  }: { keyId?: string; person?: KeyMaker['person'] | undefined; clientId?: string; why?: string },
+): Promise<boolean> {
+  let revoking = transaction
+    .updateTable('access_key')
+    .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
+    .where('tenant', '=', tenant)
+    .where('revoked_at', 'is', null);
+  if (keyId !== undefined) revoking = revoking.where('key_id', '=', keyId);
+  if (clientId !== undefined) revoking = revoking.where('made_by', '=', clientId);
+  if (person !== undefined)
+    revoking = revoking.where('issuer', '=', person.issuer).where('subject', '=', person.subject);
+  const revoked = await revoking.returning(['key_id']).execute();
+  const details = why === undefined ? {} : { why };
+  for (const { key_id: id } of revoked)
+    await noteAccess(transaction, { tenant, kind: 'key_revoked', clientId: id, person, details });
+  return revoked.length > 0;
 }
 
 export interface KeyRecord {
@@ -145,23 +224,35 @@ export interface KeyRecord {
   readonly expiresAt: number;
 }
 
-/** Undefined where there is none, and where it was revoked. */
+/** Milliseconds, as long as a session: a person whom nobody could confirm for so long has no key until somebody can again. */
+export const maxUnconfirmed = 8 * 60 * 60_000;
+
+/** Undefined where there is none, and where it or the person's client was revoked. */
 export async function findKey(db: Database, tenant: string, id: string): Promise<KeyRecord | undefined> {
-  const row = await db
-    .selectFrom('access_key')
-    .select(['name', 'secret_hash', 'scopes', 'restriction', 'expires_at'])
-    .where('tenant', '=', tenant)
-    .where('key_id', '=', id)
-    .where('revoked_at', 'is', null)
+  const row = await shownKeys(db, tenant)
+    .where('k.key_id', '=', id)
+    .where('k.revoked_at', 'is', null)
     .executeTakeFirst();
   if (row === undefined) return undefined;
+  const expiresAt = row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
+  const key = { name: row.name, secretHash: row.secret_hash, scopes: row.scopes.filter(isScope) };
+  if (row.made_by === null) return { ...key, restriction: row.restriction, expiresAt };
+  if (row.person_scopes === null || row.confirmed_at === null || row.person_revoked_at !== null) return undefined;
+  const permitted = keyScopesOf(row.person_scopes.filter(isScope));
   return {
-    name: row.name,
-    secretHash: row.secret_hash,
-    scopes: row.scopes.filter(isScope),
-    restriction: row.restriction,
-    expiresAt: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
+    ...key,
+    scopes: key.scopes.filter((scope) => permitted.includes(scope)),
+    restriction: row.person_restriction,
+    expiresAt: Math.min(expiresAt, row.confirmed_at.getTime() + maxUnconfirmed),
   };
+}
+
+/** The scopes that a key of somebody with these scopes can have. */
+export function keyScopesOf(granted: readonly Scope[]): readonly Scope[] {
+  // To manage the history includes to read it.
+  return keyScopes.filter(
+    (scope) => granted.includes(scope) || (scope === 'changelog.changelog_read' && mayReadHistory(granted)),
+  );
 }
 
 export async function noteUse(db: Database, tenant: string, id: string): Promise<void> {
@@ -173,24 +264,16 @@ export async function noteUse(db: Database, tenant: string, id: string): Promise
     .execute();
 }
 
-function shown(row: {
-  tenant: string;
-  key_id: string;
-  name: string;
-  scopes: string[];
-  restriction: readonly WrittenRestriction[] | null;
-  created_at: Date;
-  expires_at: Date | null;
-  revoked_at: Date | null;
-  used_at: Date | null;
-}): ShownKey {
-  const [part] = row.restriction ?? [];
+function shown(row: KeyRow): ShownKey {
+  const [part] = row.restriction ?? row.person_restriction ?? [];
+  const { issuer, subject } = row;
   return {
     id: row.key_id,
     tenant: row.tenant,
     name: row.name,
     scope: row.scopes.join(' '),
     ...part,
+    ...(issuer !== null && subject !== null && { issuer, subject }),
     createdAt: row.created_at.toISOString(),
     expiresAt: row.expires_at?.toISOString() ?? null,
     revokedAt: row.revoked_at?.toISOString() ?? null,

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { Restriction } from '../../http/restriction.ts';
@@ -158,7 +159,7 @@ export async function deleteClientWithoutSecret(db: Database, tenant: string, cl
     .execute();
 }
 
-/** Gives a client other scopes, and another restriction or none. */
+/** Confirms the rights of a person's client, which may have become others. */
 export async function setClientRights(
   db: Database,
   tenant: string,
@@ -167,7 +168,11 @@ export async function setClientRights(
 ): Promise<void> {
   await db
     .updateTable('oauth_client')
-    .set({ scopes: [...granted], restriction: storedRestriction(restriction) })
+    .set({
+      scopes: [...granted],
+      restriction: storedRestriction(restriction),
+      confirmed_at: sql<Date>`statement_timestamp()`,
+    })
     .where('tenant', '=', tenant)
     .where('client_id', '=', clientId)
     .execute();

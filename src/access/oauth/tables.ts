@@ -17,6 +17,8 @@ interface OAuthClientTable {
   restriction: ColumnType<readonly WrittenRestriction[] | null, string | null, string | null>;
   created_at: Generated<Date>;
   revoked_at: Generated<Date | null>;
+  /** When a person's provider and rules confirmed the rights; null: when they were made. */
+  confirmed_at: Generated<Date | null>;
 }
 
 interface OAuthSigningKeyTable {

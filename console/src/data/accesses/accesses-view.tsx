@@ -105,6 +105,7 @@ function detailsOf({ kind, details = {}, count = 1 }: Access): string {
   if (kind === 'signed_in') return reasons[by] ?? '';
   if (kind === 'refused') return `${counted(count, 'time')}: ${refusals[why] ?? why}`;
   if (kind === 'viewer_token_made') return `${counted(count, 'time')} for ${subject}`;
+  if (kind === 'key_revoked') return refusals[why] ?? '';
   if (kind === 'export_downloaded') return `${format}, ${bytesText(Number(bytes))}`;
   return String(scope);
 }

@@ -1,0 +1,443 @@
+import { writeFile } from 'node:fs/promises';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { maxUnconfirmed, revokeKey } from '../../../src/access/keys/key-store.ts';
+import { readKey } from '../../../src/access/keys/key-text.ts';
+import { revokeClient } from '../../../src/access/oauth/clients.ts';
+import { maxKeyLifetime, maxKeysOfPerson } from '../../../src/console/key-routes.ts';
+import { createLink, linkLifetime } from '../../../src/console/links.ts';
+import { readRecorders } from '../../../src/history/names/recorder-store.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { scopes } from '../../../src/http/scopes.ts';
+import { Browser } from '../../support/server/browser.ts';
+import { type Call, contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
+import { PeopleServer, publicUrl, rulesOf, sessionOf } from '../../support/server/people.ts';
+
+let people: PeopleServer;
+const passed = 0;
+/** As `passed`, of the clock that never steps back. */
+let waited = 0;
+
+const usual = rulesOf(
+  { claims: { groups: 'all' }, tenants: ['acme'], scopes },
+  {
+    claims: { groups: 'readers' },
+    tenants: ['acme', 'beta'],
+    scopes: ['changelog.changelog_read'],
+    query: 'entity:configuration',
+    hide: ['value'],
+  },
+);
+
+beforeAll(async () => {
+  people = await PeopleServer.start(usual, {
+    now: () => Date.now() + passed,
+    elapsed: () => performance.now() + waited,
+  });
+  await people.server.createTenant('acme');
+  await people.server.createTenant('beta');
+});
+
+beforeEach(async () => {
+  people.provider.claims = { sub: 'u-1 "quoted"', name: 'Jane Doe', groups: ['all'] };
+  people.provider.endedSubjects.clear();
+  people.provider.givesRefreshTokens = true;
+  await writeFile(people.rulesFile, usual);
+});
+
+afterAll(() => people.close());
+
+type Step = readonly [operation: string, method: string, path: string, body?: unknown];
+
+const type = '/schema/acme/custom-entities';
+const instance = `${type}/CLAIM/instances`;
+const configuration = '/configuration/acme/configurations';
+const agent = '/ai-service/acme/agentic/agents/desk';
+const llmConfig = { provider: 'openai', model: 'gpt-5.4-mini', apiKey: 'sk-secret' };
+const target = { type: 'webhook', url: 'https://receiver.example/hook' };
+
+/** Every operation that writes a document, so that it records one change. `made` is the id that the step before it was answered. */
+const writes = (made: string): readonly Step[] => [
+  ['createCustomEntityType', 'POST', type, { id: 'CLAIM', name: { en: 'Claim' } }],
+  ['putCustomEntityType', 'PUT', `${type}/CLAIM`, { name: { en: 'Claims' } }],
+  ['createInstance', 'POST', instance, { id: 'c1', amount: 1 }],
+  ['putInstance', 'PUT', `${instance}/c1`, { amount: 2 }],
+  ['patchInstance', 'PATCH', `${instance}/c1`, [{ op: 'replace', path: '/amount', value: 3 }]],
+  ['deleteInstance', 'DELETE', `${instance}/c1`],
+  ['deleteCustomEntityType', 'DELETE', `${type}/CLAIM`],
+  ['createConfigurations', 'POST', configuration, [{ key: 'k', value: 1 }]],
+  ['replaceConfiguration', 'PUT', `${configuration}/k`, { value: 2 }],
+  ['deleteConfiguration', 'DELETE', `${configuration}/k`],
+  ['putAgent', 'PUT', agent, { name: { en: 'Desk' }, llmConfig }],
+  ['patchAgent', 'PATCH', agent, [{ op: 'replace', path: '/name/en', value: 'Other desk' }]],
+  ['deleteAgent', 'DELETE', agent],
+  ['createView', 'POST', '/changelog/acme/views', { name: 'Mine', q: 'entity:order' }],
+  ['putView', 'PUT', `/changelog/acme/views/${made}`, { name: 'Ours', q: 'entity:order' }],
+  ['deleteView', 'DELETE', `/changelog/acme/views/${made}`],
+  ['createSubscription', 'POST', '/changelog/acme/subscriptions', { name: 'Out', target }],
+  ['putSubscription', 'PUT', `/changelog/acme/subscriptions/${made}`, { name: 'Out there', target }],
+  ['rotateSubscriptionKey', 'POST', `/changelog/acme/subscriptions/${made}/rotate`],
+  ['deleteSubscription', 'DELETE', `/changelog/acme/subscriptions/${made}`],
+];
+
+/** Those that write no document, so that they record nothing. */
+const recordNothing = [
+  ...['chat', 'chatAsync', 'chatStream', 'createCompletion', 'createJob', 'createViewerToken'],
+  ...['deleteJob', 'deleteParkedChanges'],
+  ...['issueToken', 'pauseSubscription', 'replaySubscription', 'resumeSubscription', 'testSubscription'],
+];
+
+async function send(browser: Browser, path: string, method: string, body: unknown): Promise<string> {
+  const answer = await browser.call(`/console/api${path}`, {
+    method,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  expect([method, path, answer.status, text]).toEqual([method, path, expect.toSatisfy(isSuccess), text]);
+  return text;
+}
+
+const isSuccess = (status: number) => status >= 200 && status < 300;
+
+/** The changes of the tenant, the newest first, with how they were recorded. */
+async function recorded(token: string) {
+  const path = '/changelog/acme/changelogs?size=100&context=true';
+  const answer = await people.server.call(path, { token });
+  const { items } = (await answer.json()) as { items: { actor: string; recordedBy: object }[] };
+  return items;
+}
+
+test('whatever a person writes bears their name, and recordedBy holds what the provider knows them by', async () => {
+  const { server, provider } = people;
+  const { paths } = JSON.parse(server.app.openApiText()) as {
+    paths: Record<string, Record<string, { operationId?: string }>>;
+  };
+  const operations = Object.values(paths).flatMap((path) =>
+    Object.entries(path).flatMap(([method, { operationId }]) =>
+      method === 'get' || operationId === undefined || /^search/.test(operationId) ? [] : [operationId],
+    ),
+  );
+  expect([...writes('').map(([operation]) => operation), ...recordNothing].sort()).toEqual(operations.sort());
+
+  const { browser } = await people.signIn();
+  let made = '';
+  for (const place of writes('').keys()) {
+    const [operation, method, path, body] = writes(made)[place] ?? [];
+    const text = await send(browser, path ?? '', method ?? '', body);
+    if (operation === 'createView' || operation === 'createSubscription') made = JSON.parse(text).id;
+  }
+  const token = await server.token('acme', { scope: scopes.join(' ') });
+  const shown = await recorded(token);
+  const by = { way: 'service', iss: provider.issuer, sub: 'u-1 "quoted"' };
+  expect(shown.map(({ actor, recordedBy }) => ({ actor, recordedBy }))).toEqual(
+    writes('').map(() => ({ actor: 'Jane Doe', recordedBy: by })),
+  );
+  const call: Call = (path, init = {}) => server.call(path, { token, ...init });
+  for (const [format, text] of [
+    ['NDJSON', JSON.stringify(by)],
+    ['CSV', `"${JSON.stringify(by).replaceAll('"', '""')}"`],
+  ] as const) {
+    const job = await startExport(call, 'acme', { q: 'actor:"Jane Doe"', format, context: true });
+    await endOfJob(call, 'acme', job);
+    expect((await contentOf(call, 'acme', job)).split(text)).toHaveLength(writes('').length + 1);
+  }
+
+  // A client that writes is not told apart from the service, and of a person nobody is told without the context.
+  const answer = await server.call(configuration, {
+    token,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify([{ key: 'by a client', value: 1 }]),
+  });
+  expect(answer.status).toBe(201);
+  expect((await recorded(token))[0]?.recordedBy).toEqual({ way: 'service' });
+  const plain = await server.call('/changelog/acme/changelogs?size=100', { token });
+  expect(await plain.text()).not.toContain('u-1');
+
+  // The list of recorders has the service once, however many people write, folded or not.
+  const ways = async () =>
+    (await readRecorders(server.database.db, 'acme')).recorders.map(({ way, by: name }) => [way, name]);
+  expect(await ways()).toEqual([['service', null]]);
+  await foldHistory(server.database.db, 'acme');
+  expect(await ways()).toEqual([['service', null]]);
+});
+
+const keysPath = '/console/api/session/keys';
+
+interface MadeKey {
+  id: string;
+  key: string;
+  name: string;
+  scope: string;
+  expiresAt: string;
+}
+
+async function makeKey(browser: Browser, body: object = {}) {
+  const answer = await browser.post(keysPath, body);
+  return { status: answer.status, body: (await answer.json()) as MadeKey & { message: string } };
+}
+
+async function keysOf(browser: Browser): Promise<{ id: string; usedAt: string | null }[]> {
+  return ((await (await browser.call(keysPath)).json()) as { keys: { id: string; usedAt: string | null }[] }).keys;
+}
+
+/** What the tool of AI programs answers to the key, after as long as a process may remember what it knew. */
+async function search(key: string, tenant = 'acme'): Promise<{ status: number; text: string }> {
+  waited += 5_000;
+  const response = await fetch(`${people.server.baseUrl}/mcp/${tenant}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'search_changes', arguments: { q: '', size: 50 } },
+    }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+/** A reader, of their own. */
+async function signInReader(subject: string) {
+  people.provider.claims = { sub: subject, name: 'Rita Reader', groups: ['readers'] };
+  return (await people.signIn()).browser;
+}
+
+async function accessesOf(subject: string) {
+  const token = await people.server.token('acme');
+  const path = `/changelog/acme/accesses?pageSize=500&q=subject:${subject}`;
+  const accesses = (await (await people.server.call(path, { token })).json()) as Record<string, unknown>[];
+  return accesses.map(({ kind, details, name, client }) => ({ kind, details, name, client }));
+}
+
+describe('keys of people', () => {
+  test('have the name, the query and the masks of their maker, and are shown once', async () => {
+    const browser = await signInReader('u-shown');
+    expect((await sessionOf(browser)).body.keyScopes).toEqual(['changelog.changelog_read']);
+    const { status, body } = await makeKey(browser);
+    expect([status, body]).toMatchObject([
+      201,
+      { name: 'Rita Reader', scope: 'changelog.changelog_read', query: 'entity:configuration', hide: ['value'] },
+    ]);
+    expect(Math.round((Date.parse(body.expiresAt) - Date.now()) / 1_000)).toBeCloseTo(maxKeyLifetime, -2);
+    const { text } = await search(body.key);
+    expect(text).toContain('configuration');
+    expect(text).toContain('********');
+    expect(text).not.toMatch(/\bagent\b/);
+    expect((await search(body.key, 'beta')).status).toBe(401);
+    await expect.poll(async () => (await keysOf(browser))[0]?.usedAt).toEqual(expect.any(String));
+    const listed = JSON.stringify(await keysOf(browser));
+    expect(listed).toContain(body.id);
+    expect(listed).not.toContain(readKey(body.key)?.secret);
+    expect(people.server.logLines.join('')).not.toContain(readKey(body.key)?.secret);
+  });
+
+  test('have scopes that their maker has and a key can have, and last 90 days at most', async () => {
+    const browser = await signInReader('u-bounds');
+    for (const [body, status] of [
+      [{ scopes: ['changelog.changelog_read'], expiresIn: maxKeyLifetime }, 201],
+      [{ expiresIn: 60 }, 201],
+      [{ expiresIn: maxKeyLifetime + 1 }, 400],
+      [{ expiresIn: 59 }, 400],
+      [{ expiresIn: 1.5 }, 400],
+      [{ expiresIn: '60' }, 400],
+      [{ scopes: [] }, 400],
+      [{ scopes: ['changelog.changelog_read', 'usage.usage_read'] }, 403],
+      [{ scopes: ['changelog.changelog_manage'] }, 403],
+      [{ scopes: ['*'] }, 403],
+      [{ name: 'Other' }, 400],
+      [{ query: '' }, 400],
+      [[], 400],
+    ] as const) {
+      expect([body, (await makeKey(browser, body)).status]).toEqual([body, status]);
+    }
+    // Whoever manages the history reads it; a key does no more.
+    const { browser: manager } = await people.signIn();
+    expect((await makeKey(manager, { scopes: ['changelog.changelog_manage'] })).status).toBe(403);
+  });
+
+  test(`are ${maxKeysOfPerson} at most in a tenant, whatever session made them`, async () => {
+    const first = await signInReader('u-many');
+    const second = await signInReader('u-many');
+    const ids: string[] = [];
+    for (let made = 0; made < maxKeysOfPerson; made += 1)
+      ids.push((await makeKey(made % 2 === 0 ? first : second)).body.id);
+    expect(await makeKey(first)).toMatchObject({ status: 409, body: { message: expect.stringContaining('20 keys') } });
+    expect((await keysOf(second)).map(({ id }) => id).sort()).toEqual(ids.sort());
+    expect((await second.call(`${keysPath}/${ids[0]}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await makeKey(first)).status).toBe(201);
+  });
+
+  test('are revoked by their maker alone, within five seconds', async () => {
+    const browser = await signInReader('u-revoker');
+    const { body } = await makeKey(browser);
+    const other = await signInReader('u-other');
+    expect((await other.call(`${keysPath}/${body.id}`, { method: 'DELETE' })).status).toBe(404);
+    expect((await other.call(`${keysPath}/${body.id.toLowerCase()}x`, { method: 'DELETE' })).status).toBe(404);
+    expect((await search(body.key)).status).toBe(200);
+    expect((await browser.call(`${keysPath}/${body.id}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await browser.call(`${keysPath}/${body.id}`, { method: 'DELETE' })).status).toBe(404);
+    expect((await search(body.key)).status).toBe(401);
+    expect(await keysOf(browser)).toEqual([]);
+    const of = { name: 'Rita Reader', client: body.id };
+    expect((await accessesOf('u-revoker')).slice(1)).toEqual([
+      { kind: 'key_made', details: { scope: 'changelog.changelog_read' }, ...of },
+      { kind: 'key_revoked', details: {}, ...of },
+    ]);
+  });
+
+  test('go on when the session is over, and end within five minutes after the rules let nobody in', async () => {
+    const browser = await signInReader('u-leaver');
+    const { body } = await makeKey(browser);
+    await browser.signOut();
+    expect((await sessionOf(browser)).status).toBe(401);
+    await people.check();
+    expect((await search(body.key)).status).toBe(200);
+    // What the rules show to the maker, the key sees.
+    const only = { claims: { groups: 'readers' }, tenants: ['acme'], scopes: ['changelog.changelog_read'] };
+    await writeFile(people.rulesFile, rulesOf({ ...only, query: 'entity:agent' }));
+    await people.check();
+    expect((await search(body.key)).text).toMatch(/agent/);
+    expect((await search(body.key)).text).not.toMatch(/configuration/);
+    await writeFile(people.rulesFile, rulesOf({ ...only, scopes: ['usage.usage_read'] }));
+    await people.check();
+    expect((await search(body.key)).status).toBe(403);
+    await writeFile(people.rulesFile, rulesOf({ ...only, claims: { groups: 'others' } }));
+    await people.check();
+    expect((await search(body.key)).status).toBe(401);
+    const told = (await accessesOf('u-leaver')).map(({ kind, details }) => ({ kind, details }));
+    expect(told.slice(2)).toEqual([
+      { kind: 'signed_out', details: {} },
+      { kind: 'key_revoked', details: { why: 'rules' } },
+    ]);
+    const left = sql`select from console_session where subject = 'u-leaver'`.execute(people.server.database.db);
+    expect((await left).rows).toHaveLength(0);
+  });
+
+  test('end with the account at the provider, also while the session goes on', async () => {
+    const browser = await signInReader('u-ended');
+    const { body } = await makeKey(browser);
+    people.provider.endedSubjects.add('u-ended');
+    await people.check();
+    expect((await search(body.key)).status).toBe(401);
+    expect((await accessesOf('u-ended')).at(-1)).toMatchObject({ kind: 'key_revoked', details: { why: 'provider' } });
+  });
+
+  test('rest while nobody could confirm their maker for as long as a session lasts', async () => {
+    const browser = await signInReader('u-unconfirmed');
+    const { body } = await makeKey(browser);
+    const { client } = (await sessionOf(browser)).body;
+    const confirmed = (ago: number) =>
+      sql`update oauth_client set confirmed_at = statement_timestamp() - ${ago} * interval '1 millisecond' where client_id = ${client}`;
+    await confirmed(maxUnconfirmed).execute(people.server.database.db);
+    expect((await search(body.key)).status).toBe(401);
+    await people.check();
+    expect((await search(body.key)).status).toBe(200);
+    await confirmed(maxUnconfirmed - 60_000).execute(people.server.database.db);
+    expect((await search(body.key)).status).toBe(200);
+  });
+
+  test('outlive a session that expires, until the last of them expires', async () => {
+    const browser = await signInReader('u-expired');
+    const { body } = await makeKey(browser, { expiresIn: 3_600 });
+    const { db } = people.server.database;
+    const subject = sql`subject = 'u-expired'`;
+    const { sessions } = people.server.context.webConsole;
+    await sql`update console_session set expires_at = statement_timestamp() where ${subject}`.execute(db);
+    await sessions.upkeep();
+    expect((await search(body.key)).status).toBe(200);
+    expect((await sessionOf(browser)).status).toBe(401);
+    await sql`update access_key set expires_at = statement_timestamp() where ${subject}`.execute(db);
+    await sql`update console_session set expires_at = statement_timestamp() where ${subject}`.execute(db);
+    await sessions.upkeep();
+    expect((await search(body.key)).status).toBe(401);
+    const left = sql`select from console_session where ${subject}
+      union all select from oauth_client c join access_key k on k.made_by = c.client_id where k.${subject}`;
+    expect((await left.execute(db)).rows).toHaveLength(0);
+  });
+
+  test('that are revoked leave nothing of a session that is over, and no operator has to know their maker', async () => {
+    const browser = await signInReader('u-released');
+    const { body } = await makeKey(browser);
+    const second = (await makeKey(browser)).body;
+    await browser.signOut();
+    expect(await revokeKey(people.server.database.db, 'acme', body.id)).toBe(true);
+    const rows = async () =>
+      (await sql`select from console_session where subject = 'u-released'`.execute(people.server.database.db)).rows;
+    await people.check();
+    expect(await rows()).toHaveLength(1);
+    await revokeKey(people.server.database.db, 'acme', second.id);
+    await people.check();
+    expect(await rows()).toHaveLength(0);
+  });
+
+  test('end with the client that an operator revokes', async () => {
+    const browser = await signInReader('u-cut');
+    const { body } = await makeKey(browser);
+    await revokeClient(people.server.database.db, String((await sessionOf(browser)).body.client));
+    expect((await search(body.key)).status).toBe(401);
+  });
+
+  test('keep their refresh token: another tenant is entered by a sign-in of its own', async () => {
+    const browser = await signInReader('u-two');
+    const { body } = await makeKey(browser);
+    const answer = await browser.post('/console/api/session', { tenant: 'beta' });
+    const { signInUrl } = (await answer.json()) as { signInUrl: string };
+    expect(signInUrl).toMatch(/^https:\/\/annals\.example\/console\/oidc\?to=/);
+    const to = new URL(signInUrl).searchParams.get('to') ?? '';
+    const { browser: other, location } = await people.signIn(to);
+    expect(location).toBe(`${publicUrl}/console/?tenant=beta`);
+    expect((await sessionOf(other)).body.tenant).toBe('beta');
+    await people.check();
+    expect((await search(body.key)).status).toBe(200);
+  });
+
+  test("are no link's, no client's, and nobody's whom nobody can ask for again", async () => {
+    const { server } = people;
+    const client = await server.createClient('acme');
+    const bySecret = new Browser(server, { publicUrl });
+    await bySecret.signIn(client);
+    const byLink = new Browser(server, { publicUrl });
+    const link = { tenant: 'acme', clientId: client.clientId, lifetime: linkLifetime };
+    await byLink.redeem(await server.database.db.transaction().execute((transaction) => createLink(transaction, link)));
+    for (const browser of [bySecret, byLink]) {
+      expect((await sessionOf(browser)).body).not.toHaveProperty('keyScopes');
+      expect((await makeKey(browser)).status).toBe(403);
+      expect((await browser.call(keysPath)).status).toBe(403);
+      expect((await browser.call(`${keysPath}/x`, { method: 'DELETE' })).status).toBe(403);
+    }
+    people.provider.givesRefreshTokens = false;
+    const unrenewed = await signInReader('u-short');
+    expect((await sessionOf(unrenewed)).body).not.toHaveProperty('keyScopes');
+    expect(await makeKey(unrenewed)).toMatchObject({
+      status: 403,
+      body: { message: expect.stringContaining('no refresh token') },
+    });
+    expect((await makeKey(new Browser(server, { publicUrl }))).status).toBe(401);
+  });
+
+  test('are made by this path alone, from a page of the console', async () => {
+    const browser = await signInReader('u-path');
+    for (const path of [
+      '/console/api/session/keys/',
+      '/console/api/session//keys',
+      '/console/api/Session/keys',
+      '/session/keys',
+    ])
+      expect([path, (await browser.post(path, {})).status]).toEqual([path, 404]);
+    expect((await browser.post(keysPath, {}, { origin: 'https://evil.example' })).status).toBe(403);
+    expect((await browser.post(keysPath, {}, { 'content-type': 'text/plain' })).status).toBe(415);
+    expect(await keysOf(browser)).toEqual([]);
+    const { body } = await makeKey(browser);
+    for (const path of [keysPath, '/console/api/session']) {
+      const answer = await fetch(`${people.server.baseUrl}${path}`, {
+        headers: { host: 'annals.example', authorization: `Bearer ${body.key}`, 'sec-fetch-site': 'same-origin' },
+      });
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+    }
+  });
+});
