@@ -38,8 +38,8 @@ export function createFindPage(options: HistoryOptions): FindPage {
     const of = queryAt(tenant, asked, now(), restriction);
     const page: PageQuery = { ...of, skip, size, inPieces, withContext, withIdentity };
     let dictionary = dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
-    // Few callers ask for circumstances or identities, so the statement that answers alone does not return them.
-    if (withContext || withIdentity) return await readInSnapshot(reading, page, dictionary);
+    // Few callers ask for circumstances, identities or pieces, so the statement that answers alone does not return them.
+    if (withContext || withIdentity || inPieces === 'always') return await readInSnapshot(reading, page, dictionary);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const read = await readInSingleStatement(reading, page, dictionary);
       if (read.kind === 'page') return { way: read.way, total: read.total, entries: read.entries };

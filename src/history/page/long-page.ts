@@ -12,6 +12,9 @@ import { type PageOfEntries, type Place, readEntries, readLengths } from './stor
 export const maxPageBytes = 8 * 1024 * 1024;
 const maxBytesWithoutPieces = 64 * 1024 * 1024;
 
+/** Bytes that an entry takes in memory besides its texts. */
+const bytesOfRow = 1024;
+
 type EntriesOfPage = Pick<PageQuery, 'tenant' | 'inPieces' | 'withContext' | 'withIdentity'>;
 
 /** The entries of a page. Throws validation_violation if they have too much text for a caller that takes no pieces. */
@@ -22,16 +25,19 @@ export async function readPlaces(
   { tenant, inPieces, withContext, withIdentity }: EntriesOfPage,
 ): Promise<Pick<PageOfEntries, 'entries' | 'pieces'>> {
   const statements = statementsOf(transaction);
-  const entries = await readEntries(statements, tenant, places, {
-    maxBytes: inPieces ? maxPageBytes : maxBytesWithoutPieces,
-    withContext,
-    withIdentity,
-  });
-  if (entries !== undefined) return { entries };
+  if (inPieces !== 'always') {
+    const maxBytes = inPieces ? maxPageBytes : maxBytesWithoutPieces;
+    const entries = await readEntries(statements, tenant, places, { maxBytes, withContext, withIdentity });
+    if (entries !== undefined) return { entries };
+  }
   const lengths = await readLengths(statements, tenant, places);
   if (!inPieces) throw tooLong(lengths.reduce((sum, length) => sum + length, 0));
-  const measured = places.map((place, index) => ({ place, bytes: lengths[index] ?? 0 }));
-  const pieces = piecesOf(measured, lengths, maxStreamedBytes);
+  const measured = places.map((place, index) => ({ place, bytes: bytesOfRow + (lengths[index] ?? 0) }));
+  const pieces = piecesOf(
+    measured,
+    measured.map(({ bytes }) => bytes),
+    maxStreamedBytes,
+  );
   const bytesOf = (piece: readonly MeasuredPlace[]) => piece.reduce((sum, { bytes }) => sum + bytes, 0);
   // Entries never change, so a piece needs no snapshot. A slow client holds no connection.
   const read = async (piece: readonly MeasuredPlace[]) => {

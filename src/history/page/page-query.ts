@@ -5,8 +5,8 @@ import type { QueryAtMoment } from './query-snapshot.ts';
 export interface AskedPage {
   readonly skip: number;
   readonly size: number;
-  /** Whether a page with much text may come as `pieces`. If not, a page with more than 64 MiB is a 400. */
-  readonly inPieces?: boolean;
+  /** Whether a page with much text may come as `pieces`, or every page does. If not, a page with more than 64 MiB is a 400. */
+  readonly inPieces?: boolean | 'always';
   /** Whether entries come with their circumstances. */
   readonly withContext?: boolean;
   /** Whether entries come with their identities. */

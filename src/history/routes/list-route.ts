@@ -73,7 +73,7 @@ export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at
     q: string,
     restriction: Restriction | undefined,
   ): Promise<AsyncIterable<string>> {
-    const asked = { skip: 0, size: maxEntriesOfFile, inPieces: true, restriction };
+    const asked = { skip: 0, size: maxEntriesOfFile, inPieces: 'always', restriction } as const;
     const found = await findPage(tenant, parseOwnQuery(q, restriction), asked);
     if (found.total > maxEntriesOfFile) {
       const message = `q has ${found.total} changes, and a file at most ${maxEntriesOfFile}`;

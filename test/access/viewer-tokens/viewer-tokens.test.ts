@@ -43,6 +43,10 @@ beforeAll(async () => {
     clock: { now: () => now + passed, elapsed: () => performance.now() + waited },
     environment: { ANNALS_CORS_ORIGINS: 'none' },
     extend: (app) => {
+      const config = { scopes: ['changelog.changelog_read'], isOfViewer: true, appliesRestriction: true } as const;
+      app.get('/viewer/:tenant/fails', { config, schema: { hide: true } }, () => {
+        throw new Error('a fault of ours');
+      });
       app.register(viewerScriptRoute, { folder: built, prefix: '/built' });
       app.register(viewerScriptRoute, { folder: join(built, 'empty'), prefix: '/empty' });
     },
@@ -390,6 +394,7 @@ describe('pages of every origin may look, whatever ANNALS_CORS_ORIGINS says', ()
       ['/viewer/acme/changes', 'x', 401],
       ['/viewer/rival/changes', tokenOfC1, 403],
       ['/viewer/acme/nothing', tokenOfC1, 404],
+      ['/viewer/acme/fails', tokenOfC1, 500],
     ] as const) {
       const { status: answered, headers: sent } = await server.call(path, { token, headers: { origin } });
       expect([path, answered, sent.get('access-control-allow-origin')]).toEqual([path, status, '*']);
@@ -486,4 +491,11 @@ describe('the script of the viewer', () => {
       '*',
     );
   });
+});
+
+test('no log line has a token or what it says', () => {
+  const log = server.logLines.join('\n');
+  expect(log).toContain('/viewer/acme/changes');
+  expect(log).not.toContain('annals_view_');
+  expect(log).not.toContain('related.entityId');
 });
