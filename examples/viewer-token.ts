@@ -9,7 +9,7 @@ import { setting } from './token.ts';
 // On your server, for the customer who is signed in to it.
 const annals = demoClient('changelog.viewer_issue');
 const { token, expiresIn } = await annals.viewerTokens.create({
-  q: String(entity('order')),
+  q: entity('order'),
   subject: 'c-17',
   actors: false,
   export: true,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Annals, ApiError, type CursorPage, type Page } from '../../clients/typescript/src/index.ts';
 import { JsonNumber, type JsonObject, parseJson, stringifyJson } from '../../clients/typescript/src/json/index.ts';
-import { actor, and, changeType, entity, field, glob } from '../../clients/typescript/src/query/index.ts';
+import { actor, and, changeType, entity, entityId, field, glob } from '../../clients/typescript/src/query/index.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 import { collect } from './collect.ts';
@@ -257,4 +257,18 @@ test('a completion is streamed in parts, and its answer has the usage', async ()
     finishReason: 'stop',
     usage: { inputTokens: 5, outputTokens: 2 },
   });
+});
+
+test('a viewer token shows what its query says, whatever an id in it is', async () => {
+  const see = async (id: string) => {
+    const q = and(entity('SHELF'), entityId(id));
+    const { token, expiresIn } = await annals.viewerTokens.create({ q, subject: id, expiresIn: 60 });
+    expect(expiresIn).toBe(60);
+    const response = await server.call('/viewer/acme/changes', { token });
+    return ((await response.json()) as { totalElements: number }).totalElements;
+  };
+  expect(await see('s-1')).toBe(1);
+  for (const id of ['s-1" OR "s-2', 's-1) OR (entity:*', '*', 's-*', 's-1 type:create', '\\', '"', 's-1", "s-2'])
+    expect([id, await see(id)]).toEqual([id, 0]);
+  expect((await errorOf(annals.viewerTokens.create({ q: '', subject: 'anybody' }))).status).toBe(400);
 });

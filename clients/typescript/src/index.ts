@@ -26,6 +26,7 @@ export type {
 export type { PatchOperation } from './resources/instances.ts';
 export type { ExportFile, ExportParameters, WaitOptions } from './resources/jobs.ts';
 export type { TailParameters } from './resources/tail.ts';
+export type { ViewerTokenParameters } from './resources/viewer-tokens.ts';
 export type * from './schemas.ts';
 export { ApiError, type ErrorDetail } from './transport/api-error.ts';
 export type { CallOptions } from './transport/request.ts';

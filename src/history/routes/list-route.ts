@@ -51,6 +51,8 @@ export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at
       const { q = '', page: number = 1, size = 20, context, valueLimit } = request.query;
       const { tenant } = request.params;
       const { restriction } = request.credentials;
+      // One address has both.
+      if (hasFiles) reply.header('vary', 'Origin, Accept');
       if (hasFiles && asksForFile(request)) {
         reply.type(csvType).header('content-disposition', 'attachment; filename="changes.csv"');
         return await reply.send(streamOfTexts(await fileOf(tenant, q, restriction)));

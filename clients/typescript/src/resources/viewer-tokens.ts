@@ -2,6 +2,9 @@ import type { NewViewerToken, ViewerToken } from '../schemas.ts';
 import { type CallOptions, jsonBody, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 
+/** What makes a viewer token. A query of `@annals/client/query` can stand for the text of `q`. */
+export type ViewerTokenParameters = Omit<NewViewerToken, 'q'> & { readonly q: string | { toString(): string } };
+
 /** Tokens by which the customers of a platform see their part of the change history in its pages. */
 export class ViewerTokens {
   readonly #transport: Transport;
@@ -17,9 +20,10 @@ export class ViewerTokens {
    *
    * @example
    * const q = elemMatch({ entity: 'customer', entityId: customer.id });
-   * response.json(await annals.viewerTokens.create({ q: String(q), subject: customer.id }));
+   * response.json(await annals.viewerTokens.create({ q, subject: customer.id }));
    */
-  async create(token: NewViewerToken, options?: CallOptions): Promise<ViewerToken> {
-    return await this.#transport.fetchJson({ method: 'POST', path: this.#path, body: jsonBody(token) }, options);
+  async create({ q, ...others }: ViewerTokenParameters, options?: CallOptions): Promise<ViewerToken> {
+    const body: NewViewerToken = { ...others, q: String(q) };
+    return await this.#transport.fetchJson({ method: 'POST', path: this.#path, body: jsonBody(body) }, options);
   }
 }
