@@ -1,4 +1,5 @@
 import type { Credentials } from '../http/credentials.ts';
+import type { Restriction } from '../http/restriction.ts';
 import type { Scope } from '../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 
@@ -50,6 +51,9 @@ export interface ConsoleKeys {
   /** When the last key ends that a client has made; undefined: it has none. */
   lastOf(db: Database, tenant: string, clientId: string): Promise<Date | undefined>;
 }
+
+/** Of what a restriction shows the whole, so that the page asks for nothing that would be refused. */
+export type WholesOf = (restriction: Restriction) => string;
 
 /** What the console tells of, to whoever lists the accesses of a tenant, which is another module's. */
 interface ConsoleAccessEvent extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {

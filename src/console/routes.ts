@@ -98,7 +98,7 @@ const SignIn = Type.Object(
 /** Signing in to the console, and out (contract 13). */
 async function sessionRoutes(
   app: HttpServer,
-  { sessions, peopleSessions, keys, allowsSignIn, people, baseUrl = '' }: Console,
+  { sessions, peopleSessions, keys, wholesOf, allowsSignIn, people, baseUrl = '' }: Console,
 ): Promise<void> {
   app.post(path, { config, schema: { ...schema, body: SignIn }, bodyLimit: maxSignInBytes }, async (request, reply) => {
     if (!allowsSignIn) throw insecureSignIn();
@@ -107,7 +107,7 @@ async function sessionRoutes(
     if (typeof session === 'string') return { signInUrl: `${baseUrl}/console/oidc?to=${encodeURIComponent(session)}` };
     const { tenant, clientId } = session;
     request.log.info({ tenant, clientId }, 'signed in to the console');
-    return await reply.header('set-cookie', session.cookie).send(shown(session, keys));
+    return await reply.header('set-cookie', session.cookie).send(shown(session, { keys, wholesOf }));
   });
 
   /** A text: the view of the console to which a new sign-in has to lead. */
@@ -120,7 +120,7 @@ async function sessionRoutes(
     return await sessions.signIn(given.clientId, given.clientSecret, request);
   }
 
-  app.get(path, { config, schema }, async (request) => shown(await sessions.find(request), keys));
+  app.get(path, { config, schema }, async (request) => shown(await sessions.find(request), { keys, wholesOf }));
 
   app.delete(path, { config, schema }, async (request, reply) => {
     const { cookie, ofPerson } = await sessions.signOut(request);
@@ -145,12 +145,19 @@ function readSignIn(body: Static<typeof SignIn>): GivenSignIn {
   );
 }
 
-function shown(
-  { tenant, clientId, clientName, scopes, expiresAt, tenants, renews }: Session,
-  { scopesOf }: Console['keys'],
-): object {
-  const session = { tenant, client: clientId, name: clientName, scopes, expiresAt: expiresAt.toISOString() };
-  return { ...session, ...(tenants && { tenants }), ...(renews && { keyScopes: scopesOf(scopes) }) };
+/** For the page: who is signed in, and what the session can ask for. */
+function shown(session: Session, { keys, wholesOf }: Pick<Console, 'keys' | 'wholesOf'>): object {
+  const { tenant, clientId, clientName, scopes, expiresAt, tenants, renews, restriction } = session;
+  return {
+    tenant,
+    client: clientId,
+    name: clientName,
+    scopes,
+    expiresAt: expiresAt.toISOString(),
+    ...(restriction && { wholes: wholesOf(restriction) }),
+    ...(tenants && { tenants }),
+    ...(renews && { keyScopes: keys.scopesOf(scopes) }),
+  };
 }
 
 /** Milliseconds. A session that has expired is refused at once; its row stays until then. */

@@ -6,7 +6,7 @@ import { createOwnAddress, type OwnAddress } from './own-address.ts';
 import { ConsolePage, versionHeader } from './page.ts';
 import type { PeopleSignIn } from './people-routes.ts';
 import { type ClientsOfPeople, PeopleSessions } from './people-sessions.ts';
-import type { ConsoleClients, ConsoleKeys, NoteConsoleAccess } from './ports.ts';
+import type { ConsoleClients, ConsoleKeys, NoteConsoleAccess, WholesOf } from './ports.ts';
 import { createSealedCookie, type SealedCookie } from './sealed-cookie.ts';
 import { createSessionCookie } from './session-cookie.ts';
 import { Sessions } from './sessions.ts';
@@ -15,6 +15,7 @@ export interface Console {
   readonly sessions: Sessions;
   readonly peopleSessions: PeopleSessions;
   readonly keys: ConsoleKeys;
+  readonly wholesOf: WholesOf;
   readonly allowsSignIn: boolean;
   readonly page: ConsolePage;
   /** Where the page was built. */
@@ -39,6 +40,7 @@ export function createConsole(options: {
   clients: ConsoleClients & ClientsOfPeople;
   noteAccess: NoteConsoleAccess;
   keys: ConsoleKeys;
+  wholesOf: WholesOf;
   installation: string;
   baseUrl: string | undefined;
   /** Whether people may sign in over plain HTTP beyond loopback. */
@@ -56,6 +58,7 @@ export function createConsole(options: {
     clients,
     noteAccess,
     keys,
+    wholesOf,
     installation,
     baseUrl,
     allowsInsecure,
@@ -74,6 +77,7 @@ export function createConsole(options: {
     sessions,
     peopleSessions,
     keys,
+    wholesOf,
     allowsSignIn,
     page,
     folder,

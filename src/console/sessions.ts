@@ -167,7 +167,7 @@ export class Sessions {
     { headers }: FastifyRequest,
     make: (transaction: DatabaseTransaction) => Promise<Made>,
   ): Promise<StartedSession | Exclude<Made, NewSessionOfClient>> {
-    return await this.write(tenant, async (transaction) => {
+    const session = await this.write(tenant, async (transaction) => {
       const made = await make(transaction);
       if (made === undefined) return made as Exclude<Made, NewSessionOfClient>;
       const started = await this.#insert(transaction, made);
@@ -175,6 +175,8 @@ export class Sessions {
       if (replaced !== undefined) await this.end(transaction, replaced.tenant, hashSecret(replaced));
       return started;
     });
+    if (typeof session !== 'object') return session;
+    return { ...session, restriction: (await this.#clients.findState(tenant, session.clientId))?.restriction };
   }
 
   async #insert(

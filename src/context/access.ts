@@ -13,7 +13,7 @@ import { createPeopleSignIn } from '../access/sign-in/service.ts';
 import { createViewerTokenVerifier } from '../access/viewer-tokens/verify-viewer-token.ts';
 import { type Console, createConsole } from '../console/service.ts';
 import { packageFolder } from '../core/package-folder.ts';
-import { readRestriction } from '../history/ask/restriction.ts';
+import { readRestriction, wholesOf } from '../history/ask/restriction.ts';
 import type { VerifyKey, VerifyViewerToken } from '../http/credentials.ts';
 import type { ReadRestriction } from '../http/restriction.ts';
 import { createTakePortion, TenantRate } from '../http/tenant-rate.ts';
@@ -69,6 +69,7 @@ export async function createAccess(foundation: Foundation, consoleFolder: string
     people: config.oidc && createPeopleSignIn(config.oidc, { now, readRestriction, onBadRules }),
     now,
     onError: (error) => logger.warn({ err: error }, 'a person could not be checked; it is tried again in five minutes'),
+    wholesOf,
     installation: oauth.installation,
     baseUrl: config.baseUrl,
     allowsInsecure: config.consoleInsecure,

@@ -16,6 +16,8 @@ export interface Session {
   readonly expiresAt: string;
   /** Of a person with a company's account: every tenant that lets them in. */
   readonly tenants?: readonly string[];
+  /** Of a session that sees a part of the history: of what it sees the whole. */
+  readonly wholes?: 'entities' | 'documents' | 'changes';
   /** Of a person who can make keys: the scopes that these can have. */
   readonly keyScopes?: readonly string[];
 }
@@ -39,15 +41,33 @@ export const session = signal<Session | undefined>(undefined);
 /** Whether somebody was signed in before: then the sign-in page says that the session has ended. */
 export const sessionEnded = signal(false);
 
-const scopes = computed(() => new Set(session.value?.scopes));
+/** One of them reads the history and exports it. */
+export const historyScopes: readonly string[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
 
-/** Whether the session has one of these scopes. What it may not do, the console does not show. */
+/** What a session can ask of the history beside its changes. They stand among scopes: what is refused without them is not shown. */
+export const historyAbilities = {
+  /** The feed, and saved views. */
+  all: 'history of all',
+  /** Names, and documents by them. */
+  names: 'names of the history',
+  /** Documents as they were. */
+  documents: 'documents of the history',
+} as const;
+
+const scopes = computed(() => new Set([...(session.value?.scopes ?? []), ...abilities(session.value)]));
+
+function abilities(of: Session | undefined): readonly string[] {
+  if (!of?.scopes.some((scope) => historyScopes.includes(scope))) return [];
+  const { all, names, documents } = historyAbilities;
+  const { wholes } = of;
+  if (wholes === undefined) return [all, names, documents];
+  return wholes === 'entities' ? [names, documents] : wholes === 'documents' ? [documents] : [];
+}
+
+/** Whether the session has one of these scopes or abilities. What it may not do, the console does not show. */
 export function allows(...wanted: readonly string[]): boolean {
   return wanted.some((scope) => scopes.value.has(scope));
 }
-
-/** One of them reads the history and exports it. */
-export const historyScopes: readonly string[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
 
 /** Whether the session may read the history. */
 export function readsHistory(): boolean {

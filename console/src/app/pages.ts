@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import { historyScopes } from '../api/session.ts';
+import { historyAbilities, historyScopes } from '../api/session.ts';
 import type { IconName } from '../components/icon.tsx';
 import type { View } from '../components/tabbed-views.tsx';
 
@@ -41,7 +41,7 @@ export const pages: readonly Page[] = [
     path: 'document',
     title: 'Document',
     icon: 'document',
-    scopes: historyScopes,
+    scopes: [historyAbilities.documents],
     inNavigation: true,
     load: async () => (await import('../document/document-page.tsx')).DocumentPage,
   },

@@ -1,6 +1,7 @@
 import { ApiError } from '@annals/client';
 import { useEffect, useState } from 'preact/hooks';
 import { type DocumentState, readDocument } from '../api/history-reads.ts';
+import { allows, historyAbilities } from '../api/session.ts';
 import { useInSlices } from '../api/use-in-slices.ts';
 import { useRequest } from '../api/use-request.ts';
 import { BringBackButton } from '../bring-back/bring-back-button.tsx';
@@ -37,8 +38,19 @@ export function DocumentPage() {
   useEffect(() => setUnknown(undefined), [key]);
   const isNamed = entity !== '' && entityId !== '';
   if (isNamed && unknown !== key) return <OneDocument key={key} view={view} onUnknown={() => setUnknown(key)} />;
+  if (!allows(historyAbilities.names)) return <NamedDocuments />;
   // One search for both: who corrects what is unknown goes on writing in the same field.
   return <DocumentsSearch unknown={isNamed ? view : undefined} />;
+}
+
+/** Who sees some documents alone has no search for them. */
+function NamedDocuments() {
+  return (
+    <EmptyState icon="document" title="Open a document from one of its changes">
+      <p>Your session sees some documents. Open one of their changes in the history, and choose its document there.</p>
+      <Link to={{ path: 'history' }}>Go to the history</Link>
+    </EmptyState>
+  );
 }
 
 interface OneDocumentProps {
@@ -58,7 +70,9 @@ function OneDocument({ view, onUnknown }: OneDocumentProps) {
     readDocument({ entity, entityId, changes: compared }, signal),
   );
   const shown = state.value?.changes;
-  const isUnknown = state.error instanceof ApiError && state.error.type === 'resource_not_found';
+  // A document that the session does not see is none to it.
+  const isUnknown =
+    state.error instanceof ApiError && ['resource_not_found', 'insufficient_permissions'].includes(state.error.type);
   useEffect(() => {
     if (isUnknown) onUnknown();
   }, [isUnknown]);

@@ -1,6 +1,6 @@
 import { ApiError } from '@annals/client';
 import { findDocuments, readFacets, readNames } from '../api/history-reads.ts';
-import { historyScopes } from '../api/session.ts';
+import { allows, historyAbilities, historyScopes } from '../api/session.ts';
 import { counted } from '../components/numbers.ts';
 import { documentsOf } from '../document/document-view.ts';
 import { historyOf } from '../history/history-view.ts';
@@ -20,7 +20,7 @@ export const sources: readonly Source[] = [
   {
     title: 'Saved views',
     icon: 'clock',
-    scopes: historyScopes,
+    scopes: [historyAbilities.all],
     withoutWords: true,
     find: async (text, signal) =>
       (knownViews.value ?? (await readViews(signal)))
@@ -31,7 +31,7 @@ export const sources: readonly Source[] = [
   {
     title: 'Documents',
     icon: 'document',
-    scopes: historyScopes,
+    scopes: [historyAbilities.names],
     find: async (text, signal) => {
       const documents = await findDocuments({ text, size: size + 1 }, signal);
       const found = documents.slice(0, size).map(({ entity, entityId, name }) => ({
@@ -71,7 +71,7 @@ export const sources: readonly Source[] = [
   {
     title: 'Fields',
     icon: 'edit',
-    scopes: historyScopes,
+    scopes: [historyAbilities.names],
     find: async (text, signal) =>
       (await pathsWithWords(text, signal)).map((path) => ({
         key: path,
@@ -96,6 +96,7 @@ async function namesWithWord(field: 'actor' | 'entity', text: string, signal: Ab
   } catch (error) {
     // The service matches expressions with so many names only. Among more, a name is found by its beginning.
     if (!(error instanceof ApiError) || error.status !== 400) throw error;
+    if (!allows(historyAbilities.names)) return [];
     const names = await readNames({ field, prefix: text, size }, signal);
     return names.map((name) => ({ name, hint: '' }));
   }

@@ -1,10 +1,12 @@
 import type { Entry } from '../api/history-reads.ts';
+import { allows, historyAbilities } from '../api/session.ts';
 import { JsonTree } from '../components/json-tree.tsx';
 import { Name } from '../components/name.tsx';
 import { Time } from '../components/time.tsx';
 import { recorderText } from '../overview/recorders.ts';
 import { Link } from '../router/link.tsx';
-import { queryOfTouching } from './document-queries.ts';
+import type { Target } from '../router/location.ts';
+import { queryOfDocument, queryOfTouching } from './document-queries.ts';
 import { historyOf } from './history-view.ts';
 
 /** When, who, and what it belongs to, with links to each. */
@@ -27,7 +29,7 @@ export function EntryFacts({
       </dd>
       <dt>Document</dt>
       <dd>
-        <Link to={{ path: 'document', parameters: { entity, id: entityId, at } }}>
+        <Link to={documentOf({ entity, entityId, at })}>
           <Name text={`${entity} ${entityId}`} />
         </Link>
         {name === undefined ? undefined : (
@@ -85,4 +87,12 @@ export function EntryFacts({
       )}
     </dl>
   );
+}
+
+/** The document as it was made; for who sees no documents its changes. */
+function documentOf(entry: Pick<Entry, 'entity' | 'entityId' | 'at'>): Target {
+  const { entity, entityId, at } = entry;
+  return allows(historyAbilities.documents)
+    ? { path: 'document', parameters: { entity, id: entityId, at } }
+    : historyOf(queryOfDocument(entry));
 }

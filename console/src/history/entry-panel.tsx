@@ -1,6 +1,7 @@
 import { type Steps, stringifyJsonSteps } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { type Entry, readEntry } from '../api/history-reads.ts';
+import { allows, historyAbilities } from '../api/session.ts';
 import { useInSlices } from '../api/use-in-slices.ts';
 import { useRequest } from '../api/use-request.ts';
 import { ChangeTypeMark } from '../components/change-type.tsx';
@@ -34,6 +35,7 @@ const views: readonly (readonly [View, string])[] = [
 export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
   const [view, setView] = useState<View>('changes');
   const { value, error, isLoading, isCurrent, reload } = useRequest(ref, (signal) => readEntry(ref, signal));
+  const shownViews = views.filter(([name]) => name !== 'document' || allows(historyAbilities.documents));
   return (
     <SidePanel
       title={value === undefined ? 'Change' : <Title entry={value} />}
@@ -51,7 +53,7 @@ export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
           <EntryFacts entry={value} />
           <fieldset class="segments entry-views">
             <legend class="visually-hidden">What is shown of the entry</legend>
-            {views.map(([name, label]) => (
+            {shownViews.map(([name, label]) => (
               <button key={name} type="button" aria-pressed={view === name} onClick={() => setView(name)}>
                 {name === 'changes' ? counted(value.paths.size, 'change') : label}
               </button>

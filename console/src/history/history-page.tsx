@@ -1,6 +1,7 @@
 import type { SavedView } from '@annals/client';
 import { useRef, useState } from 'preact/hooks';
 import { type EntryPage, readEntries } from '../api/history-reads.ts';
+import { allows, historyAbilities } from '../api/session.ts';
 import { useRequest } from '../api/use-request.ts';
 import { Button } from '../components/button.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
@@ -43,7 +44,7 @@ const startsWide = matchMedia('(min-width: 760px)').matches;
 /** Everything that changed: a query, its matches over time, and its entries. */
 export function HistoryPage() {
   const view = historyView.value;
-  if (view.view === undefined) return <QueriedHistory view={view} saved={undefined} />;
+  if (view.view === undefined || !allows(historyAbilities.all)) return <QueriedHistory view={view} saved={undefined} />;
   return (
     <OpenView key={view.view} id={view.view}>
       {(saved, q, renew) => (
@@ -92,16 +93,18 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
           <SaveViewButton q={q} view={saved} />
           <CopyButton what="the address of this view" label="Share" text={() => location.href} />
           <ExportButton q={asked} total={list.isCurrent ? list.value?.totalElements : undefined} />
-          <Button
-            class="live-switch"
-            aria-pressed={isLive.value}
-            onClick={() => {
-              turnLive(!isLive.value);
-              if (isLive.value) refresh();
-            }}
-          >
-            Live
-          </Button>
+          {allows(historyAbilities.all) ? (
+            <Button
+              class="live-switch"
+              aria-pressed={isLive.value}
+              onClick={() => {
+                turnLive(!isLive.value);
+                if (isLive.value) refresh();
+              }}
+            >
+              Live
+            </Button>
+          ) : undefined}
           <Button icon="refresh" onClick={refresh}>
             Refresh
           </Button>

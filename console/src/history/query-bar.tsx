@@ -1,5 +1,6 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { readNames } from '../api/history-reads.ts';
+import { allows, historyAbilities } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Name } from '../components/name.tsx';
@@ -166,7 +167,7 @@ function useSuggestions(text: string, caret: number, isOpen: boolean): Suggestio
     names: [],
   });
   const place = completionPlace(text, caret);
-  const wanted = isOpen ? wantedNames(place) : undefined;
+  const wanted = isOpen && allows(historyAbilities.names) ? wantedNames(place) : undefined;
   const key = wanted === undefined ? '' : JSON.stringify(wanted);
   useEffect(() => {
     if (wanted === undefined) return;

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { readsHistory } from '../api/session.ts';
+import { allows, historyAbilities } from '../api/session.ts';
 import { useRequest } from '../api/use-request.ts';
 import { Icon } from '../components/icon.tsx';
 import { later } from '../components/later.tsx';
@@ -14,7 +14,7 @@ const EditViews = later(async () => (await import('./edit-views.tsx')).EditViews
 /** The saved views of the tenant, below History in the navigation. */
 export function ViewsNavigation({ onFollow }: { readonly onFollow: () => void }) {
   const [isEditing, setEditing] = useState(false);
-  useRequest(readsHistory() ? 'views' : undefined, readViews);
+  useRequest(allows(historyAbilities.all) ? 'views' : undefined, readViews);
   const views = knownViews.value ?? [];
   if (views.length === 0) return null;
   const { path, parameters } = place.value;

@@ -1,5 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { readRestriction } from '../../../src/history/ask/restriction.ts';
 import type { TestServer } from '../../../test/support/server/server.ts';
 
 export interface OpenOptions {
@@ -9,6 +10,8 @@ export interface OpenOptions {
   readonly colorScheme?: 'light' | 'dark';
   /** Of the client that is signed in; left out: all. */
   readonly scope?: string;
+  /** The part of the history that the client sees, with the scope to read it alone; left out: all. */
+  readonly query?: string;
   /** Statuses that the test provokes: the browser logs each as an error. */
   readonly statuses?: readonly number[];
   /** Left out: somebody is signed in. */
@@ -33,10 +36,11 @@ interface Shared {
   readonly free: Page[];
 }
 
+type SignedInAs = Pick<OpenOptions, 'scope' | 'query'>;
 type SignedIn = Awaited<ReturnType<BrowserContext['storageState']>>;
 
 export function createWindows(browser: Browser, server: TestServer, tenant: string): Windows {
-  /** By the scope of who is signed in. */
+  /** By the rights of who is signed in. */
   const shared = new Map<string, Promise<Shared>>();
   const unshared: BrowserContext[] = [];
   const taken: { page: Page; from: Shared }[] = [];
@@ -66,21 +70,22 @@ export function createWindows(browser: Browser, server: TestServer, tenant: stri
     return context;
   }
 
-  async function sharedContext(scope: string | undefined): Promise<Shared> {
+  async function sharedContext(as: SignedInAs): Promise<Shared> {
+    const key = JSON.stringify([as.scope, as.query]);
     const known =
-      shared.get(scope ?? '') ??
-      signIn(browser, server, tenant, scope).then(async (state) => ({ context: await newContext(state), free: [] }));
-    shared.set(scope ?? '', known);
+      shared.get(key) ??
+      signIn(browser, server, tenant, as).then(async (state) => ({ context: await newContext(state), free: [] }));
+    shared.set(key, known);
     return await known;
   }
 
-  async function takePage({ scope, signedOut = false, unshared: alone = signedOut }: OpenOptions): Promise<Page> {
+  async function takePage({ signedOut = false, unshared: alone = signedOut, ...as }: OpenOptions): Promise<Page> {
     if (alone) {
-      const context = await newContext(signedOut ? undefined : await signIn(browser, server, tenant, scope));
+      const context = await newContext(signedOut ? undefined : await signIn(browser, server, tenant, as));
       unshared.push(context);
       return await context.newPage();
     }
-    const from = await sharedContext(scope);
+    const from = await sharedContext(as);
     const page = from.free.pop() ?? (await from.context.newPage());
     taken.push({ page, from });
     return page;
@@ -124,11 +129,14 @@ async function signIn(
   browser: Browser,
   server: TestServer,
   tenant: string,
-  scope: string | undefined,
+  { scope, query }: SignedInAs,
 ): Promise<SignedIn> {
   const { clientId, clientSecret } = await server.createClient(tenant, {
     name: 'Robin Reader',
     ...(scope === undefined ? {} : { scope }),
+    ...(query === undefined
+      ? {}
+      : { scope: 'changelog.changelog_read', restriction: readRestriction([{ query, hide: ['price'] }]) }),
   });
   const context = await browser.newContext();
   const response = await context.request.post(`${server.baseUrl}/console/api/session`, {

@@ -69,6 +69,16 @@ export function entityTypesOf({ query }: Restriction): ((entity: string) => bool
 }
 
 /**
+ * Of what a restriction shows the whole: of entity types, of documents that it names, or of nothing but the changes themselves. By that
+ * the reads differ that it has (docs/access.md).
+ */
+export function wholesOf(restriction: Restriction): 'entities' | 'documents' | 'changes' {
+  if (entityTypesOf(restriction) !== undefined) return 'entities';
+  const isOnDocuments = termsOf(restriction.query).every(({ field }) => field === 'entity' || field === 'entityId');
+  return isOnDocuments ? 'documents' : 'changes';
+}
+
+/**
  * Whether a restriction shows a document: with all of its history (`true`), or not at all (`false`). Undefined: a part of its
  * history may be shown, so nothing can be told of the whole document.
  */
@@ -76,11 +86,9 @@ export function showsDocument(
   restriction: Restriction,
   document: { readonly entity: string; readonly entityId: string },
 ): boolean | undefined {
-  const { query } = restriction;
   const ofType = entityTypesOf(restriction);
   if (ofType !== undefined) return ofType(document.entity);
-  const isOnDocuments = termsOf(query).every(({ field }) => field === 'entity' || field === 'entityId');
-  return isOnDocuments && holds(query, document) ? true : undefined;
+  return wholesOf(restriction) === 'documents' && holds(restriction.query, document) ? true : undefined;
 }
 
 function holds(condition: Condition, document: Readonly<Record<string, string>>): boolean {

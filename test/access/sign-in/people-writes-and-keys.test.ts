@@ -85,6 +85,7 @@ const recordNothing = [
   ...['chat', 'chatAsync', 'chatStream', 'createCompletion', 'createJob', 'createViewerToken'],
   ...['deleteJob', 'deleteParkedChanges'],
   ...['issueToken', 'pauseSubscription', 'replaySubscription', 'resumeSubscription', 'testSubscription'],
+  'streamCompletion',
 ];
 
 async function send(browser: Browser, path: string, method: string, body: unknown): Promise<string> {

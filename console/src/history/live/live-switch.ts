@@ -1,12 +1,14 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
+import { allows, historyAbilities } from '../../api/session.ts';
 
 const storageKey = 'annals.live';
 
 /** Whether the history follows what is recorded. The choice of a reader stays. */
-export const isLive = signal<boolean>(readChoice());
+const choice = signal<boolean>(readChoice());
+export const isLive = computed(() => choice.value && allows(historyAbilities.all));
 
 export function turnLive(on: boolean): void {
-  isLive.value = on;
+  choice.value = on;
   try {
     localStorage.setItem(storageKey, on ? 'on' : 'off');
   } catch {
