@@ -82,7 +82,11 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
     }
     const { work: kind = 'writes' } = request.routeOptions.config;
     const { tenant } = credentials;
-    const work = new Work({ tenant, writes: kind === 'writes' || kind === 'calls' });
+    const work = new Work({
+      tenant,
+      writes: kind === 'writes' || kind === 'calls',
+      ofViewers: credentials.viewer !== undefined,
+    });
     limitTime(work, request, reply, limit);
     request.work = work;
     const places = placesOf(credentials, shares[kind]);

@@ -97,6 +97,7 @@ import {
   defaultSilenceLimit,
   defaultStatementLimit,
   readsBesideWrites,
+  readsOfViewers,
   sharesOf,
 } from '../../src/postgres/connections/tenant-pool.ts';
 import { answerLimits } from '../../src/providers/answer-limits.ts';
@@ -210,7 +211,10 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
     `${mebibytes(longPortions.places)}; of one tenant ${mebibytes(longPortions.places / 2)}`,
   ],
   ['A stream of the feed', `${streamTime.mean / 60_000} minutes, plus or minus ${streamTime.spread / 60_000}`],
-  ['Connections for reading, in a process', halfOfTenant(connections.reads)],
+  [
+    'Connections for reading, in a process',
+    `${halfOfTenant(connections.reads)}, of its viewers together ${readsOfViewers(connections.reads)}`,
+  ],
   [
     'Reading statements that begin at once while another statement writes',
     `${halfOfTenant(readsBesideWrites.places)}; the next ones ${readsBesideWrites.milliseconds} ms later`,

@@ -9,6 +9,8 @@ export interface WorkOptions {
   readonly tenant: string;
   /** Whether the work takes its connections from the share for writes; default: from the share for reads. */
   readonly writes?: boolean | undefined;
+  /** Whether it is for those who look at a part of the tenant's history: of its share they have half. */
+  readonly ofViewers?: boolean | undefined;
   /** Maximum milliseconds of a statement or a transaction, waiting included; default 30,000. */
   readonly stepLimit?: number | undefined;
 }
@@ -26,6 +28,7 @@ export interface Step {
 export class Work {
   readonly tenant: string;
   readonly writes: boolean;
+  readonly ofViewers: boolean;
   readonly #stepLimit: number;
   readonly #stop = new Stop();
   #endLimit: (() => void) | undefined;
@@ -35,9 +38,10 @@ export class Work {
   /** Milliseconds that are left when the limit resumes. */
   #left: number | undefined;
 
-  constructor({ tenant, writes = false, stepLimit = requestLimit }: WorkOptions) {
+  constructor({ tenant, writes = false, ofViewers = false, stepLimit = requestLimit }: WorkOptions) {
     this.tenant = tenant;
     this.writes = writes;
+    this.ofViewers = ofViewers;
     this.#stepLimit = stepLimit;
   }
 

@@ -71,6 +71,11 @@ export const defaultSilenceLimit = 40_000;
 
 const defaultShares = { reads: 8, writes: 6, own: 4 };
 
+/** As many connections as those have together who look at a part of one tenant's history: half of the tenant's, so that its own statements do not wait behind theirs. */
+export function readsOfViewers(reads: number): number {
+  return Math.max(1, Math.floor(reads / 4));
+}
+
 /** As many connections as one tenant may read with. */
 export function keptOf({ reads }: { reads: number }): number {
   return Math.max(1, Math.floor(reads / 2));
@@ -117,6 +122,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
     reads: new Semaphore({ places: reads, name: `connections for ${readsFor}` }),
     writes: new Semaphore({ places: writes, name: 'connections for writing' }),
   };
+  const viewers = new Semaphore({ maxOfTenant: readsOfViewers(reads) });
   const besideWrites = new Semaphore({
     places: readsBesideWrites.places,
     ...(writes === 0 ? {} : { name: 'statements that read beside writes' }),
@@ -169,6 +175,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
       for (const releasePlace of releases) releasePlace();
     };
     try {
+      if (work.ofViewers) releases.push(await viewers.acquire(work.tenant, step.signal));
       if (!work.writes && shares.writes.taken() > 0) releases.push(await beginBesideWrites(work.tenant, step.signal));
       const share = work.writes ? shares.writes : shares.reads;
       releases.push(await share.acquire(work.tenant, step.signal));

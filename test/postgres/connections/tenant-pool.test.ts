@@ -37,9 +37,14 @@ async function busy(): Promise<number> {
 }
 
 /** Lets a tenant run so many statements that do not end by themselves; they end with the signal. */
-function occupy(tenant: string, count: number, writes: boolean): { stop: Stop; ended: Promise<unknown> } {
+function occupy(
+  tenant: string,
+  count: number,
+  writes: boolean,
+  { of = pool, ofViewers = false } = {},
+): { stop: Stop; ended: Promise<unknown> } {
   const stop = new Stop();
-  const ask = () => doWork({ tenant, writes, signal: stop }, () => pool.query(forever));
+  const ask = () => doWork({ tenant, writes, ofViewers, signal: stop }, () => of.query(forever));
   return { stop, ended: Promise.allSettled(Array.from({ length: count }, ask)) };
 }
 
@@ -238,4 +243,17 @@ test('a statement that is wrong costs no connection', async () => {
   const before = await backend();
   await expect(doWork({ tenant: 'acme' }, () => pool.query({ text: 'select nothing' }))).rejects.toThrow('nothing');
   expect(await backend()).toBe(before);
+});
+
+test('those who look at a part of a history have half of the connections of their tenant: its own statements do not wait behind theirs', async () => {
+  const whole = createTenantPool(database.url, { applicationName, reads: 8, writes: 2, own: 2 });
+  const { stop, ended } = occupy('acme', 10, false, { of: whole, ofViewers: true });
+  await eventually(busy).toBe(2);
+  const own = occupy('acme', 2, false, { of: whole });
+  await eventually(busy).toBe(4);
+  for (const running of [{ stop, ended }, own]) {
+    running.stop.abort(new Error('enough'));
+    await running.ended;
+  }
+  await whole.end();
 });
