@@ -19,6 +19,7 @@ import { completionRoutes, completionUpkeep } from './desk/completions/routes.ts
 import { jobRoutes, jobUpkeep } from './desk/jobs/routes.ts';
 import { mailUpkeep } from './desk/mail/service.ts';
 import { modelRoutes } from './desk/models/routes.ts';
+import { openaiRoutes } from './desk/openai/routes.ts';
 import { docsRoutes } from './docs/routes.ts';
 import { feedRoutes } from './history/feed/routes.ts';
 import { changelogRoutes } from './history/routes/routes.ts';
@@ -74,6 +75,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     mail,
     metrics,
     models,
+    openai,
     paginator,
     readRestriction,
     savedViews,
@@ -106,6 +108,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(customEntitiesUpkeep, { db });
   await app.register(modelRoutes, { models });
   await app.register(completionRoutes, completions);
+  await app.register(openaiRoutes, { openai });
   await app.register(completionUpkeep, { ...completions, findTenants });
   await app.register(agenticRoutes, { agents, paginator });
   await app.register(agentUpkeep, { agents, findTenants });

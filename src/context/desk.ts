@@ -9,6 +9,7 @@ import { createJobs, type Jobs } from '../desk/jobs/service.ts';
 import { createMailQueue, type MailQueue } from '../desk/mail/service.ts';
 import { readModels } from '../desk/models/read-models.ts';
 import type { ModelList } from '../desk/models/schemas.ts';
+import { createOpenai, type Openai } from '../desk/openai/service.ts';
 import { createLanguageModels } from '../providers/language-models.ts';
 import { observedCalls, providerCallObserver, quotaRefusalObserver, tracedCalls } from '../providers/observed-calls.ts';
 import type { LanguageModels } from '../providers/port.ts';
@@ -24,6 +25,7 @@ export interface DeskServices {
   models: ModelList;
   languageModels: LanguageModels;
   completions: Completions;
+  openai: Openai;
   agents: Agents;
   jobs: Jobs;
   mail: MailQueue;
@@ -45,7 +47,7 @@ export async function createDesk(
     logger,
     languageModels,
     config,
-    ownToken: (tenant) => configuration.readProviderToken(tenant),
+    ownToken: async (tenant) => (await configuration.readProviderKeys(tenant)).openai,
     now,
     times,
     onRefusal: metrics && quotaRefusalObserver(metrics),
@@ -80,7 +82,17 @@ export async function createDesk(
     jobs,
     notificationEmail: (tenant) => readNotificationEmail(configuration, tenant),
   });
-  return { models: await readModels(config.modelsFile), languageModels, completions, agents, jobs, mail };
+  const models = await readModels(config.modelsFile);
+  const openai = createOpenai({
+    sealer,
+    caller: completions.caller,
+    languageModels,
+    catalogue: models,
+    keysOf: (tenant) => configuration.readProviderKeys(tenant),
+    sharedModel: config.sharedProviderToken === undefined ? undefined : config.completionModel,
+    now,
+  });
+  return { models, languageModels, completions, openai, agents, jobs, mail };
 }
 
 /** The vendors' models and self-hosted ones, measured and traced. `closing` gets what closes their connections. */

@@ -49,6 +49,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
     ],
   },
   { title: 'Follow the history', names: ['delivery/README'] },
+  { title: 'Call models', names: ['openai'] },
   {
     title: 'Run Annals',
     names: ['reference', 'operations', 'deploy', 'upgrading', 'metrics', 'traces', 'cluster', 'sign-in/README'],

@@ -1,9 +1,14 @@
-import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+} from '@ai-sdk/provider';
 import type { AnswerReader } from './answer-reader.ts';
 import { parsed } from './members.ts';
-import type { Message, ProviderFault, Usage } from './port.ts';
+import type { Message, ModelSettings, ProviderFault, ToolCall, Usage, UserPart } from './port.ts';
 
-export interface ModelSettings {
+export interface ModelAccess {
   model: string;
   apiKey: string;
   baseUrl: string;
@@ -20,9 +25,19 @@ export interface Adapter {
    */
   canBeModel?(model: string): boolean;
   /** `baseUrl` has no slash at its end. */
-  languageModel(settings: ModelSettings): LanguageModelV4;
+  languageModel(access: ModelAccess): LanguageModelV4;
   /** The conversation, with system messages in the position that the vendor expects. */
   promptOf(messages: readonly Message[]): LanguageModelV4Prompt;
+  /** Settings that packages take in the vendor's own way. */
+  optionsOf(settings: ModelSettings): Pick<LanguageModelV4CallOptions, 'providerOptions' | 'reasoning'>;
+  /** What of a call's settings the vendor has no way to be told, by their names in `ModelCall`; left out: nothing. */
+  lacks?(settings: ModelSettings): readonly string[];
+  /** Whether a stream has each tool call in one piece, with its signature. */
+  sendsWholeCalls?: true;
+  /** Reads what the vendor wants back with the first tool call of an answer; left out: nothing. */
+  signatureIn?(reasoning: readonly Reasoning[]): string | undefined;
+  /** The signed blocks that such a text stands for. */
+  reasoningOf?(signature: string): readonly Reasoning[];
   /** Reads the tokens from the vendor's usage object. A missing figure must not become zero. */
   usageOf(raw: unknown): Usage;
   /** The usage object in an answer, or in an event of a stream, if it has one. */
@@ -33,17 +48,24 @@ export interface Adapter {
   faultOfRefusal?(status: number, body: unknown): ProviderFault | undefined;
 }
 
+/** A block of reasoning, as the packages read and write it. */
+export interface Reasoning {
+  readonly text: string;
+  readonly metadata: Record<string, Record<string, string>>;
+}
+
 /** Converts a message to the form of the provider packages. */
-export function promptMessage(message: Message): LanguageModelV4Message {
+export function promptMessage(message: Message, reasoningOf?: Adapter['reasoningOf']): LanguageModelV4Message {
   switch (message.role) {
     case 'system':
       return { role: 'system', content: message.content };
     case 'user':
-      return { role: 'user', content: [{ type: 'text', text: message.content }] };
+      return { role: 'user', content: partsOf(message.content).map(promptPart) };
     case 'assistant':
       return {
         role: 'assistant',
         content: [
+          ...(message.toolCalls ?? []).flatMap((call) => reasoningParts(call, reasoningOf)),
           ...(message.content === '' && message.toolCalls !== undefined
             ? []
             : [{ type: 'text' as const, text: message.content }]),
@@ -52,7 +74,9 @@ export function promptMessage(message: Message): LanguageModelV4Message {
             toolCallId: id,
             toolName: name,
             input: parsed(input) ?? {},
-            ...(signature === undefined ? {} : { providerOptions: { google: { thoughtSignature: signature } } }),
+            ...(signature === undefined || reasoningOf !== undefined
+              ? {}
+              : { providerOptions: { google: { thoughtSignature: signature } } }),
           })),
         ],
       };
@@ -69,6 +93,31 @@ export function promptMessage(message: Message): LanguageModelV4Message {
   }
 }
 
+/** The parts of what a user says. */
+export function partsOf(content: string | readonly UserPart[]): readonly UserPart[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+}
+
+function promptPart(part: UserPart) {
+  if (part.type === 'text') return part;
+  const { mediaType, data, detail } = part;
+  return {
+    type: 'file' as const,
+    mediaType,
+    data: { type: 'data' as const, data },
+    ...(detail === undefined ? {} : { providerOptions: { openai: { imageDetail: detail } } }),
+  };
+}
+
+function reasoningParts({ signature }: ToolCall, reasoningOf: Adapter['reasoningOf']) {
+  if (signature === undefined || reasoningOf === undefined) return [];
+  return reasoningOf(signature).map(({ text, metadata }) => ({
+    type: 'reasoning' as const,
+    text,
+    providerOptions: metadata,
+  }));
+}
+
 /**
  * For vendors that take instructions apart from the conversation. The system messages come first, in their order. If
  * the conversation has only instructions, they are sent as the user's message, because such vendors need a turn to
@@ -83,5 +132,5 @@ export function systemFirst(messages: readonly Message[]): Message[] {
 }
 
 function isEmpty(message: Exclude<Message, { role: 'tool' }>): boolean {
-  return message.content === '' && (message.role !== 'assistant' || (message.toolCalls ?? []).length === 0);
+  return message.content.length === 0 && (message.role !== 'assistant' || (message.toolCalls ?? []).length === 0);
 }

@@ -63,6 +63,12 @@ function blockEvent(type: string, index: unknown, rest: object): Read {
 function blockOf(block: unknown): object[] {
   const type = memberOf(block, 'type');
   if (type === 'text') return [{ type, text: stringOr(memberOf(block, 'text'), '') }];
+  // Reasoning goes back to the vendor with the tool calls that follow it.
+  if (type === 'thinking') {
+    const [thinking, signature] = [memberOf(block, 'thinking'), memberOf(block, 'signature')];
+    return [{ type, thinking: stringOr(thinking, ''), signature: stringOr(signature, '') }];
+  }
+  if (type === 'redacted_thinking') return [{ type, data: stringOr(memberOf(block, 'data'), '') }];
   const id = memberOf(block, 'id');
   const name = memberOf(block, 'name');
   if (type !== 'tool_use' || typeof id !== 'string' || typeof name !== 'string') return [];
@@ -73,5 +79,7 @@ function deltaOf(delta: unknown): object | undefined {
   const type = memberOf(delta, 'type');
   if (type === 'text_delta') return { type, text: stringOr(memberOf(delta, 'text'), '') };
   if (type === 'input_json_delta') return { type, partial_json: stringOr(memberOf(delta, 'partial_json'), '') };
+  if (type === 'thinking_delta') return { type, thinking: stringOr(memberOf(delta, 'thinking'), '') };
+  if (type === 'signature_delta') return { type, signature: stringOr(memberOf(delta, 'signature'), '') };
   return undefined;
 }

@@ -1,7 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
-import { type Adapter, promptMessage, systemFirst } from './adapter.ts';
+import { type Adapter, promptMessage, type Reasoning, systemFirst } from './adapter.ts';
 import { anthropicAnswers } from './anthropic-answers.ts';
-import { figure, memberOf } from './members.ts';
+import { figure, memberOf, parsed } from './members.ts';
 
 /** Instructions are a separate field of the request. */
 export const anthropic: Adapter = {
@@ -11,7 +11,19 @@ export const anthropic: Adapter = {
     return createAnthropic({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
   },
 
-  promptOf: (messages) => systemFirst(messages).map(promptMessage),
+  promptOf: (messages) => systemFirst(messages).map((message) => promptMessage(message, reasoningOf)),
+
+  optionsOf: ({ parallelToolCalls, reasoningEffort, tools = [] }) => ({
+    ...(reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
+    providerOptions: {
+      anthropic: parallelToolCalls === false && tools.length > 0 ? { disableParallelToolUse: true } : {},
+    },
+  }),
+
+  // Thinking has to come back unchanged where its tool calls do.
+  signatureIn: (reasoning) => (reasoning.length === 0 ? undefined : JSON.stringify(reasoning)),
+
+  reasoningOf,
 
   usageOf(raw) {
     const fresh = figure(raw, 'input_tokens');
@@ -35,3 +47,8 @@ export const anthropic: Adapter = {
 
   usageIn: (event) => memberOf(event, 'usage') ?? memberOf(memberOf(event, 'message'), 'usage'),
 };
+
+function reasoningOf(signature: string): readonly Reasoning[] {
+  const blocks = parsed(signature);
+  return Array.isArray(blocks) ? blocks : [];
+}

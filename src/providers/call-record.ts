@@ -2,7 +2,7 @@ import type { FailureCause } from './failure-cause.ts';
 import type { Answer, FailedUsage, ProviderName, Usage } from './port.ts';
 
 /** The operations that call models. */
-export const callOperations = ['completion', 'chat'] as const;
+export const callOperations = ['completion', 'chat', 'openai'] as const;
 
 /** Who asks a model, and in which operation. */
 export interface Asker {

@@ -14,7 +14,13 @@ export const google: Adapter = {
     return createGoogle({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
   },
 
-  promptOf: (messages) => systemFirst(messages).map(promptMessage),
+  promptOf: (messages) => systemFirst(messages).map((message) => promptMessage(message)),
+
+  optionsOf: ({ reasoningEffort }) => (reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
+
+  sendsWholeCalls: true,
+
+  lacks: ({ parallelToolCalls }) => (parallelToolCalls === false ? ['parallelToolCalls'] : []),
 
   usageOf(raw) {
     const prompt = figure(raw, 'promptTokenCount');

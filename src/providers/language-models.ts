@@ -1,28 +1,24 @@
 import type {
   LanguageModelV4CallOptions,
-  LanguageModelV4Content,
-  LanguageModelV4FinishReason,
   LanguageModelV4FunctionTool,
-  LanguageModelV4StreamPart,
+  LanguageModelV4ToolChoice,
   SharedV4Warning,
 } from '@ai-sdk/provider';
 import type { Adapter } from './adapter.ts';
-import { answerLimits } from './answer-limits.ts';
 import { anthropic } from './anthropic.ts';
 import { startDeadline } from './deadline.ts';
 import { google } from './google.ts';
 import { newExchange } from './http-exchange.ts';
-import { memberOf } from './members.ts';
 import { openai, selfHosted } from './openai.ts';
+import { answerOf, answerOfStream } from './package-answers.ts';
 import {
-  type Answer,
+  type JsonFormat,
   type LanguageModels,
   type ModelCall,
-  type OnText,
+  type ModelSettings,
   ProviderError,
   type ProviderName,
-  type ToolCall,
-  type Usage,
+  type Tool,
 } from './port.ts';
 import { failureOf } from './provider-failure.ts';
 import type { Transport } from './transport.ts';
@@ -63,7 +59,25 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     return { adapter, exchange, model, deadline };
   }
 
+  /** The package says before a call what it would leave out. It is asked with a short message, and nothing is sent. */
+  async function untaken(settings: ModelSettings): Promise<readonly string[]> {
+    const { provider, model } = settings;
+    const adapter = adapters[provider];
+    if (adapter.canBeModel?.(model) === false) return [];
+    const access = { model, apiKey: 'none', baseUrl: adapter.defaultBaseUrl, fetch: nothingSent };
+    const call = { ...settings, messages: [{ role: 'user' as const, content: 'x' }] };
+    const { stream } = await adapter.languageModel(access).doStream(optionsOf(call, adapter, undefined));
+    for await (const part of stream) {
+      if (part.type === 'stream-start') {
+        return [...(adapter.lacks?.(settings) ?? []), ...part.warnings.flatMap(settingOf)];
+      }
+    }
+    return [];
+  }
+
   return {
+    untaken,
+
     async call(call, onText) {
       const { adapter, exchange, model, deadline } = begin(call, onText !== undefined);
       const options = optionsOf(call, adapter, deadline.signal);
@@ -73,16 +87,20 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
         if (onText === undefined) {
           const result = await model.doGenerate(options);
           const { unreadToolCalls } = exchange;
-          return { ...answerOf(result, usage()), ...(unreadToolCalls === 0 ? {} : { unreadToolCalls }) };
+          return { ...answerOf(result, usage(), adapter), ...(unreadToolCalls === 0 ? {} : { unreadToolCalls }) };
         }
         const { stream } = await model.doStream(options);
-        const answer = await answerOfStream(stream, usage, async (text) => {
+        const asReader = async (read: () => Promise<void> | void) => {
           try {
-            await onText(text);
+            await read();
           } catch (error) {
             readerFault = { error };
             throw error;
           }
+        };
+        const answer = await answerOfStream(stream, usage, adapter, {
+          onText: (text) => asReader(() => onText(text)),
+          onToolCall: (piece) => asReader(() => call.onToolCall?.(piece)),
         });
         if (exchange.cut || exchange.refusal !== undefined)
           throw new Error('the stream was cut, or it reports an error');
@@ -98,81 +116,58 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
   };
 }
 
-function optionsOf(call: ModelCall, adapter: Adapter, abortSignal: AbortSignal): LanguageModelV4CallOptions {
-  const { messages, maxTokens, temperature, tools = [] } = call;
+function optionsOf(
+  call: Pick<ModelCall, 'messages'> & ModelSettings,
+  adapter: Adapter,
+  abortSignal: AbortSignal | undefined,
+): LanguageModelV4CallOptions {
+  const { messages, maxTokens, temperature, topP, stop, tools = [], toolChoice, responseFormat } = call;
   return {
     prompt: adapter.promptOf(messages),
-    maxOutputTokens: maxTokens,
+    ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
     ...(temperature === undefined ? {} : { temperature }),
-    ...(tools.length === 0
-      ? {}
-      : { tools: tools.map((tool): LanguageModelV4FunctionTool => ({ type: 'function', ...tool })) }),
-    abortSignal,
+    ...(topP === undefined ? {} : { topP }),
+    ...(stop === undefined ? {} : { stopSequences: [...stop] }),
+    ...(tools.length === 0 ? {} : { tools: tools.map(packageTool) }),
+    ...(toolChoice === undefined ? {} : { toolChoice: packageToolChoice(toolChoice) }),
+    ...(responseFormat === undefined ? {} : { responseFormat: packageFormat(responseFormat) }),
+    ...adapter.optionsOf(call),
+    ...(abortSignal && { abortSignal }),
   };
 }
 
-interface Generated {
-  readonly content: readonly LanguageModelV4Content[];
-  readonly finishReason: LanguageModelV4FinishReason;
-  readonly warnings: readonly SharedV4Warning[];
-}
-
-function answerOf({ content, finishReason: { unified }, warnings }: Generated, usage: Usage): Answer {
-  const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
-  const toolCalls = content.flatMap((part): ToolCall[] =>
-    part.type === 'tool-call' && part.providerExecuted !== true
-      ? [{ id: part.toolCallId, name: part.toolName, input: part.input, ...signatureOf(part.providerMetadata) }]
-      : [],
-  );
-  const finishReason = unified === 'error' || unified === 'interrupted' ? 'other' : unified;
-  const droppedSettings = warnings.flatMap((warning) => (warning.type === 'unsupported' ? [warning.feature] : []));
+function packageTool({ name, description, inputSchema, strict }: Tool): LanguageModelV4FunctionTool {
   return {
-    text,
-    toolCalls,
-    finishReason,
-    usage,
-    ...(droppedSettings.length === 0 ? {} : { droppedSettings }),
+    type: 'function',
+    name,
+    inputSchema,
+    ...(description === undefined ? {} : { description }),
+    ...(strict === undefined ? {} : { strict }),
   };
 }
 
-function signatureOf(metadata: unknown): Pick<ToolCall, 'signature'> {
-  const signature = memberOf(memberOf(metadata, 'google'), 'thoughtSignature');
-  return typeof signature === 'string' ? { signature } : {};
+function packageToolChoice(choice: NonNullable<ModelCall['toolChoice']>): LanguageModelV4ToolChoice {
+  return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.name };
 }
 
-async function answerOfStream(
-  parts: ReadableStream<LanguageModelV4StreamPart>,
-  usage: () => Usage,
-  onText: OnText,
-): Promise<Answer> {
-  let warnings: readonly SharedV4Warning[] = [];
-  const content: LanguageModelV4Content[] = [];
-  let textBytes = 0;
-  let toolCalls = 0;
-  for await (const part of parts) {
-    if (part.type === 'stream-start') {
-      warnings = part.warnings;
-    } else if (part.type === 'text-delta') {
-      textBytes += Buffer.byteLength(part.delta);
-      if (textBytes > answerLimits.streamedTextBytes) throw new Error('the text is too long');
-      content.push({ type: 'text', text: part.delta });
-      if (part.delta !== '') await onText(part.delta);
-    } else if (part.type === 'tool-input-start') {
-      toolCalls += 1;
-      if (toolCalls > answerLimits.toolCalls) throw new Error('too many tool calls');
-    } else if (part.type === 'tool-call') {
-      content.push(part);
-    } else if (part.type === 'error') {
-      throw new Error('the stream reports an error');
-    } else if (part.type === 'finish') {
-      // A stream without the vendor's end marker was cut.
-      if (part.finishReason.unified === 'interrupted' || part.finishReason.unified === 'error') {
-        throw new Error('the stream was cut');
-      }
-      return answerOf({ ...part, content, warnings }, usage());
-    }
-  }
-  throw new Error('the stream was cut');
+function packageFormat({ schema, name, description }: JsonFormat) {
+  return {
+    type: 'json' as const,
+    ...(schema === undefined ? {} : { schema }),
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+  };
+}
+
+async function nothingSent(): Promise<Response> {
+  return new Response('', { headers: { 'content-type': 'text/event-stream' } });
+}
+
+/** The name in `ModelCall` of a setting that a package leaves out. */
+function settingOf(warning: SharedV4Warning): string[] {
+  if (warning.type !== 'unsupported') return [];
+  const names: Readonly<Record<string, string>> = { stopSequences: 'stop', reasoning: 'reasoningEffort' };
+  return [names[warning.feature] ?? warning.feature];
 }
 
 /** A base URL without a path gets the vendor's default path, because users write it both ways. */

@@ -19,6 +19,8 @@ export type ObserveCall = (call: ModelCall) => CallObserver;
 /** The same models, with an observer of every call. */
 export function observedCalls(models: LanguageModels, observe: ObserveCall): LanguageModels {
   return {
+    untaken: models.untaken,
+
     async call(call, onText) {
       const observer = observe(call);
       // What the reader of the text throws: nobody waits for the answer any more.

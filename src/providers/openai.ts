@@ -1,5 +1,5 @@
 import { createOpenAI } from '@ai-sdk/openai';
-import { type Adapter, type ModelSettings, promptMessage } from './adapter.ts';
+import { type Adapter, type ModelAccess, promptMessage } from './adapter.ts';
 import { figure, memberOf } from './members.ts';
 import { openaiAnswers } from './openai-answers.ts';
 import type { ProviderFault } from './port.ts';
@@ -15,7 +15,18 @@ export const openai: Adapter = {
     return createOpenAI({ apiKey, baseURL: baseUrl, fetch }).chat(model);
   },
 
-  promptOf: (messages) => messages.map(promptMessage),
+  promptOf: (messages) => messages.map((message) => promptMessage(message)),
+
+  optionsOf: ({ parallelToolCalls, responseFormat, reasoningEffort }) => ({
+    providerOptions: {
+      openai: {
+        ...(parallelToolCalls === undefined ? {} : { parallelToolCalls }),
+        ...(responseFormat === undefined ? {} : { strictJsonSchema: responseFormat.strict ?? false }),
+        // As it is: whether a model takes an effort, the vendor says.
+        ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
+      },
+    },
+  }),
 
   usageOf: (raw) => ({
     inputTokens: figure(raw, 'prompt_tokens'),
@@ -46,7 +57,7 @@ export const selfHosted: Adapter = {
 /** The provider package does not know this name, so it leaves every setting unchanged. */
 const unknownModel = 'model-of-the-server';
 
-function fetchForServer(model: string, { apiKey, fetch }: Pick<ModelSettings, 'apiKey' | 'fetch'>): typeof fetch {
+function fetchForServer(model: string, { apiKey, fetch }: Pick<ModelAccess, 'apiKey' | 'fetch'>): typeof fetch {
   return async (input, init = {}) => {
     const headers = new Headers(init.headers);
     // Without a key the request has no authorization header, rather than an empty one.

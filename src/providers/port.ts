@@ -7,15 +7,23 @@ export type ProviderName = 'openai' | 'anthropic' | 'google' | 'self_hosted';
  * A message of the conversation. System messages may have any position; each adapter moves them as its vendor requires.
  */
 export type Message =
-  | { role: 'system' | 'user'; content: string }
+  | { role: 'system'; content: string }
+  | { role: 'user'; content: string | readonly UserPart[] }
   | { role: 'assistant'; content: string; toolCalls?: readonly ToolCall[] }
   | { role: 'tool'; results: readonly ToolResult[] };
 
+export type UserPart =
+  | { type: 'text'; text: string }
+  /** `data` is base64. `detail` is a setting of the first provider. */
+  | { type: 'image'; mediaType: string; data: string; detail?: 'low' | 'high' | undefined };
+
 export interface Tool {
   name: string;
-  description: string;
+  description?: string | undefined;
   /** JSON Schema of an object. */
   inputSchema: Record<string, unknown>;
+  /** Whether the input has to match the schema exactly. */
+  strict?: boolean | undefined;
 }
 
 export interface ToolCall {
@@ -23,7 +31,10 @@ export interface ToolCall {
   name: string;
   /** JSON text as the model wrote it. It may be invalid JSON. */
   input: string;
-  /** The signature of the thought that led to the call (Google). The vendor wants it back with the call. */
+  /**
+   * What its vendor wants back with the call: the signature of the thought that led to it (Google), or the signed blocks of
+   * reasoning before it, as JSON text (Anthropic).
+   */
   signature?: string;
 }
 
@@ -43,17 +54,43 @@ export interface ModelCall {
   baseUrl?: string | undefined;
   messages: readonly Message[];
   tools?: readonly Tool[] | undefined;
-  /** The max. output tokens. They are always sent, so the max. cost of a call is known before it. */
-  maxTokens: number;
+  /** The max. output tokens. A call with the shared token always has them, so its max. cost is known before it. */
+  maxTokens: number | undefined;
   temperature?: number | undefined;
+  topP?: number | undefined;
+  stop?: readonly string[] | undefined;
+  toolChoice?: 'auto' | 'none' | 'required' | { readonly name: string } | undefined;
+  /** False: at most one call of a tool in an answer. */
+  parallelToolCalls?: boolean | undefined;
+  /** Left out: text. */
+  responseFormat?: JsonFormat | undefined;
+  reasoningEffort?: ReasoningEffort | undefined;
   times: CallTimes;
   /** Awaited when the connection is there, before anything is sent. If it rejects, nothing is. */
   beforeSend?: (() => Promise<void>) | undefined;
   /** Called when the provider has begun to answer a stream with success. */
   onAnswering?: (() => void) | undefined;
+  /** Receives the tool calls of a stream in pieces. The next piece is read when it has resolved. */
+  onToolCall?: ((piece: ToolCallPiece) => Promise<void> | void) | undefined;
   /** Aborts the request. The provider sees that its connection closes. */
   signal?: AbortSignal | undefined;
 }
+
+/** Without a schema: any JSON object. */
+export interface JsonFormat {
+  readonly schema?: Record<string, unknown> | undefined;
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  readonly strict?: boolean | undefined;
+}
+
+export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
+export type ReasoningEffort = (typeof reasoningEfforts)[number];
+
+/** The begin of a tool call, or a piece of its input. `index` counts the calls of an answer from 0. */
+export type ToolCallPiece =
+  | { readonly index: number; readonly begun: Omit<ToolCall, 'input'>; readonly input: string }
+  | { readonly index: number; readonly begun: undefined; readonly input: string };
 
 /** Tokens as the provider counted them; undefined where it gave no figure. */
 export interface Usage {
@@ -88,7 +125,25 @@ export interface LanguageModels {
    * what `onText` throws, which ends the call.
    */
   call(call: ModelCall, onText?: OnText): Promise<Answer>;
+  /** The settings of such a call that its model does not take, by their names in `ModelCall`. Nothing is sent. */
+  untaken(settings: ModelSettings): Promise<readonly string[]>;
 }
+
+/** What of a call is a setting, and not its content. */
+export type ModelSettings = Pick<
+  ModelCall,
+  | 'provider'
+  | 'model'
+  | 'maxTokens'
+  | 'temperature'
+  | 'topP'
+  | 'stop'
+  | 'tools'
+  | 'toolChoice'
+  | 'parallelToolCalls'
+  | 'responseFormat'
+  | 'reasoningEffort'
+>;
 
 export type ProviderFault =
   /** 401 or 403. */

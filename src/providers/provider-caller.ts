@@ -9,6 +9,7 @@ import {
   type LanguageModels,
   type Message,
   type ModelCall,
+  type ModelSettings,
   type OnText,
   ProviderError,
   type Tool,
@@ -97,7 +98,9 @@ export interface ProviderCaller {
   close(): Promise<void>;
 }
 
-export interface CallRequest extends Pick<ModelCall, 'messages' | 'tools' | 'maxTokens' | 'temperature' | 'signal'> {
+export interface CallRequest
+  extends Omit<ModelSettings, 'provider' | 'model'>,
+    Pick<ModelCall, 'messages' | 'onToolCall' | 'signal'> {
   readonly tenant: string;
   readonly asker: Asker;
   /**
@@ -172,7 +175,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       tenant,
       call: { ...asker, id: randomUUIDv7(), at: now(), token: 'shared', provider, model },
       input: ledger.inputBound(content.messages, content.tools),
-      output: maxTokens,
+      output: Math.min(maxTokens ?? shared.maxTokens, shared.maxTokens),
       maxDuration: times.total,
       signal: content.signal,
     });

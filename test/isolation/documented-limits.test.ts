@@ -49,10 +49,11 @@ import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../src/desk/agents/conversation.ts';
 import { maxOutputBytes } from '../../src/desk/agents/history-tool.ts';
 import { callsKept } from '../../src/desk/calls/store.ts';
-import { defaultUnsentLease } from '../../src/desk/completions/quota.ts';
+import { defaultUnsentLease, tokensOfImage } from '../../src/desk/completions/quota.ts';
 import { defaultTimes } from '../../src/desk/completions/service.ts';
 import { jobPlaces, minExportTurn } from '../../src/desk/jobs/dispatcher.ts';
 import { maxWaiting } from '../../src/desk/jobs/service.ts';
+import { openaiLimits } from '../../src/desk/openai/request.ts';
 import { hideLimits } from '../../src/history/ask/restriction.ts';
 import { maxCandidates } from '../../src/history/directory/candidates.ts';
 import { entriesOfPortions } from '../../src/history/directory/search-documents.ts';
@@ -233,6 +234,10 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Wrong secrets from one address', `${perAddress.burst} at once, then one in ${seconds(perAddress.interval)}`],
   ['A request body', `${mebibytes(maxBodyBytes)}; of a request for a token or a session ${kibibytes(maxFormBytes)}`],
   ['A request body', kibibytes(maxSignInBytes)],
+  [
+    'A request body',
+    `of an OpenAI client ${mebibytes(openaiLimits.bodyBytes)}, of which ${mebibytes(openaiLimits.textBytes)} text`,
+  ],
   ['Console sessions of one client', `${maxSessionsOfClient}, of ${sessionLifetime / 3_600_000} hours`],
   ["Sessions of one person with a company's account, in one tenant", String(maxSessionsOfPerson)],
   [
@@ -369,6 +374,11 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Jobs of one tenant that wait', grouped(maxWaiting)],
   ['Time in which a chat waits for earlier requests of its session', minutes(maxWaitForSession)],
   ['Time in which a call waits for a quota', seconds(defaultTimes.quotaWait)],
+  ['Input tokens that an image reserves with the shared token', grouped(tokensOfImage)],
+  [
+    'Messages, tools and `stop` of a request of an OpenAI client',
+    `${grouped(openaiLimits.messages)}; ${openaiLimits.tools}; ${openaiLimits.stops}`,
+  ],
   [
     'Time in which Annals reads on after the client of a stream on the shared token has gone',
     `\`ANNALS_COMPLETION_DRAIN\`, ${seconds(readConfig({}).completionDrain)}`,

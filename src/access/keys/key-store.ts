@@ -35,8 +35,8 @@ declare module '../../postgres/tables.ts' {
   }
 }
 
-/** What a key can be made with: `/mcp` takes keys. */
-export const keyScopes: readonly Scope[] = ['changelog.changelog_read'];
+/** What a key can be made with: `/mcp` and `/openai` take keys. */
+export const keyScopes: readonly Scope[] = ['changelog.changelog_read', 'ai.completion_manage'];
 
 export interface KeyDescription {
   readonly tenant: string;

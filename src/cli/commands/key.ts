@@ -12,13 +12,13 @@ export const command: Command = {
        annals key list --tenant T
        annals key revoke --tenant T KEY_ID
 
-A key is for programs that cannot renew tokens, such as AI tools: /mcp/T takes it as a bearer
-token. Nothing else does, and a key gets no token. create prints one JSON object with the key.
-Annals shows the key only once, and stores only a hash of its secret. The one scope that a
-key can have is changelog.changelog_read. With --query and --hide it sees a part of the
-history, as for clients. --expires is an ISO 8601 duration; without it the key does not
-expire. list prints a JSON array, with the time of the last use. A revoked key stops
-working within 5 seconds, in every process.
+A key is for programs that cannot renew tokens: /mcp/T takes it as a bearer token with the
+scope changelog.changelog_read, and /openai/T with ai.completion_manage. Nothing else does,
+and a key gets no token. create prints one JSON object with the key. Annals shows the key
+only once, and stores only a hash of its secret. With --query and --hide it sees a part of
+the history, as for clients, and calls no models. --expires is an ISO 8601 duration; without
+it the key does not expire. list prints a JSON array, with the time of the last use. A
+revoked key stops working within 5 seconds, in every process.
 
 Example:
   annals key create --tenant acme --scope changelog.changelog_read --expires P90D --name "Claude of Jane"`,

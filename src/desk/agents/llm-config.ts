@@ -1,10 +1,11 @@
 import { type Static, type TUnsafe, Type } from 'typebox';
 import { mask } from '../../core/mask.ts';
+import { maxServerAddress, serverAddressPattern } from '../../providers/server-address.ts';
 import { unsupportedOfLlmConfig, unsupportedOfSelfHosted } from './unsupported-members.ts';
 
 const address = {
-  maxLength: 2_048,
-  pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^\\s/?#@\\\\]+(/[^\\s?#]*)?$',
+  maxLength: maxServerAddress,
+  pattern: serverAddressPattern,
   'x-must': 'be a URL that begins with http:// or https://, without user, query and fragment',
 };
 

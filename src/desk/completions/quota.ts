@@ -5,8 +5,9 @@ import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
+import { partsOf } from '../../providers/adapter.ts';
 import { type BegunCall, beginOfRecord, type EndOfCall, recordOf } from '../../providers/call-record.ts';
-import type { FailedUsage, Message, Tool } from '../../providers/port.ts';
+import type { FailedUsage, Message, Tool, UserPart } from '../../providers/port.ts';
 import type { CallLedger, QuotaRequest, Reservation, Tokens } from '../../providers/provider-caller.ts';
 import { createLedger } from './quota-ledger.ts';
 import {
@@ -110,7 +111,7 @@ export function createQuota(options: QuotaOptions): Quota {
     const deadline = new AbortController();
     const timer = setTimeout(() => {
       onRefusal?.('reserved');
-      deadline.abort(busy());
+      deadline.abort(new QuotaReserved());
     }, maxWait);
     const signal = request.signal === undefined ? deadline.signal : AbortSignal.any([request.signal, deadline.signal]);
     let release: Release | undefined;
@@ -179,9 +180,18 @@ function boundOfMessage(message: Message): number {
       0,
     );
   }
+  if (message.role === 'user')
+    return partsOf(message.content).reduce((sum, part) => sum + boundOfPart(part), perMessage);
   const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
   const bytes = calls.reduce((sum, call) => sum + bytesOf(call.id, call.name, call.input) + perMessage, 0);
   return Buffer.byteLength(message.content) + perMessage + bytes;
+}
+
+/** Tokens that no vendor counts for an image of any size. */
+export const tokensOfImage = 20_000;
+
+function boundOfPart(part: UserPart): number {
+  return part.type === 'text' ? Buffer.byteLength(part.text) : tokensOfImage;
 }
 
 function bytesOf(...texts: string[]): number {
@@ -205,10 +215,13 @@ function quotaExceeded(): AnnalsError {
   );
 }
 
-function busy(): AnnalsError {
-  return new AnnalsError(
-    'service_unavailable',
-    'Calls in progress have reserved the rest of the quota of the shared provider token.',
-    { headers: { 'Retry-After': retryAfter } },
-  );
+/** The call would fit once others have settled. */
+export class QuotaReserved extends AnnalsError {
+  constructor() {
+    super(
+      'service_unavailable',
+      'Calls in progress have reserved the rest of the quota of the shared provider token.',
+      { headers: { 'Retry-After': retryAfter } },
+    );
+  }
 }

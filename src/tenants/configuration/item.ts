@@ -1,18 +1,59 @@
 import { mask } from '../../core/mask.ts';
+import { isServerAddress } from '../../providers/server-address.ts';
 
 /**
- * The keys of the tenant's own token for the first provider, which are always secured. The first one that is set is used.
- * Clients of the API family write the second one.
+ * The items with the tenant's own key for each provider, which are always secured. The first one that is set is used. Clients of
+ * the API family write the second one of the first provider.
  */
-export const providerTokenKeys = ['providerApiToken', 'openAiApiToken'] as const;
-export type ProviderTokenKey = (typeof providerTokenKeys)[number];
+export const providerItems = {
+  openai: ['providerApiToken', 'openAiApiToken'],
+  anthropic: ['anthropicApiToken'],
+  google: ['googleApiToken'],
+  self_hosted: ['selfHostedProvider'],
+} as const;
 
-export function isProviderTokenKey(key: string): key is ProviderTokenKey {
-  return providerTokenKeys.some((one) => one === key);
+export const allProviderItems: readonly string[] = Object.values(providerItems).flat();
+
+/** The tenant's own key for a provider. */
+export interface ProviderKey {
+  /** The configuration item that it is from. */
+  readonly item: string;
+  /** Empty for a server without a key. */
+  readonly token: string;
+  /** Of a server that the tenant names. */
+  readonly baseUrl?: string;
+}
+
+/** Reads the secret of such an item. Undefined where it has not the form of one. */
+export function readProviderKey(item: string, secret: string): ProviderKey | undefined {
+  if (item !== 'selfHostedProvider') return isHeaderToken(secret) ? { item, token: secret } : undefined;
+  const server = parsedServer(secret);
+  if (server === undefined) return undefined;
+  const { url, apiKey = '', ...others } = server;
+  const isServer = isServerAddress(url) && (apiKey === '' || (typeof apiKey === 'string' && isHeaderToken(apiKey)));
+  return isServer && Object.keys(others).length === 0 ? { item, token: apiKey, baseUrl: url } : undefined;
+}
+
+/** What is wrong with the secret of such an item. */
+export function faultOfProviderKey(item: string, secret: string): string | undefined {
+  if (readProviderKey(item, secret) !== undefined) return undefined;
+  return item === 'selfHostedProvider'
+    ? 'must be an object, or its JSON text, with `url`, which begins with http:// or https:// without user, query and fragment, ' +
+        'and `apiKey`, which may be left out'
+    : 'must be 1 to 4096 visible ASCII characters without blanks';
+}
+
+function parsedServer(secret: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(secret);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a provider's token has the form that a header takes: visible ASCII alone. */
-export function isHeaderToken(value: string): boolean {
+function isHeaderToken(value: string): boolean {
   return /^[\x21-\x7e]{1,4096}$/.test(value);
 }
 

@@ -26,7 +26,7 @@ const Description = Type.String({
 });
 
 const securedDescription =
-  'Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are.';
+  'Encrypted at rest and never shown again. `providerApiToken`, `openAiApiToken`, `anthropicApiToken`, `googleApiToken` and `selfHostedProvider` always are.';
 const Secured = Type.Boolean({ description: securedDescription });
 
 const Secret = Type.String({

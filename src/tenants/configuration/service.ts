@@ -10,12 +10,13 @@ import type { Statements } from '../../postgres/statements.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { recordDocumentChange } from '../../recording/record-document-change.ts';
 import {
+  allProviderItems,
   type ConfigurationItem,
   type ConfigurationValue,
-  isHeaderToken,
-  isProviderTokenKey,
-  type ProviderTokenKey,
-  providerTokenKeys,
+  faultOfProviderKey,
+  type ProviderKey,
+  providerItems,
+  readProviderKey,
   type StoredValue,
   viewOf,
 } from './item.ts';
@@ -41,8 +42,8 @@ export interface Configuration {
   remove(author: Author, key: string): Promise<void>;
   /** The value in the clear, for the modules that need it; undefined where it is not set. */
   read(tenant: string, key: string): Promise<ConfigurationValue | undefined>;
-  /** The tenant's own token for the first provider with the item that it is from; undefined where it has none. */
-  readProviderToken(tenant: string): Promise<{ item: ProviderTokenKey; token: string } | undefined>;
+  /** The tenant's own keys, by provider; those that it has. */
+  readProviderKeys(tenant: string): Promise<Partial<Record<keyof typeof providerItems, ProviderKey>>>;
 }
 
 export function createConfiguration(options: {
@@ -96,7 +97,7 @@ export function createConfiguration(options: {
         if (sent.version !== undefined && sent.version !== before.version) throw changedMeanwhile(before.version);
         // The client has sent back the mask that an answer showed, so the secret stays. If it leaves out `secured`,
         // that stays as well.
-        const secured = isProviderTokenKey(key) || (sent.secured ?? before.value.secured);
+        const secured = allProviderItems.includes(key) || (sent.secured ?? before.value.secured);
         const isMaskOfSecret = before.value.secured && sent.value === mask;
         if (isMaskOfSecret && !secured) throw invalidBody({ field: 'value', message: noLongerSecured });
         const keepsSecret = isMaskOfSecret && secured;
@@ -122,15 +123,19 @@ export function createConfiguration(options: {
       return { secured: true, secret: openSecret(sealer, tenant, key, value.sealed) };
     },
 
-    async readProviderToken(tenant) {
-      const sealed = await readSealedValues(pool, tenant, providerTokenKeys);
-      for (const item of providerTokenKeys) {
+    async readProviderKeys(tenant) {
+      const sealed = await readSealedValues(pool, tenant, allProviderItems);
+      const keyOf = (item: string) => {
         const value = sealed.get(item);
-        const token = value && openSecret(sealer, tenant, item, value);
-        // What was stored before the item was always secured may be no token.
-        if (token !== undefined && isHeaderToken(token)) return { item, token };
-      }
-      return undefined;
+        // What was stored before the item was always secured may be no key.
+        return value && readProviderKey(item, openSecret(sealer, tenant, item, value));
+      };
+      return Object.fromEntries(
+        Object.entries(providerItems).flatMap(([provider, items]) => {
+          const key = items.map(keyOf).find((one) => one !== undefined);
+          return key === undefined ? [] : [[provider, key]];
+        }),
+      );
     },
   };
 }
@@ -138,10 +143,11 @@ export function createConfiguration(options: {
 /** Checks what a client sent. `place` begins the names of the fields in details. Throws payload_too_large (contract 11). */
 function checkedValue(key: string, { json, size, value, secured }: SentItem, place: string): ConfigurationValue {
   refuseLargeDocument('A configuration value', size);
-  if (secured !== true && !isProviderTokenKey(key)) return { secured: false, json };
-  const fault = faultOfSecret(key, value);
+  if (secured !== true && !allProviderItems.includes(key)) return { secured: false, json };
+  const secret = key === 'selfHostedProvider' && typeof value === 'object' ? json : value;
+  const fault = faultOfSecret(key, secret);
   if (fault !== undefined) throw invalidBody({ field: `${place}value`, message: fault });
-  return { secured: true, secret: String(value) };
+  return { secured: true, secret: String(secret) };
 }
 
 /** Nobody may read the secret, so it cannot become a value that everybody reads, and the mask would take its place. */
@@ -151,10 +157,7 @@ function faultOfSecret(key: string, value: unknown): string | undefined {
   if (typeof value !== 'string') return 'must be a string, because it is secured';
   if (!value.isWellFormed()) return 'must not contain lone surrogates';
   if (value === mask) return 'must be the secret itself: this is the mask that answers show';
-  if (isProviderTokenKey(key) && !isHeaderToken(value)) {
-    return 'must be 1 to 4096 visible ASCII characters without blanks';
-  }
-  return undefined;
+  return allProviderItems.includes(key) ? faultOfProviderKey(key, value) : undefined;
 }
 
 function refuseRepeatedKeys(items: readonly ConfigurationItem[]): void {

@@ -19,7 +19,13 @@ interface ConfigurationDialogProps {
 }
 
 /** The service secures these whatever is asked for. */
-const alwaysSecured = ['providerApiToken', 'openAiApiToken'];
+const alwaysSecured = [
+  'providerApiToken',
+  'openAiApiToken',
+  'anthropicApiToken',
+  'googleApiToken',
+  'selfHostedProvider',
+];
 
 /** Makes a setting, or changes one. A secret is written anew, or stays as it is. */
 export function ConfigurationDialog({ current, onClose, onSaved }: ConfigurationDialogProps) {

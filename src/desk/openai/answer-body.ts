@@ -1,0 +1,102 @@
+import type { Answer, ToolCall, ToolCallPiece, Usage } from '../../providers/port.ts';
+
+/** What all parts of an answer have in common. `created` is in seconds since 1970. */
+export interface AnswerHead {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+}
+
+/** The id of a tool call as the client gets it. */
+export type IdOfToolCall = (call: Pick<ToolCall, 'id' | 'signature'>) => string;
+
+const finishReasons: Readonly<Record<Answer['finishReason'], string>> = {
+  stop: 'stop',
+  length: 'length',
+  'tool-calls': 'tool_calls',
+  'content-filter': 'content_filter',
+  other: 'stop',
+};
+
+/** The body of an answer in one piece. */
+export function completionBody({ id, created, model }: AnswerHead, answer: Answer, idOf: IdOfToolCall) {
+  const { text, toolCalls, finishReason, usage } = answer;
+  return {
+    id,
+    object: 'chat.completion',
+    created,
+    model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: text === '' && toolCalls.length > 0 ? null : text,
+          refusal: null,
+          annotations: [],
+          ...(toolCalls.length === 0
+            ? {}
+            : {
+                tool_calls: toolCalls.map((call) => ({
+                  id: idOf(call),
+                  type: 'function',
+                  function: { name: call.name, arguments: call.input },
+                })),
+              }),
+        },
+        logprobs: null,
+        finish_reason: finishReasons[finishReason],
+      },
+    ],
+    ...usageMember(usage),
+  };
+}
+
+/** Left out where the provider has told no figures. */
+function usageMember(usage: Usage) {
+  const { inputTokens, outputTokens, cachedTokens = 0, reasoningTokens = 0 } = usage;
+  if (inputTokens === undefined || outputTokens === undefined) return {};
+  return {
+    usage: {
+      prompt_tokens: inputTokens,
+      completion_tokens: outputTokens,
+      total_tokens: inputTokens + outputTokens,
+      prompt_tokens_details: { cached_tokens: cachedTokens, audio_tokens: 0 },
+      completion_tokens_details: {
+        reasoning_tokens: reasoningTokens,
+        audio_tokens: 0,
+        accepted_prediction_tokens: 0,
+        rejected_prediction_tokens: 0,
+      },
+    },
+  };
+}
+
+/** The events of a streamed answer. */
+export function completionChunks({ id, created, model }: AnswerHead, includesUsage: boolean, idOf: IdOfToolCall) {
+  const chunk = (choices: readonly object[], usage: object | null = null) =>
+    event({ id, object: 'chat.completion.chunk', created, model, choices, ...(includesUsage ? { usage } : {}) });
+  const delta = (part: object, finishReason: string | null = null) =>
+    chunk([{ index: 0, delta: part, logprobs: null, finish_reason: finishReason }]);
+  return {
+    begin: () => delta({ role: 'assistant', content: '', refusal: null }),
+
+    text: (content: string) => delta({ content }),
+
+    toolCall({ index, begun, input }: ToolCallPiece): string {
+      const begin = begun && { id: idOf(begun), type: 'function' };
+      const called = { ...(begun && { name: begun.name }), arguments: input };
+      return delta({ tool_calls: [{ index, ...begin, function: called }] });
+    },
+
+    end({ finishReason, usage }: Answer): string {
+      const last = delta({}, finishReasons[finishReason]);
+      const { usage: figures } = usageMember(usage);
+      return `${last}${includesUsage && figures !== undefined ? chunk([], figures) : ''}data: [DONE]\n\n`;
+    },
+  };
+}
+
+export function event(content: object): string {
+  return `data: ${JSON.stringify(content)}\n\n`;
+}

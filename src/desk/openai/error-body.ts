@@ -1,0 +1,83 @@
+import { AnnalsError } from '../../core/errors.ts';
+import { errorOfCall } from '../../providers/call-error.ts';
+import { ProviderError } from '../../providers/port.ts';
+import { QuotaReserved } from '../completions/quota.ts';
+
+/** An error in the shape of the first provider. */
+export interface OpenaiError {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: string | null;
+  };
+}
+
+const codes: Readonly<Partial<Record<AnnalsError['type'], string>>> = {
+  rate_limit_exceeded: 'rate_limit_exceeded',
+  insufficient_permissions: 'insufficient_permissions',
+  payload_too_large: 'payload_too_large',
+};
+
+export function openaiError({ type, status, message, details, cause }: AnnalsError): OpenaiError {
+  const [detail] = details;
+  const told = detail === undefined ? message : `${message} ${detail.field}: ${detail.message}.`;
+  return {
+    error: {
+      message: told,
+      type: typeOf(status, isUsedUp(cause)),
+      param: detail?.field ?? null,
+      code: codeOf(cause) ?? (detail?.field === 'model' && status === 404 ? 'model_not_found' : (codes[type] ?? null)),
+    },
+  };
+}
+
+export function invalidKey(message: string): OpenaiError {
+  return { error: { message, type: 'invalid_request_error', param: null, code: 'invalid_api_key' } };
+}
+
+function typeOf(status: number, usedUp: boolean): string {
+  if (usedUp) return 'insufficient_quota';
+  if (status === 429) return 'rate_limit_error';
+  if (status === 403) return 'permission_error';
+  return status >= 500 ? 'server_error' : 'invalid_request_error';
+}
+
+function codeOf(cause: unknown): string | undefined {
+  if (isUsedUp(cause)) return 'insufficient_quota';
+  if (!(cause instanceof ProviderError)) return undefined;
+  const faults: Readonly<Partial<Record<ProviderError['fault'], string>>> = {
+    context_length_exceeded: 'context_length_exceeded',
+    content_filtered: 'content_filter',
+    model_unknown: 'model_not_found',
+    key_refused: 'provider_key_refused',
+  };
+  return faults[cause.fault];
+}
+
+function isUsedUp(cause: unknown): boolean {
+  return cause instanceof AnnalsError && cause.type === 'quota_exceeded';
+}
+
+const noRetry = { 'x-should-retry': 'false' };
+
+/**
+ * The error of a call as clients of this format read it. A quota that is used up is 429 and not tried again, one that others have
+ * reserved is 429 with Retry-After. What may have cost something is not tried again either.
+ */
+export function errorOfAnswer(error: unknown, keyItem: string | undefined): unknown {
+  if (error instanceof ProviderError) {
+    const told = errorOfCall(error);
+    const item = keyItem ?? 'providerApiToken';
+    const details = error.fault === 'key_refused' ? [{ field: item, message: 'is refused by the provider' }] : [];
+    const headers = { ...told.headers, ...(error.usage === 'none' ? {} : noRetry) };
+    return new AnnalsError(told.type, told.message, { cause: error, headers, details });
+  }
+  if (error instanceof QuotaReserved) {
+    return new AnnalsError('rate_limit_exceeded', error.message, { cause: error, headers: { ...error.headers } });
+  }
+  if (error instanceof AnnalsError && error.type === 'quota_exceeded') {
+    return new AnnalsError('rate_limit_exceeded', error.message, { cause: error, headers: noRetry });
+  }
+  return error;
+}

@@ -1,0 +1,94 @@
+import { AnnalsError } from '../../core/errors.ts';
+
+/** A JSON object of a request, with its place in the body: `messages.0`, or `` for the body itself. */
+export class Members {
+  readonly place: string;
+  readonly #value: Record<string, unknown>;
+
+  constructor(value: unknown, place: string) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refused(place, 'must be an object');
+    this.#value = { ...value };
+    this.place = place;
+  }
+
+  /** The value of a member; undefined where it is null or left out. */
+  get(name: string): unknown {
+    return Object.hasOwn(this.#value, name) ? (this.#value[name] ?? undefined) : undefined;
+  }
+
+  at(name: string | number): string {
+    return this.place === '' ? String(name) : `${this.place}.${name}`;
+  }
+
+  /**
+   * Refuses, by its name, a member that is none of `taken`, unless it is null or one of the values that `ignored` has for it: then
+   * it says what happens anyway.
+   */
+  refuseOthers(taken: readonly string[], ignored: Readonly<Record<string, (value: unknown) => boolean>> = {}): void {
+    for (const [name, value] of Object.entries(this.#value)) {
+      if (value === null || taken.includes(name)) continue;
+      const isIgnored = Object.hasOwn(ignored, name) ? ignored[name] : undefined;
+      if (isIgnored?.(value) !== true) throw refused(this.at(name), 'is not supported');
+    }
+  }
+
+  text(name: string): string | undefined {
+    return this.#read(name, 'must be a string', (value) => typeof value === 'string' && value.isWellFormed()) as
+      | string
+      | undefined;
+  }
+
+  neededText(name: string): string {
+    const value = this.text(name);
+    if (value === undefined) throw refused(this.at(name), 'is required');
+    return value;
+  }
+
+  flag(name: string): boolean | undefined {
+    return this.#read(name, 'must be true or false', (value) => typeof value === 'boolean') as boolean | undefined;
+  }
+
+  number(name: string, min: number, max: number): number | undefined {
+    const isNumber = (value: unknown) => typeof value === 'number' && value >= min && value <= max;
+    return this.#read(name, `must be a number from ${min} to ${max}`, isNumber) as number | undefined;
+  }
+
+  whole(name: string, max: number): number | undefined {
+    const isWhole = (value: unknown) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= max;
+    return this.#read(name, `must be a whole number from 1 to ${max}`, isWhole) as number | undefined;
+  }
+
+  one<Value extends string>(name: string, values: readonly Value[]): Value | undefined {
+    const value = this.get(name);
+    if (value === undefined) return undefined;
+    const known = values.find((one) => one === value);
+    if (known === undefined) throw refused(this.at(name), `must be one of: ${values.join(', ')}`);
+    return known;
+  }
+
+  list(name: string, max: number): readonly unknown[] | undefined {
+    const isList = (value: unknown) => Array.isArray(value) && value.length <= max;
+    return this.#read(name, `must be a list of at most ${max}`, isList) as readonly unknown[] | undefined;
+  }
+
+  object(name: string): Members | undefined {
+    const value = this.get(name);
+    return value === undefined ? undefined : new Members(value, this.at(name));
+  }
+
+  /** The object itself, for schemas of JSON Schema. */
+  plain(): Record<string, unknown> {
+    return this.#value;
+  }
+
+  #read(name: string, must: string, isValid: (value: unknown) => boolean): unknown {
+    const value = this.get(name);
+    if (value !== undefined && !isValid(value)) throw refused(this.at(name), must);
+    return value;
+  }
+}
+
+/** A fault of the request. Its field becomes the `param` of the error. */
+export function refused(field: string, message: string): AnnalsError {
+  return new AnnalsError('validation_violation', 'The request is not valid.', { details: [{ field, message }] });
+}

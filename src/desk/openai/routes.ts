@@ -1,0 +1,85 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
+import { answerErrorsAs, nothingAtThisPath } from '../../http/error-answers.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import type { Scope } from '../../http/scopes.ts';
+import { streamHeaders, streamText } from '../streamed-answer.ts';
+import { completionBody, completionChunks, event } from './answer-body.ts';
+import { invalidKey, openaiError } from './error-body.ts';
+import { openaiLimits } from './request.ts';
+import type { Openai, PreparedCall } from './service.ts';
+
+const scopes: readonly Scope[] = ['ai.completion_manage'];
+const schema = { hide: true } as const;
+
+/** An endpoint that clients of the first provider's format speak with (ai-gateway). Every answer has that shape, errors too. */
+export async function openaiRoutes(app: HttpServer, { openai }: { openai: Openai }): Promise<void> {
+  answerErrorsAs(app, { fault: ({ message }) => invalidKey(message), message: openaiError });
+
+  app.post(
+    '/openai/:tenant/v1/chat/completions',
+    { bodyLimit: openaiLimits.bodyBytes, config: { scopes, work: 'calls', takesKeys: true }, schema },
+    async (request, reply) => {
+      const gone = whenClientGone(reply);
+      const prepared = await openai.prepare(request.credentials, request.body);
+      try {
+        if (prepared.request.stream) return await stream(prepared, { request, reply, gone });
+        const answer = await prepared.answer({ signal: gone });
+        return await reply.type('application/json').send(completionBody(prepared.head, answer, prepared.idOf));
+      } catch (error) {
+        if (!gone.aborted) throw error;
+        return await reply.code(clientClosedRequest).send(Readable.from([]));
+      }
+    },
+  );
+
+  app.get('/openai/:tenant/v1/models', { config: { scopes, takesKeys: true }, schema }, async ({ credentials }) => ({
+    object: 'list',
+    data: await openai.models(credentials.tenant),
+  }));
+
+  // The names of models have slashes.
+  app.get('/openai/:tenant/v1/models/*', { config: { scopes, takesKeys: true }, schema }, async (request) => {
+    const { '*': name } = request.params as { '*': string };
+    return await openai.model(request.credentials.tenant, name);
+  });
+
+  app.route({
+    method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    url: '/openai/:tenant/*',
+    config: { scopes, takesKeys: true },
+    schema,
+    handler: () => {
+      throw nothingAtThisPath();
+    },
+  });
+}
+
+async function stream(
+  { request: { includesUsage }, head, idOf, answer }: PreparedCall,
+  { request, reply, gone }: { request: FastifyRequest; reply: FastifyReply; gone: AbortSignal },
+): Promise<FastifyReply> {
+  const chunks = completionChunks(head, includesUsage, idOf);
+  const events = await streamText(
+    ({ write, begin }) => {
+      let hasBegun = false;
+      const onAnswering = () => {
+        hasBegun = true;
+        begin();
+        void write(chunks.begin());
+      };
+      const answered = answer({
+        signal: gone,
+        drains: true,
+        onAnswering,
+        onText: (text) => write(chunks.text(text)),
+        onToolCall: (piece) => write(chunks.toolCall(piece)),
+      });
+      request.placeHeldUntil = answered;
+      return answered.then((whole) => `${hasBegun ? '' : chunks.begin()}${chunks.end(whole)}`);
+    },
+    { gone, logger: request.log, failed: (told) => event(openaiError(told)), cuts: reply.raw },
+  );
+  return await reply.headers(streamHeaders).type('text/event-stream').send(events);
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import type { Sealer } from '../../core/sealing.ts';
+import type { Answer, LanguageModels, ProviderName } from '../../providers/port.ts';
+import type { CallProgress, CallRequest, ProviderCaller } from '../../providers/provider-caller.ts';
+import type { ModelList } from '../models/schemas.ts';
+import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
+import { errorOfAnswer } from './error-body.ts';
+import { refused } from './members.ts';
+import { type ListedModel, listedModel, modelNamed, modelsOf, type NamedModel, unknownModel } from './models.ts';
+import { type ChatRequest, readChatRequest } from './request.ts';
+import { sealToolCallId, toolCallOpener } from './tool-call-ids.ts';
+
+/** A tenant's own key, and the configuration item that it is from. */
+interface OwnKey {
+  readonly item: string;
+  readonly token: string;
+  readonly baseUrl?: string;
+}
+
+export interface OpenaiOptions {
+  sealer: Sealer;
+  caller: ProviderCaller;
+  languageModels: Pick<LanguageModels, 'untaken'>;
+  catalogue: ModelList;
+  /** The tenant's own keys. */
+  keysOf(tenant: string): Promise<Partial<Record<ProviderName, OwnKey>>>;
+  /** The model of the shared token; undefined where the service has none. */
+  sharedModel: string | undefined;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** A call that was read and may be made. */
+export interface PreparedCall {
+  readonly request: ChatRequest;
+  readonly head: AnswerHead;
+  readonly idOf: IdOfToolCall;
+  /** Rejects with the error for the client. */
+  answer(progress: CallProgress & Pick<CallRequest, 'signal' | 'onToolCall' | 'drains'>): Promise<Answer>;
+}
+
+/** The chat completions of the first provider's format, for the models of every provider (ai-gateway). */
+export interface Openai {
+  /** Throws the error for the client where the call cannot be made. */
+  prepare(caller: { tenant: string; clientId: string }, body: unknown): Promise<PreparedCall>;
+  models(tenant: string): Promise<ListedModel[]>;
+  model(tenant: string, name: string): Promise<ListedModel>;
+}
+
+/** The members of a request, by the settings that they become. */
+const memberOfSetting: Readonly<Record<string, string>> = {
+  topP: 'top_p',
+  toolChoice: 'tool_choice',
+  parallelToolCalls: 'parallel_tool_calls',
+  responseFormat: 'response_format',
+  reasoningEffort: 'reasoning_effort',
+};
+
+export function createOpenai(options: OpenaiOptions): Openai {
+  const { sealer, caller, languageModels, catalogue, keysOf, sharedModel, now } = options;
+
+  /** The model and the key to call it with; the shared token where the key is undefined. */
+  async function access(tenant: string, name: string): Promise<{ named: NamedModel; key: OwnKey | undefined }> {
+    const named = modelNamed(name, catalogue) ?? sharedNamed(name);
+    const keys = await keysOf(tenant);
+    if (named === undefined) throw unknownModel(name);
+    const key = keys[named.provider];
+    const isShared = named.provider === 'openai' && named.model === sharedModel;
+    if (key === undefined && !isShared) throw unknownModel(name);
+    return { named, key };
+  }
+
+  function sharedNamed(name: string): NamedModel | undefined {
+    return name === sharedModel ? { provider: 'openai', model: name } : undefined;
+  }
+
+  async function refuseUntaken(named: NamedModel, { call }: ChatRequest): Promise<void> {
+    const { messages, ...settings } = call;
+    const untaken = await languageModels.untaken({ ...settings, ...named });
+    const [first] = untaken;
+    if (first !== undefined) throw refused(memberOfSetting[first] ?? first, 'is not taken by this model');
+    if (named.provider === 'openai' || named.provider === 'self_hosted') return;
+    for (const [index, message] of messages.entries()) {
+      if (message.role !== 'user' || typeof message.content === 'string') continue;
+      if (message.content.some((part) => part.type === 'image' && part.detail !== undefined)) {
+        throw refused(`messages.${index}.content`, 'must not have a detail of images for models of this provider');
+      }
+    }
+  }
+
+  return {
+    async prepare({ tenant, clientId }, body) {
+      const { named, key } = await access(tenant, modelOf(body));
+      const { provider, model } = named;
+      const request = readChatRequest(body, toolCallOpener(sealer, { tenant, provider }));
+      await refuseUntaken(named, request);
+      const asker = { operation: 'openai', clientId, user: request.user } as const;
+      const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl };
+      return {
+        request,
+        head: { id: `chatcmpl-${randomUUID()}`, created: Math.floor(now() / 1_000), model: `${provider}/${model}` },
+        idOf: (call) => sealToolCallId(sealer, { tenant, provider }, call),
+        async answer({ signal, onToolCall, drains, ...progress }) {
+          try {
+            const call = { ...request.call, tenant, asker, own, signal, onToolCall, drains };
+            return await caller.call(call, progress);
+          } catch (error) {
+            throw errorOfAnswer(error, key?.item);
+          }
+        },
+      };
+    },
+
+    async models(tenant) {
+      const keys = await keysOf(tenant);
+      const own = (Object.keys(keys) as ProviderName[]).filter((provider) => keys[provider] !== undefined);
+      return modelsOf(catalogue, { own, shared: sharedModel });
+    },
+
+    async model(tenant, name) {
+      const { named } = await access(tenant, name);
+      return listedModel(named);
+    },
+  };
+}
+
+/** Needed before the rest is read: which signatures go back depends on it. */
+function modelOf(body: unknown): string {
+  const model: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'model') : undefined;
+  if (typeof model !== 'string') throw refused('model', 'is required, as a string');
+  return model;
+}

@@ -1,0 +1,192 @@
+import type {
+  LanguageModelV4Content,
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  SharedV4Warning,
+} from '@ai-sdk/provider';
+import type { Adapter, Reasoning } from './adapter.ts';
+import { answerLimits } from './answer-limits.ts';
+import { memberOf } from './members.ts';
+import type { Answer, ModelCall, OnText, ToolCall, Usage } from './port.ts';
+
+interface Generated {
+  readonly content: readonly LanguageModelV4Content[];
+  readonly finishReason: LanguageModelV4FinishReason;
+  readonly warnings: readonly SharedV4Warning[];
+}
+
+/** The answer that a provider package has read. */
+export function answerOf(
+  { content, finishReason: { unified }, warnings }: Generated,
+  usage: Usage,
+  adapter: Adapter,
+): Answer {
+  const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+  const toolCalls = content.flatMap((part): ToolCall[] =>
+    part.type === 'tool-call' && part.providerExecuted !== true
+      ? [{ id: part.toolCallId, name: part.toolName, input: part.input, ...signatureOf(part.providerMetadata) }]
+      : [],
+  );
+  const reasoning = adapter.signatureIn?.(content.flatMap(reasoningIn));
+  const [first, ...others] = toolCalls;
+  const finishReason = unified === 'error' || unified === 'interrupted' ? 'other' : unified;
+  const droppedSettings = warnings.flatMap((warning) => (warning.type === 'unsupported' ? [warning.feature] : []));
+  return {
+    text,
+    // The signed reasoning stands before all of them.
+    toolCalls:
+      first === undefined || reasoning === undefined ? toolCalls : [{ ...first, signature: reasoning }, ...others],
+    finishReason,
+    usage,
+    ...(droppedSettings.length === 0 ? {} : { droppedSettings }),
+  };
+}
+
+/** Where the parts of a streamed answer go. The next part is read when the promise has resolved. */
+export interface PartReaders {
+  readonly onText: OnText;
+  readonly onToolCall: NonNullable<ModelCall['onToolCall']>;
+}
+
+/** Reads a stream of a provider package to its end. Throws where it was cut or passes a limit. */
+export async function answerOfStream(
+  parts: ReadableStream<LanguageModelV4StreamPart>,
+  usage: () => Usage,
+  adapter: Adapter,
+  { onText, onToolCall }: PartReaders,
+): Promise<Answer> {
+  let warnings: readonly SharedV4Warning[] = [];
+  const content: LanguageModelV4Content[] = [];
+  const reasoning = new ReasoningOfStream(content);
+  const toolCalls = new ToolCallsOfStream(adapter, onToolCall);
+  let bytes = 0;
+  const take = (text: string) => {
+    bytes += Buffer.byteLength(text);
+    if (bytes > answerLimits.streamedTextBytes) throw new Error('the text is too long');
+  };
+  for await (const part of parts) {
+    switch (part.type) {
+      case 'stream-start':
+        warnings = part.warnings;
+        break;
+      case 'text-delta':
+        take(part.delta);
+        content.push({ type: 'text', text: part.delta });
+        if (part.delta !== '') await onText(part.delta);
+        break;
+      case 'reasoning-start':
+      case 'reasoning-end':
+        reasoning.add(part.id, '', part.providerMetadata);
+        break;
+      case 'reasoning-delta':
+        take(part.delta);
+        reasoning.add(part.id, part.delta, part.providerMetadata);
+        break;
+      case 'tool-input-start':
+        if (!adapter.sendsWholeCalls) await toolCalls.begin(part.id, part.toolName, reasoning.blocks);
+        break;
+      case 'tool-input-delta':
+        await toolCalls.input(part.id, part.delta);
+        break;
+      case 'tool-call':
+        content.push(part);
+        await toolCalls.end(part, reasoning.blocks);
+        break;
+      case 'error':
+        throw new Error('the stream reports an error');
+      case 'finish':
+        // A stream without the vendor's end marker was cut.
+        if (part.finishReason.unified === 'interrupted' || part.finishReason.unified === 'error') {
+          throw new Error('the stream was cut');
+        }
+        return answerOf({ ...part, content, warnings }, usage(), adapter);
+    }
+  }
+  throw new Error('the stream was cut');
+}
+
+/** Puts the pieces of reasoning together, among the rest of the content. */
+class ReasoningOfStream {
+  readonly #content: LanguageModelV4Content[];
+  readonly #texts = new Map<string, { text: string; metadata: object }>();
+  readonly #places = new Map<string, number>();
+
+  constructor(content: LanguageModelV4Content[]) {
+    this.#content = content;
+  }
+
+  get blocks(): readonly Reasoning[] {
+    return this.#content.flatMap(reasoningIn);
+  }
+
+  add(id: string, text: string, metadata: unknown): void {
+    const known = this.#texts.get(id) ?? { text: '', metadata: {} };
+    const told = memberOf(metadata, 'anthropic');
+    const block = {
+      text: known.text + text,
+      metadata: { ...known.metadata, ...(typeof told === 'object' ? told : {}) },
+    };
+    this.#texts.set(id, block);
+    const place = this.#places.get(id) ?? this.#content.length;
+    this.#places.set(id, place);
+    this.#content[place] = {
+      type: 'reasoning',
+      text: block.text,
+      providerMetadata: { anthropic: { ...block.metadata } },
+    };
+  }
+}
+
+/** Passes tool calls on in pieces. */
+class ToolCallsOfStream {
+  /** By id: the places of the calls that have begun, and whether any input was told. */
+  readonly #begun = new Map<string, { readonly index: number; hasInput: boolean }>();
+  readonly #adapter: Adapter;
+  readonly #onToolCall: PartReaders['onToolCall'];
+
+  constructor(adapter: Adapter, onToolCall: PartReaders['onToolCall']) {
+    this.#adapter = adapter;
+    this.#onToolCall = onToolCall;
+  }
+
+  async begin(id: string, name: string, reasoning: readonly Reasoning[], metadata?: unknown): Promise<void> {
+    const index = this.#begun.size;
+    if (index >= answerLimits.toolCalls) throw new Error('too many tool calls');
+    this.#begun.set(id, { index, hasInput: false });
+    const signature = index === 0 ? this.#adapter.signatureIn?.(reasoning) : undefined;
+    const signed = signature === undefined ? signatureOf(metadata) : { signature };
+    await this.#onToolCall({ index, begun: { id, name, ...signed }, input: '' });
+  }
+
+  async input(id: string, piece: string): Promise<void> {
+    const call = this.#begun.get(id);
+    if (call === undefined || piece === '') return;
+    call.hasInput = true;
+    await this.#onToolCall({ index: call.index, begun: undefined, input: piece });
+  }
+
+  async end(
+    { toolCallId: id, toolName, input, providerMetadata }: Extract<LanguageModelV4StreamPart, { type: 'tool-call' }>,
+    reasoning: readonly Reasoning[],
+  ): Promise<void> {
+    if (!this.#begun.has(id)) await this.begin(id, toolName, reasoning, providerMetadata);
+    // A vendor that sends the input of a call in one piece.
+    if (this.#begun.get(id)?.hasInput === false) await this.input(id, input);
+  }
+}
+
+/** The blocks that a vendor has signed. It wants no others back. */
+function reasoningIn(part: LanguageModelV4Content): Reasoning[] {
+  if (part.type !== 'reasoning') return [];
+  const told = memberOf(part.providerMetadata, 'anthropic');
+  const signed = ['signature', 'redactedData'].flatMap((name) => {
+    const value = memberOf(told, name);
+    return typeof value === 'string' && value !== '' ? [[name, value]] : [];
+  });
+  return signed.length === 0 ? [] : [{ text: part.text, metadata: { anthropic: Object.fromEntries(signed) } }];
+}
+
+function signatureOf(metadata: unknown): Pick<ToolCall, 'signature'> {
+  const signature = memberOf(memberOf(metadata, 'google'), 'thoughtSignature');
+  return typeof signature === 'string' ? { signature } : {};
+}

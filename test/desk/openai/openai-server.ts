@@ -1,0 +1,65 @@
+import OpenAI from 'openai';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+export const providers = ['openai', 'anthropic', 'google', 'self_hosted'] as const;
+
+export interface OpenaiServer {
+  vendor: Vendor;
+  server: TestServer;
+  /** A client of the first provider's own package. Without `retries` it makes one attempt. */
+  clientOf(tenant: string, retries?: number): Promise<OpenAI>;
+  /** Makes a tenant that has a key of every provider. */
+  tenantWithKeys(tenant: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startOpenai(environment: Record<string, string> = {}): Promise<OpenaiServer> {
+  const vendor = await startVendor();
+  const server = await startTestServer({
+    environment: {
+      OPENAI_BASE_URL: vendor.baseUrl,
+      ANTHROPIC_BASE_URL: vendor.baseUrl,
+      GOOGLE_BASE_URL: vendor.baseUrl,
+      ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+      ANNALS_COMPLETION_MODEL: 'gpt-4.1-mini',
+      ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8',
+      ...environment,
+    },
+  });
+  return {
+    vendor,
+    server,
+
+    async clientOf(tenant, retries = 0) {
+      const apiKey = await server.token(tenant);
+      return new OpenAI({ apiKey, baseURL: `${server.baseUrl}/openai/${tenant}/v1`, maxRetries: retries });
+    },
+
+    async tenantWithKeys(tenant) {
+      const token = await server.token(tenant);
+      const items = [
+        { key: 'providerApiToken', value: 'sk-openai' },
+        { key: 'anthropicApiToken', value: 'sk-anthropic' },
+        { key: 'googleApiToken', value: 'sk-google' },
+        { key: 'selfHostedProvider', value: { url: vendor.baseUrl, apiKey: 'sk-server' } },
+      ];
+      const response = await server.call(`/configuration/${tenant}/configurations`, {
+        method: 'POST',
+        token,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(items),
+      });
+      if (response.status !== 201) throw new Error(await response.text());
+      const text = await response.text();
+      if (items.some(({ value }) => text.includes(typeof value === 'string' ? value : value.apiKey))) {
+        throw new Error('a key is shown');
+      }
+    },
+
+    async close() {
+      await server.close();
+      await vendor.close();
+    },
+  };
+}
