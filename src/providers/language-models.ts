@@ -66,13 +66,18 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     if (adapter.canBeModel?.(model) === false) return [];
     const access = { model, apiKey: 'none', baseUrl: adapter.defaultBaseUrl, fetch: nothingSent };
     const call = { ...settings, messages: [{ role: 'user' as const, content: 'x' }] };
-    const { stream } = await adapter.languageModel(access).doStream(optionsOf(call, adapter, undefined));
-    for await (const part of stream) {
-      if (part.type === 'stream-start') {
-        return [...(adapter.lacks?.(settings) ?? []), ...part.warnings.flatMap(settingOf)];
+    const warnings: SharedV4Warning[] = [];
+    try {
+      const { stream } = await adapter.languageModel(access).doStream(optionsOf(call, adapter, undefined));
+      for await (const part of stream) {
+        if (part.type !== 'stream-start') continue;
+        warnings.push(...part.warnings);
+        break;
       }
+    } catch {
+      // A schema that the package cannot write: it sends nothing then, and the call is refused.
     }
-    return [];
+    return [...(adapter.lacks?.(settings) ?? []), ...warnings.flatMap(settingOf)];
   }
 
   return {

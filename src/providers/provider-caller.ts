@@ -6,6 +6,7 @@ import type { CallTimes } from './deadline.ts';
 import { causeOf } from './failure-cause.ts';
 import {
   type Answer,
+  type JsonFormat,
   type LanguageModels,
   type Message,
   type ModelCall,
@@ -29,7 +30,7 @@ export interface CallLedger {
    */
   record(tenant: string, call: BegunCall, end: EndOfCall): Promise<void>;
   /** Upper bound of a call's input in tokens. */
-  inputBound(messages: readonly Message[], tools?: readonly Tool[]): number;
+  inputBound(messages: readonly Message[], tools?: readonly Tool[], format?: JsonFormat): number;
 }
 
 export interface QuotaRequest {
@@ -174,7 +175,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     const { output, send, settle } = await ledger.reserve({
       tenant,
       call: { ...asker, id: randomUUIDv7(), at: now(), token: 'shared', provider, model },
-      input: ledger.inputBound(content.messages, content.tools),
+      input: ledger.inputBound(content.messages, content.tools, content.responseFormat),
       output: Math.min(maxTokens ?? shared.maxTokens, shared.maxTokens),
       maxDuration: times.total,
       signal: content.signal,

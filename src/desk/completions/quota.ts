@@ -7,7 +7,7 @@ import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import { partsOf } from '../../providers/adapter.ts';
 import { type BegunCall, beginOfRecord, type EndOfCall, recordOf } from '../../providers/call-record.ts';
-import type { FailedUsage, Message, Tool, UserPart } from '../../providers/port.ts';
+import type { FailedUsage, JsonFormat, Message, Tool, UserPart } from '../../providers/port.ts';
 import type { CallLedger, QuotaRequest, Reservation, Tokens } from '../../providers/provider-caller.ts';
 import { createLedger } from './quota-ledger.ts';
 import {
@@ -163,10 +163,12 @@ export function createQuota(options: QuotaOptions): Quota {
 
 /**
  * An upper bound of the input tokens. A token has at least one byte. Vendors add some tokens around each message and
- * around the request (contract: completions). Tools count with their names, descriptions and schemas.
+ * around the request (contract: completions). Tools and the format of the answer count with all their texts.
  */
-export function inputBound(messages: readonly Message[], tools: readonly Tool[] = []): number {
-  const described = tools.map((tool) => Buffer.byteLength(JSON.stringify(tool)) + perMessage);
+export function inputBound(messages: readonly Message[], tools: readonly Tool[] = [], format?: JsonFormat): number {
+  const described = [...tools, ...(format === undefined ? [] : [format])].map(
+    (text) => Buffer.byteLength(JSON.stringify(text)) + perMessage,
+  );
   return [...messages.map(boundOfMessage), ...described].reduce((sum, bound) => sum + bound, perCall);
 }
 

@@ -255,7 +255,7 @@ test('what one tenant uses another has still', async () => {
   expect(await quota.state(other)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
 });
 
-test('the input bound is bytes, 16 a message and 64, and counts tools, calls and results', () => {
+test('the input bound is bytes, 16 a message and 64, and counts tools, formats, images, calls and results', () => {
   expect(inputBound([{ role: 'user', content: 'é' }])).toBe(2 + 16 + 64);
   expect(inputBound([])).toBe(64);
   const call = { id: 'ab', name: 'cd', input: '{}' };
@@ -263,6 +263,10 @@ test('the input bound is bytes, 16 a message and 64, and counts tools, calls and
   expect(inputBound([{ role: 'tool', results: [{ id: 'ab', name: 'cd', output: 'efg' }] }])).toBe(7 + 16 + 64);
   const tool = { name: 'n', description: 'd', inputSchema: {} };
   expect(inputBound([], [tool])).toBe(JSON.stringify(tool).length + 16 + 64);
+  const format = { schema: { type: 'object' }, name: 'f' };
+  expect(inputBound([], [], format)).toBe(JSON.stringify(format).length + 16 + 64);
+  const image = { type: 'image', mediaType: 'image/png', data: 'AAAA' } as const;
+  expect(inputBound([{ role: 'user', content: [{ type: 'text', text: 'é' }, image] }])).toBe(2 + 20_000 + 16 + 64);
 });
 
 /** The test's pool, on which the first statement runs and its answer does not arrive. */

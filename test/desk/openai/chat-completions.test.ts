@@ -446,6 +446,44 @@ test.each([
   expect(openai.vendor.requests).toEqual([]);
 });
 
+test('a schema that the package of a vendor cannot write is 400', async () => {
+  const broken = { type: 'object', properties: { a: 7, b: { enum: 'x' } }, required: 3, anyOf: {} };
+  for (const model of ['google/gemini-2.5-flash', 'anthropic/claude-sonnet-4-5', 'openai/gpt-4.1']) {
+    for (const members of [
+      { tools: [{ type: 'function', function: { name: 'a', parameters: broken } }] },
+      { response_format: { type: 'json_schema', json_schema: { name: 'a', schema: broken } } },
+    ]) {
+      const answer = client.chat.completions.create({ model, messages: [user], ...members } as never);
+      const status = await answer.then(
+        () => 200,
+        (error) => error.status,
+      );
+      expect([200, 400]).toContain(status);
+    }
+  }
+});
+
+test('figures that are missing, late or doubled: the quota has the reservation, or the last ones', async () => {
+  await openai.server.createTenant('counted');
+  const counted = await openai.clientOf('counted');
+  const ask = async (events: string[]) => {
+    openai.vendor.behave({ kind: 'events', events });
+    const asked = { model: 'gpt-4.1-mini', messages: [user], max_tokens: 50, stream_options: { include_usage: true } };
+    return await counted.chat.completions.stream(asked).finalChatCompletion();
+  };
+  const figures = (input: number, output: number) =>
+    `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: input, completion_tokens: output } })}\n\n`;
+  const done = 'data: [DONE]\n\n';
+  const text = chunk({ content: 'x' });
+  const used = async () => (await openai.server.context.completions.quota.state('counted')).used;
+  expect((await ask([figures(1, 1), text, chunk({}, 'stop'), figures(9, 2), done])).usage).toMatchObject({
+    prompt_tokens: 9,
+  });
+  expect(await used()).toEqual({ input: 9, output: 2 });
+  expect((await ask([text, chunk({}, 'stop'), done])).usage).toBeNull();
+  expect(await used()).toEqual({ input: 9 + 5 + 16 + 64, output: 52 });
+});
+
 test('every fault has the shape of OpenAI, without a token, of another tenant, at an unknown path', async () => {
   const at = async (path: string, init: object) => {
     const response = await openai.server.call(path, init as never);
