@@ -186,9 +186,10 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await call('DELETE', job);
     for (let count = 0; count < 2; count += 1)
       await call('POST', '/changelog/demo/viewer-tokens', { q: 'entity:order', subject: 'Customer 17' });
+    const ofViewers = await open('data/accesses?q=kind%3Aviewer_token_made');
+    await ofViewers.getByRole('cell', { name: 'Viewer token made' }).waitFor();
+    await ofViewers.getByRole('cell', { name: '2 times for Customer 17' }).waitFor();
     const page = await open('data/accesses');
-    await page.getByRole('cell', { name: 'Viewer token made' }).waitFor();
-    await page.getByRole('cell', { name: '2 times for Customer 17' }).waitFor();
     await page.getByRole('cell', { name: 'Signed in' }).first().waitFor();
     await checkAccessibility(page);
     await page.getByRole('button', { name: 'Exports', exact: true }).click();

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
+import type { Scope } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
 import { createKnownStates, type FindState } from '../known-states.ts';
 import { findClient } from './clients.ts';
@@ -9,6 +10,7 @@ import { findClient } from './clients.ts';
 export interface ClientState {
   name: string;
   revoked: boolean;
+  scopes: readonly Scope[];
   restriction: Restriction | undefined;
 }
 
@@ -22,8 +24,13 @@ export function createClientStates(
   return createKnownStates<ClientState>(async (tenant, clientId, known) => {
     const client = await findClient(db, tenant, clientId);
     if (client === undefined) return undefined;
-    const { name, revoked } = client;
-    return { name, revoked, restriction: storedRestriction(client.restriction, known?.restriction, readRestriction) };
+    const { name, revoked, scopes } = client;
+    return {
+      name,
+      revoked,
+      scopes,
+      restriction: storedRestriction(client.restriction, known?.restriction, readRestriction),
+    };
   }, elapsed);
 }
 

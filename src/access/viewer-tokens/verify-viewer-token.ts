@@ -8,7 +8,7 @@ import { tenantOfClientId } from '../oauth/client-identity.ts';
 import type { ClientState, FindClientState } from '../oauth/client-states.ts';
 import { openViewerToken, type ViewerToken } from './token-text.ts';
 
-/** Characters of the tokens that are known. What is read of a token takes up to twenty times as much memory; 10,000 usual ones fit. */
+/** Characters of the tokens that are known. What is read of a token takes ten times as much memory; 10,000 usual ones fit. */
 const maxCharacters = 4 * 1024 * 1024;
 
 interface KnownToken {
@@ -20,7 +20,7 @@ interface KnownToken {
 
 /**
  * Checks viewer tokens. A token is opened once and then known by its hash. It ends at its time, and within 5 seconds after its maker was
- * revoked; what its maker may see holds for it too.
+ * revoked or may make none any more; what its maker may see holds for it too.
  */
 export function createViewerTokenVerifier(options: {
   sealer: Sealer;
@@ -55,7 +55,8 @@ export function createViewerTokenVerifier(options: {
   }
 
   function credentialsOf(known: KnownToken, maker: ClientState | undefined): Credentials {
-    if (maker === undefined || maker.revoked) throw new AccessTokenFault('invalid');
+    const mayIssue = maker?.revoked === false && maker.scopes.includes('changelog.viewer_issue');
+    if (maker === undefined || !mayIssue) throw new AccessTokenFault('invalid');
     const { token, tenant } = known;
     const { clientId, subject, export: mayExport } = token;
     const restriction = readableOrRefused(() => restrictionOf(known, maker.restriction));

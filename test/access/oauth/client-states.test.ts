@@ -7,6 +7,7 @@ import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 
+const scopes = ['ai.agent_read'];
 let database: TestDatabase;
 let clientId: string;
 let elapsed = 0;
@@ -33,7 +34,7 @@ beforeEach(async () => {
 test('within a second nobody asks, and the answer is there at once', () => {
   elapsed += 1_000;
   for (let call = 0; call < 1_000; call += 1) {
-    expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false });
+    expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes });
   }
   expect(asked).toBe(0);
 });
@@ -43,10 +44,10 @@ test('up to 3 seconds the call goes on while one look-up is under way for all', 
   asked = 0;
   elapsed += 3_000;
   for (let call = 0; call < 100; call += 1) {
-    expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false });
+    expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes });
   }
   expect(asked).toBeLessThanOrEqual(1);
-  await eventually(() => find('acme', clientId)).toEqual({ name: 'Jane', revoked: true });
+  await eventually(() => find('acme', clientId)).toEqual({ name: 'Jane', revoked: true, scopes });
   expect(asked).toBe(1);
 });
 
@@ -56,15 +57,15 @@ test('after 3 seconds the call waits for the answer', async () => {
   const answers = [find('acme', clientId), find('acme', clientId)];
   for (const answer of answers) expect(answer).toBeInstanceOf(Promise);
   expect(await Promise.all(answers)).toEqual([
-    { name: 'Jane', revoked: true },
-    { name: 'Jane', revoked: true },
+    { name: 'Jane', revoked: true, scopes },
+    { name: 'Jane', revoked: true, scopes },
   ]);
 });
 
 test('a client that is not there, or is another tenant’s, is told from one that could not be looked up', async () => {
   expect(await find('acme', 'acme.nobody')).toBeUndefined();
   expect(await find('other', clientId)).toBeUndefined();
-  expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false });
+  expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false, scopes });
 });
 
 test('without the database, what is known serves until it is 5 seconds old', async () => {
@@ -75,7 +76,7 @@ test('without the database, what is known serves until it is 5 seconds old', asy
   await findAway('acme', known);
   await away.drop();
   elapsed += 5_000;
-  expect(await findAway('acme', known)).toEqual({ name: known, revoked: false });
+  expect(await findAway('acme', known)).toEqual({ name: known, revoked: false, scopes });
   elapsed += 1;
   await expect(findAway('acme', known)).rejects.toThrow();
   await expect(findAway('acme', 'acme.unseen')).rejects.toThrow();
@@ -91,7 +92,7 @@ test('a slow database is waited for where no state may be trusted', async () => 
   await lock.query('commit');
   lock.release();
   expect(await answers).toEqual([
-    { name: 'Jane', revoked: false },
-    { name: unknown, revoked: false },
+    { name: 'Jane', revoked: false, scopes },
+    { name: unknown, revoked: false, scopes },
   ]);
 });
