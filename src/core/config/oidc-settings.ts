@@ -31,6 +31,10 @@ export function readOidcSettings(
   for (const name of variables) {
     if (text(name) === undefined) onFault(`${name} is required where another ANNALS_OIDC_ variable is set`);
   }
+  if (text('ANNALS_OIDC_CLIENT_SECRET') !== undefined && text('ANNALS_OIDC_CLIENT_SECRET_FILE') !== undefined)
+    onFault(
+      'ANNALS_OIDC_CLIENT_SECRET and ANNALS_OIDC_CLIENT_SECRET_FILE are both set: unset one, since they may differ',
+    );
   if (clientSecret === undefined && text('ANNALS_OIDC_CLIENT_SECRET_FILE') === undefined)
     onFault('ANNALS_OIDC_CLIENT_SECRET is required, or ANNALS_OIDC_CLIENT_SECRET_FILE with the file that has it');
   if (baseUrl === undefined)

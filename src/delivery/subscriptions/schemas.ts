@@ -43,7 +43,8 @@ const written = {
     {
       maxItems: maxHidden,
       uniqueItems: true,
-      description: 'Paths whose values are masked in what is sent; `*` stands for any characters: `card.*`.',
+      description:
+        'Paths whose values are masked in what is sent, also inside of whole values; `*` stands for any characters: `card.*`.',
     },
   ),
 };

@@ -1,8 +1,10 @@
 import { threaded } from '../../core/concurrency/threaded.ts';
-import { entriesOf, memberOf, objectText } from '../../core/json/members.ts';
+import { elementsOf, entriesOf, kindOf, memberOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
 import { mask } from '../../core/mask.ts';
+import { compileMatcher } from '../../query/match.ts';
 import type { DeliveredChange } from '../changes.ts';
 
 /** A longer body is sent without values. */
@@ -10,13 +12,50 @@ export const maxBodyBytes = 256 * 1024;
 
 const maskText = JSON.stringify(mask);
 
-/** The item as JSON text with masks in place of the values of hidden paths. `*` in a path stands for any characters. */
+/**
+ * The item as JSON text with masks in place of the values of hidden paths, also inside of whole values. There a path is good with
+ * the positions in arrays and without them. `*` stands for any characters, as in queries.
+ */
 export function withHidden(text: string, hide: readonly string[]): string {
   if (hide.length === 0) return text;
-  const isHidden = new RegExp(`^(?:${hide.map(expressionOf).join('|')})$`, 's');
-  return withPaths(text, (path, values) =>
-    isHidden.test(path) ? objectText(values.map(([side]) => [side, maskText])) : undefined,
+  const items = hide.map((path) =>
+    path.includes('*')
+      ? { kind: 'glob' as const, parts: path.split('*') }
+      : { kind: 'text' as const, text: path, quoted: true },
   );
+  const isHidden = compileMatcher({ kind: 'list', items });
+  const anyIsHidden = (paths: Paths) => paths.some(isHidden);
+  return withPaths(text, (path, values) =>
+    objectText(values.map(([side, value]) => [side, masked([path], value, anyIsHidden) ?? value])),
+  );
+}
+
+/** Of one value: with the positions in arrays, and without them. */
+type Paths = readonly string[];
+
+/** Undefined where nothing of the value is hidden. */
+function masked(paths: Paths, value: JsonNode, isHidden: (paths: Paths) => boolean): string | undefined {
+  if (isHidden(paths)) return maskText;
+  const [path = '', short = path] = paths;
+  switch (kindOf(value)) {
+    case 'array': {
+      const elements = elementsOf(value);
+      const texts = elements.map((element, place) => masked([`${path}.${place}`, short], element, isHidden));
+      if (texts.every((text) => text === undefined)) return undefined;
+      return `[${elements.map((element, place) => texts[place] ?? compactText(element)).join(',')}]`;
+    }
+    case 'object': {
+      const members = entriesOf(value);
+      const texts = members.map(([key, member]) => {
+        const inPath = key.replaceAll(/[\\.]/g, '\\$&');
+        return masked([`${path}.${inPath}`, `${short}.${inPath}`], member, isHidden);
+      });
+      if (texts.every((text) => text === undefined)) return undefined;
+      return objectText(members.map(([key, member], place) => [key, texts[place] ?? member]));
+    }
+    default:
+      return undefined;
+  }
 }
 
 type ChangeToSend = Pick<DeliveredChange, 'type' | 'at' | 'ref' | 'text'>;
@@ -54,23 +93,11 @@ function withoutValues(item: string, entry: string): string {
   return objectText([...kept, ['paths', '{}'], ['related', '[]'], ...told]);
 }
 
-/** Writes the values of some paths anew; undefined leaves them as they are. */
-function withPaths(
-  text: string,
-  rewrite: (path: string, values: ReturnType<typeof entriesOf>) => string | undefined,
-): string {
+/** Writes the values of the paths anew. */
+function withPaths(text: string, rewrite: (path: string, values: ReturnType<typeof entriesOf>) => string): string {
   const item = parseJson(text);
   const paths = memberOf(item, 'paths');
   if (paths === undefined) return text;
-  const written = objectText(
-    entriesOf(paths).map(([path, change]) => [path, rewrite(path, entriesOf(change)) ?? change]),
-  );
+  const written = objectText(entriesOf(paths).map(([path, change]) => [path, rewrite(path, entriesOf(change))]));
   return objectText(entriesOf(item).map(([name, value]) => [name, name === 'paths' ? written : value]));
-}
-
-function expressionOf(pattern: string): string {
-  return pattern
-    .split('*')
-    .map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
-    .join('.*');
 }

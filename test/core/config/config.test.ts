@@ -231,3 +231,21 @@ test('ANNALS_CORS_ORIGINS is a list of origins, * or none', () => {
     expect(() => originsOf(wrong)).toThrow(/ANNALS_CORS_ORIGINS must be/);
   }
 });
+
+test('the secret of the OpenID client comes from its variable or from its file; both stop the start, and both are named', () => {
+  const other = {
+    ANNALS_BASE_URL: 'https://annals.example',
+    ANNALS_OIDC_ISSUER: 'https://login.example',
+    ANNALS_OIDC_CLIENT_ID: 'annals',
+    ANNALS_OIDC_RULES: 'rules.json',
+  };
+  // Any file that has a text.
+  const byFile = { ANNALS_OIDC_CLIENT_SECRET_FILE: import.meta.filename };
+  const byText = { ANNALS_OIDC_CLIENT_SECRET: 'secret of the text' };
+  expect(readConfig({ ...other, ...byText }).oidc?.clientSecret).toBe('secret of the text');
+  expect(readConfig({ ...other, ...byFile }).oidc?.clientSecret).toContain('Any file that has a text');
+  const { faults } = faultsOf({ ...other, ...byText, ...byFile });
+  expect(faults).toEqual([
+    'ANNALS_OIDC_CLIENT_SECRET and ANNALS_OIDC_CLIENT_SECRET_FILE are both set: unset one, since they may differ',
+  ]);
+});

@@ -29,6 +29,26 @@ test('values of hidden paths are masked on both sides, and no others', () => {
   expect(withHidden(item(paths), ['ard.*', 'card', 'CARD.*'])).toBe(item(paths));
 });
 
+test('values of hidden paths are masked inside of whole values too, and the rest keeps every digit', () => {
+  const paths =
+    '{"lines":{"before":null,"after":[{"price":1.10,"sku":"a"},{"sku":1.0},[{"price":2}]]},"b":{"after":{"c.d":{"e":1},"f":[]}}}';
+  const masked = '"lines":{"before":null,"after":[{"price":"********","sku":"a"},{"sku":1.0},[{"price":"********"}]]}';
+  for (const [hide, b] of [
+    [['lines.price', 'b.c\\.d'], '{"c.d":"********","f":[]}'],
+    [['lines.*.price', 'b.c.d'], '{"c.d":{"e":1},"f":[]}'],
+    [['*price', 'b.*.e'], '{"c.d":{"e":"********"},"f":[]}'],
+    [['l*s.p*e', 'c.d', 'b.c.d', 'e'], '{"c.d":{"e":1},"f":[]}'],
+  ] as const)
+    expect(withHidden(item(paths), hide)).toBe(item(`{${masked},"b":{"after":${b}}}`));
+});
+
+test('however many stars a pattern has, it is compared in time linear in the path', () => {
+  const paths = (last: string) => `{"${'a'.repeat(5_000)}${last}":{"after":1}}`;
+  // With backtracking this would take years.
+  expect(withHidden(item(paths('c')), [`${'*a'.repeat(60)}*b`])).toBe(item(paths('c')));
+  expect(withHidden(item(paths('b')), [`${'*a'.repeat(60)}*b`])).toContain('********');
+});
+
 test('a body of 256 KiB goes out whole; one byte more, and its values are left out, with the address of the entry', async () => {
   const empty = Buffer.byteLength(await webhookBody(change('{"t":{"after":""}}'), acme));
   const whole = await webhookBody(change(`{"t":{"after":"${'x'.repeat(maxBodyBytes - empty)}"}}`), acme);
