@@ -7,6 +7,7 @@ FROM node:${NODE_VERSION}-bookworm-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript/package.json clients/typescript/
+COPY clients/viewer/package.json clients/viewer/
 COPY console/package.json console/
 # Without install scripts: they would fetch another Node, and build the console before its sources are here.
 RUN npm ci --ignore-scripts
@@ -14,16 +15,18 @@ COPY tsconfig.json ./
 COPY build/ build/
 COPY src/ src/
 COPY clients/typescript/ clients/typescript/
+COPY clients/viewer/ clients/viewer/
 COPY console/ console/
 # The console and the pages at /docs share their colours and sizes.
 COPY docs/site/ docs/site/
 COPY deploy/grafana/ deploy/grafana/
-RUN npm run build:console && npm run build
+RUN npm run build:pages && npm run build
 
 FROM node:${NODE_VERSION}-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript/package.json clients/typescript/
+COPY clients/viewer/package.json clients/viewer/
 COPY console/package.json console/
 # The image brings Node, and the database is another server: neither is wanted a second time.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --workspaces=false \
@@ -34,6 +37,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules/ node_modules/
 COPY --from=build /build/dist/ dist/
 COPY --from=build /build/console/dist/ console/dist/
+COPY --from=build /build/clients/viewer/dist/ clients/viewer/dist/
 COPY --from=build /build/deploy/grafana/annals.json deploy/grafana/
 COPY package.json README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE ./
 COPY bin/ bin/

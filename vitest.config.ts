@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { clientAliases } from './console/client-aliases.ts';
 import { findChromium } from './console/test/support/find-chromium.ts';
 import { trials } from './test/support/oracle/trials.ts';
-import { pureTests } from './test/support/pure-tests.ts';
+import { pureTests, testFiles } from './test/support/pure-tests.ts';
 import { findNginx } from './test/support/server/nginx-program.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
 import { findPostgresPrograms } from './test/support/server/postgres-programs.ts';
@@ -22,8 +22,12 @@ const dumpTest = 'test/postgres/backup/pg-dump.test.ts';
 const leavesOutDump = process.env.CI === undefined && findPostgresPrograms() === undefined;
 if (leavesOutDump) console.warn(`PostgreSQL's own programs are not installed, so ${dumpTest} does not run.`);
 
-// The console's tests need a browser. npm installs one that runs on Linux alone; CHROMIUM_PATH names another.
-const browserTests = ['console/test/console.test.ts', 'console/test/long-values.test.ts'];
+// The tests of the console and of the viewer need a browser. npm installs one that runs on Linux alone; CHROMIUM_PATH names another.
+const browserTests = [
+  'console/test/console.test.ts',
+  'console/test/long-values.test.ts',
+  'clients/viewer/test/viewer.test.ts',
+];
 const leavesOutBrowser = process.env.CI === undefined && findChromium() === undefined;
 if (leavesOutBrowser) console.warn(`No Chromium can run here, so these do not run: ${browserTests.join(', ')}.`);
 
@@ -37,6 +41,7 @@ if (leavesOutCluster)
 const longFiles = [
   'console/test/console.test.ts',
   'console/test/long-values.test.ts',
+  'clients/viewer/test/viewer.test.ts',
   'test/postgres/embedded/embedded-database.test.ts',
   'test/postgres/embedded/embedded-members.test.ts',
   'test/cli/foreign-code.test.ts',
@@ -64,7 +69,7 @@ const servers = [
 export default defineConfig(({ mode }) => ({
   resolve: { alias: clientAliases },
   test: {
-    include: mode === 'quick' ? pureTests(import.meta.dirname) : ['test/**/*.test.ts', 'console/test/**/*.test.ts'],
+    include: mode === 'quick' ? pureTests(import.meta.dirname) : testFiles,
     exclude: [
       ...configDefaults.exclude,
       ...(leavesOutPooler ? [poolerTest] : []),

@@ -43,6 +43,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
       'access',
       'accesses',
       'ai-tools',
+      'viewer',
       'api',
       'pagination',
       'compatibility',

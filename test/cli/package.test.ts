@@ -25,7 +25,12 @@ test('the packed package migrates an empty database, and serves it with the shop
   await run('tar', ['xzf', join(target, tarball ?? 'none'), '-C', target]);
   const folder = join(target, 'package');
   expect(await readdir(folder)).not.toContain('src');
-  for (const file of ['console/dist/index.html', 'deploy/grafana/annals.json', 'deploy/prometheus/alerts.yaml']) {
+  for (const file of [
+    'console/dist/index.html',
+    'clients/viewer/dist/viewer.js',
+    'deploy/grafana/annals.json',
+    'deploy/prometheus/alerts.yaml',
+  ]) {
     await access(join(folder, file));
   }
   const licences = await readFile(join(folder, 'dist', 'licences.txt'), 'utf8');
@@ -52,6 +57,7 @@ test('the packed package migrates an empty database, and serves it with the shop
   expect(await (await fetch(`${baseUrl}/health/ready`)).json()).toEqual({ status: 'ok' });
   expect((await fetch(`${baseUrl}/docs/guides/operations`)).status).toBe(200);
   expect((await fetch(`${baseUrl}/docs/viewer/swagger-ui.css`)).status).toBe(200);
+  expect((await fetch(`${baseUrl}/viewer.js`)).status).toBe(200);
   expect((await database.pool.query('select from routine')).rowCount).toBeGreaterThan(20);
 
   // A long document is read in a thread, which loads its part of the bundle.

@@ -24,10 +24,11 @@ test('no page installs from the registry what is not on it', () => {
 });
 
 test('every package, the chart and every file name in a page have one version', () => {
-  for (const folder of ['clients/typescript', 'console']) expect(manifest(folder).version, folder).toBe(version);
+  for (const folder of ['clients/typescript', 'clients/viewer', 'console'])
+    expect(manifest(folder).version, folder).toBe(version);
   expect(read('deploy/helm/annals/Chart.yaml')).toContain(`\nversion: ${version}\nappVersion: ${version}\n`);
   const told = pages.flatMap((file) =>
-    [...read(file).matchAll(/annals(?:-client)?[-:](\d+\.\d+\.\d+)/g)].map(([, found]) => ({ file, found })),
+    [...read(file).matchAll(/annals(?:-client|-viewer)?[-:](\d+\.\d+\.\d+)/g)].map(([, found]) => ({ file, found })),
   );
   expect(told.length).toBeGreaterThan(5);
   expect(told.filter(({ found }) => found !== version)).toEqual([]);
@@ -38,6 +39,7 @@ test('the files that the pages name are those that npm pack makes', () => {
   for (const [folder, page] of [
     ['.', 'docs/install.md'],
     ['clients/typescript', 'clients/typescript/README.md'],
+    ['clients/viewer', 'clients/viewer/README.md'],
   ] as const) {
     const file = `${manifest(folder).name.replace('@', '').replace('/', '-')}-${version}.tgz`;
     expect(read(page)).toContain(`npm install ${folder === '.' ? '--global ' : ''}./${file}`);

@@ -1,6 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
+export const testFiles = ['test/**/*.test.ts', 'console/test/**/*.test.ts', 'clients/viewer/test/**/*.test.ts'];
+
 /** What a test needs that starts anything: servers of the tests, other programs, or a browser. */
 const impure = /support\/(?:server|vendor)\/|node:child_process|createServer|playwright/;
 
@@ -19,5 +21,5 @@ export function pureTests(root: string): string[] {
     known.set(file, answer);
     return answer;
   };
-  return globSync(['test/**/*.test.ts', 'console/test/**/*.test.ts'], { cwd: root }).filter(isPure);
+  return globSync(testFiles, { cwd: root }).filter(isPure);
 }

@@ -19,18 +19,20 @@ export interface AccessToken {
   readonly expiresAt: number;
 }
 
-/** A token is renewed when a tenth of its life is left, and at the latest a minute before its end. */
+/** A token is renewed when a tenth of its life is left, or as many milliseconds where these are fewer. */
 const shareOfLife = 0.1;
-const maxMargin = 60_000;
+const defaultMaxMargin = 60_000;
 
 /** The access token of a client: fetched once for all calls that wait, and renewed before it ends. */
 export class AccessTokens implements TokenProvider {
   readonly #fetchToken: () => Promise<AccessToken>;
+  readonly #maxMargin: number;
   #current: (AccessToken & { readonly renewAt: number }) | undefined;
   #renewal: Promise<string> | undefined;
 
-  constructor(fetchToken: () => Promise<AccessToken>) {
+  constructor(fetchToken: () => Promise<AccessToken>, { maxMargin = defaultMaxMargin } = {}) {
     this.#fetchToken = fetchToken;
+    this.#maxMargin = maxMargin;
   }
 
   /** A token that is valid now. While a renewal fails, the old token serves until it ends. */
@@ -57,7 +59,7 @@ export class AccessTokens implements TokenProvider {
   async #renew(): Promise<string> {
     try {
       const token = await this.#fetchToken();
-      const margin = Math.min(maxMargin, shareOfLife * (token.expiresAt - Date.now()));
+      const margin = Math.min(this.#maxMargin, shareOfLife * (token.expiresAt - Date.now()));
       this.#current = { ...token, renewAt: token.expiresAt - margin };
       return token.text;
     } finally {

@@ -1,0 +1,2 @@
+/** The host's page gave no viewer token. */
+export class NoTokenError extends Error {}

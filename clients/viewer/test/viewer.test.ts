@@ -1,0 +1,388 @@
+import { readFile } from 'node:fs/promises';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { checkAccessibility } from '../../../console/test/support/accessibility.ts';
+import { startChromium } from '../../../console/test/support/chromium.ts';
+import { sidewaysRoom } from '../../../console/test/support/sideways-room.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { changeOf } from '../../../test/support/server/history.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server/server.ts';
+import type { ViewerToken } from '../src/history-element.ts';
+import { createReads } from '../src/reads/viewer-reads.ts';
+import { buildViewer } from './support/build.ts';
+import { type Host, startHost } from './support/host.ts';
+
+const minute = 60_000;
+const start = Date.UTC(2026, 8, 15, 10, 11, 12);
+/** What the customer's page may see. */
+const mine = [{ entity: 'customer', entityId: 'c1' }];
+const others = [{ entity: 'customer', entityId: 'c2' }];
+const grant = { q: 'related.entityId:c1', subject: 'c1', hide: ['margin'], export: true };
+
+let server: TestServer;
+let host: Host;
+let browser: Browser;
+let context: BrowserContext;
+let maker: string;
+/** What the next tokens are made of; undefined: the host gives none. */
+let given: Record<string, unknown> | undefined = grant;
+/** How far the clock of the service is ahead. */
+let ahead = 0;
+const problems: string[] = [];
+/** Statuses that a test provokes: the browser logs each as an error. */
+let provoked: RegExp = /^$/;
+
+beforeAll(async () => {
+  const folder = await buildViewer();
+  [server, browser] = await Promise.all([
+    startTestServer({ clock: { now: () => Date.now() + ahead, elapsed: () => performance.now() + ahead } }),
+    startChromium(),
+  ]);
+  maker = await server.token('acme');
+  host = await startHost({ folder, annalsUrl: server.baseUrl, makeToken });
+  await record(
+    [
+      {
+        at: start,
+        entity: 'order',
+        entityId: 'A-1',
+        type: 'create',
+        actor: 'Mara',
+        paths: '{"status":{"after":"OPEN"},"total":{"after":1199.50}}',
+      },
+      {
+        at: start + minute,
+        entity: 'order',
+        entityId: 'A-1',
+        actor: 'Tom',
+        paths: '{"status":{"before":"OPEN","after":"PAID"},"margin":{"before":3,"after":4}}',
+      },
+      {
+        at: start + 2 * minute,
+        entity: 'order',
+        entityId: 'A-1',
+        actor: 'Tom',
+        paths:
+          '{"status":{"before":"PAID","after":"SHIPPED"},"id":{"before":9007199254740993,"after":9007199254740995}}',
+      },
+      {
+        at: start + 3 * minute,
+        entity: 'order',
+        entityId: 'A-2',
+        actor: 'Mara',
+        paths: '{"note":{"before":"<img src=x onerror=alert(1)>","after":"a\\u202eb"}}',
+      },
+    ],
+    mine,
+  );
+  await record(
+    [
+      {
+        at: start,
+        entity: 'order',
+        entityId: 'B-9',
+        actor: 'Hidden Harry',
+        paths: '{"status":{"before":"OPEN","after":"PAID"}}',
+      },
+    ],
+    others,
+  );
+  context = await browser.newContext({ reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'Europe/Berlin' });
+  context.setDefaultTimeout(30_000);
+  context.on('weberror', (error) => problems.push(`an error of the page: ${error.error().stack}`));
+  context.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type()) && !provoked.test(message.text())) problems.push(message.text());
+  });
+  context.on('request', (request) => {
+    const { origin } = new URL(request.url());
+    if (![server.baseUrl, host.url].includes(origin)) problems.push(`a request to ${request.url()}`);
+  });
+});
+
+afterEach(async () => {
+  await Promise.all(context.pages().map((page) => page.close()));
+  given = grant;
+  provoked = /^$/;
+  expect(problems.splice(0)).toEqual([]);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await host.close();
+  await server.close();
+});
+
+async function makeToken(): Promise<ViewerToken> {
+  if (given === undefined) throw new Error('nobody is signed in');
+  const response = await server.call('/changelog/acme/viewer-tokens', {
+    method: 'POST',
+    token: maker,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(given),
+  });
+  if (response.status !== 201) throw new Error(await response.text());
+  return (await response.json()) as ViewerToken;
+}
+
+async function record(changes: Parameters<typeof changeOf>[0][], related: typeof mine): Promise<void> {
+  const recorder = createRecorder(server.context.db, 'acme', () => Date.now());
+  await recorder(changes.map((change) => changeOf({ ...change, related })));
+}
+
+interface Opened {
+  readonly page: Page;
+  readonly viewer: Locator;
+  /** The addresses of the reads of the history. */
+  readonly reads: string[];
+}
+
+async function open(path = '/html', { width = 1_000, clock = false } = {}): Promise<Opened> {
+  const page = await context.newPage();
+  const reads: string[] = [];
+  page.on('request', (request) => {
+    if (request.url().includes('/viewer/acme/changes')) reads.push(request.url());
+  });
+  if (clock) await page.clock.install();
+  await page.setViewportSize({ width, height: 800 });
+  await page.goto(`${host.url}${path}`);
+  return { page, viewer: page.locator('annals-history .history'), reads };
+}
+
+/** Waits for the heading with the number of changes. */
+const total = (viewer: Locator, text: string) => viewer.getByRole('heading', { name: text, exact: true }).waitFor();
+
+test('a page without storage, and with a strict policy and trusted types, shows what its token allows, as text', async () => {
+  const { page, viewer } = await open();
+  await total(viewer, '4 changes');
+  expect(await page.evaluate(() => document.documentElement.dataset.storage)).toBe('SecurityError');
+  const text = await viewer.textContent();
+  expect(text).toContain('Order A-1 was changed by Tom');
+  expect(text).toContain('Status: from PAID to SHIPPED');
+  expect(text).toContain('Id: from 9007199254740993 to 9007199254740995');
+  expect(text).toContain('Total: 1199.50');
+  expect(text).toContain('Margin: hidden');
+  expect(text).toContain('<img src=x onerror=alert(1)>');
+  expect(text).toContain('aU+202Eb');
+  expect(text).not.toMatch(/B-9|Harry/);
+  expect(await viewer.locator('img').count()).toBe(0);
+  expect(await viewer.getByLabel('Person').locator('option').allInnerTexts()).toEqual(['Anyone', 'Mara', 'Tom']);
+  await checkAccessibility(page);
+});
+
+test('on 320 pixels, from right to left and in German nothing scrolls sideways, and axe finds nothing', async () => {
+  const { page, viewer } = await open('/html', { width: 320 });
+  await total(viewer, '4 changes');
+  expect(await sidewaysRoom(page)).toBe(0);
+  await page.evaluate(() => {
+    document.documentElement.dir = 'rtl';
+    document.querySelector('annals-history')?.setAttribute('lang', 'de');
+  });
+  await total(viewer, '4 Änderungen');
+  expect(await viewer.textContent()).toContain('Status: von PAID auf SHIPPED');
+  expect(await sidewaysRoom(page)).toBe(0);
+  await viewer.getByLabel('Zeitraum').selectOption('days');
+  await viewer.getByLabel('Von', { exact: true }).fill('2026-09-15');
+  await total(viewer, '4 Änderungen');
+  expect(await sidewaysRoom(page)).toBe(0);
+  await checkAccessibility(page, 'annals-history');
+});
+
+test.each(['/react', '/vue'])(
+  'in %s it takes properties, and asks nothing anew when its page draws again',
+  async (path) => {
+    const before = host.asked();
+    const { page, viewer, reads } = await open(path);
+    await total(viewer, '4 changes');
+    await page.getByRole('button', { name: 'Drawn 1' }).click();
+    await page.getByRole('button', { name: 'Drawn 2' }).waitFor();
+    await viewer.getByLabel('Kind of change').selectOption('create');
+    await total(viewer, '1 change');
+    expect(reads.length).toBe(2);
+    expect(host.asked() - before).toBe(1);
+  },
+);
+
+test('people search by words, kind and person, open a document and come back, with the keyboard alone', async () => {
+  const { page, viewer } = await open();
+  await total(viewer, '4 changes');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('shipped');
+  await total(viewer, '1 change');
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type('") OR (actor:*');
+  await viewer.getByText('No changes found').waitFor();
+  await viewer.getByRole('button', { name: 'Clear filters' }).press('Enter');
+  await total(viewer, '4 changes');
+  await viewer.getByLabel('Person').focus();
+  await page.keyboard.type('Tom');
+  await total(viewer, '2 changes');
+  await viewer.getByRole('button', { name: 'Order A-1' }).first().press('Enter');
+  await total(viewer, 'Order A-1 3 changes');
+  await viewer.getByRole('button', { name: 'All changes' }).press('Enter');
+  await total(viewer, '2 changes');
+});
+
+test('the host may open documents itself, and its words are shown and searched', async () => {
+  const { page, viewer } = await open();
+  await total(viewer, '4 changes');
+  await page.evaluate(() => {
+    const history = document.querySelector('annals-history');
+    if (history === null) return;
+    history.messages = { entities: { order: 'Bestellung' }, values: { status: { SHIPPED: 'unterwegs' } } };
+    history.addEventListener('annals-document', (event) => {
+      event.preventDefault();
+      document.title = event.detail.entityId;
+    });
+  });
+  await viewer.getByRole('button', { name: 'Bestellung A-2' }).click();
+  await expect.poll(() => page.title()).toBe('A-2');
+  await viewer.getByRole('searchbox').fill('unterwegs');
+  await total(viewer, '1 change');
+  expect(await viewer.textContent()).toContain('Status: from PAID to unterwegs');
+});
+
+test('a list tells how many changes are new and does not move, and pages stay those of the moment', async () => {
+  const { page, viewer } = await open('/html', { clock: true });
+  await page.locator('annals-history').evaluate((element) => element.setAttribute('page-size', '2'));
+  await total(viewer, '4 changes');
+  const first = viewer.getByRole('listitem').first();
+  const place = await first.boundingBox();
+  await record(
+    [
+      {
+        at: Date.now() - minute,
+        entity: 'order',
+        entityId: 'A-3',
+        actor: 'Mara',
+        paths: '{"a":{"before":1,"after":2}}',
+      },
+    ],
+    mine,
+  );
+  await page.clock.fastForward(31_000);
+  await viewer.getByRole('button', { name: '1 new change: show' }).waitFor();
+  expect(await first.boundingBox()).toEqual(place);
+  expect(await first.textContent()).toContain('A-2');
+  await viewer.getByRole('button', { name: 'Older' }).click();
+  await viewer.getByText('Page 2 of 2').waitFor();
+  expect(await viewer.getByRole('listitem').first().textContent()).toContain('Order A-1 was changed');
+  await viewer.getByRole('button', { name: '1 new change: show' }).click();
+  await total(viewer, '5 changes');
+  expect(await viewer.getByRole('listitem').first().textContent()).toContain('A-3');
+});
+
+test('it asks for a token at nine tenths of its life, and for one alone where the service refuses it', async () => {
+  const before = host.asked();
+  const { page, viewer } = await open('/html', { clock: true });
+  await total(viewer, '5 changes');
+  expect(host.asked() - before).toBe(1);
+  await page.clock.fastForward(539_000);
+  expect(host.asked() - before).toBe(1);
+  await page.clock.fastForward(2_000);
+  await expect.poll(() => host.asked() - before).toBe(2);
+  // For the service the tokens have ended. The reader goes on.
+  ahead += 700_000;
+  provoked = /status of 401/;
+  await viewer.getByLabel('Kind of change').selectOption('update');
+  await total(viewer, '4 changes');
+  expect(host.asked() - before).toBe(3);
+});
+
+test('calls that the service refuses at the same time ask for one token', async () => {
+  let asked = 0;
+  const { changes, values, end } = createReads({
+    baseUrl: `${server.baseUrl}/`,
+    tenant: 'acme',
+    async getToken() {
+      asked += 1;
+      return asked === 1 ? { token: 'annals_view_ended', expiresIn: 600 } : await makeToken();
+    },
+  });
+  const { signal } = new AbortController();
+  const q = 'occurredAt:>="1970-01-01T00:00:00Z"';
+  const [page, ...found] = await Promise.all([
+    changes({ q, page: 1, size: 1 }, signal),
+    values('entity', q, signal),
+    values('actor', q, signal),
+  ]);
+  end();
+  expect(page.totalElements).toBe(5);
+  expect(found).toEqual([['order'], ['Mara', 'Tom']]);
+  expect(asked).toBe(2);
+});
+
+test('a token that is refused for good, or that the host does not give, is told in words with a way on', async () => {
+  provoked = /status of (?:401|403|502)/;
+  given = undefined;
+  const { page, viewer } = await open();
+  await viewer.getByRole('alert').filter({ hasText: 'This page could not get access to the history.' }).waitFor();
+  await page.route('**/viewer/acme/**', (route) =>
+    route.fulfill({ status: 401, headers: { 'access-control-allow-origin': '*' }, body: '{}' }),
+  );
+  given = grant;
+  await viewer.getByRole('button', { name: 'Try again' }).click();
+  await viewer.getByRole('alert').filter({ hasText: 'You may no longer see this history.' }).waitFor();
+  expect(await viewer.getByText('No changes').count()).toBe(0);
+  await page.unroute('**/viewer/acme/**');
+  await viewer.getByRole('button', { name: 'Try again' }).click();
+  await total(viewer, '5 changes');
+});
+
+test('429 and a service that is away are told in words, heed Retry-After, and pass by themselves', async () => {
+  provoked = /status of 429|ERR_CONNECTION_REFUSED/;
+  const page = await context.newPage();
+  await page.clock.install();
+  let calls = 0;
+  await page.route('**/viewer/acme/**', async (route) => {
+    if (route.request().method() === 'GET') calls += 1;
+    const headers = {
+      'access-control-allow-origin': '*',
+      'access-control-expose-headers': 'Retry-After',
+      'retry-after': '40',
+    };
+    await route.fulfill({ status: 429, headers, body: '{}' });
+  });
+  await page.goto(`${host.url}/html`);
+  const viewer = page.locator('annals-history .history');
+  await viewer.getByRole('alert').filter({ hasText: 'Many people are looking at their history just now.' }).waitFor();
+  await page.clock.fastForward(38_000);
+  expect(calls).toBe(1);
+  await page.unroute('**/viewer/acme/**');
+  await page.clock.fastForward(3_000);
+  await total(viewer, '5 changes');
+  // What is shown stays, and says since when.
+  await page.route('**/viewer/acme/**', (route) => route.abort('connectionrefused'));
+  await page.clock.fastForward(31_000);
+  await viewer.getByText('The history cannot be reached just now. Not updated since').waitFor();
+  await total(viewer, '5 changes');
+  await page.unroute('**/viewer/acme/**');
+  await viewer.getByRole('button', { name: 'Try again' }).click();
+  await viewer.getByText('Not updated since').waitFor({ state: 'detached' });
+});
+
+test('the list is had as a file, with what is masked there', async () => {
+  const { page, viewer } = await open('/react');
+  await viewer.getByLabel('Person').selectOption('Tom');
+  await total(viewer, '2 changes');
+  const download = page.waitForEvent('download');
+  await viewer.getByRole('button', { name: 'Download CSV' }).click();
+  const text = await readFile(await (await download).path(), 'utf8');
+  expect(text.trimEnd().split('\r\n')).toHaveLength(3);
+  expect(text).toContain('9007199254740995');
+  expect(text).toContain('********');
+  provoked = /status of 403/;
+  given = { ...grant, export: false };
+  const second = await open('/react');
+  await second.viewer.getByRole('button', { name: 'Download CSV' }).click();
+  await second.viewer.getByText('This page may not download the changes.').waitFor();
+});
+
+test('where the token hides who made changes nobody is named, offered or searched for', async () => {
+  given = { ...grant, actors: false };
+  const { viewer } = await open();
+  await total(viewer, '5 changes');
+  expect(await viewer.textContent()).not.toMatch(/Mara|Tom/);
+  await viewer.getByRole('searchbox').fill('mara');
+  await viewer.getByText('No changes found').waitFor();
+  expect(await viewer.getByLabel('Person').count()).toBe(0);
+});
