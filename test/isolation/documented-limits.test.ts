@@ -69,6 +69,7 @@ import { maxHiddenLevels } from '../../src/history/page/hidden-paths.ts';
 import { maxPageBytes } from '../../src/history/page/long-page.ts';
 import { bytesOfPortion, entriesOfPortion } from '../../src/history/paths/number-paths.ts';
 import { maxPlaces } from '../../src/history/positions/position-store.ts';
+import { maxFilesOfTenant } from '../../src/history/routes/list-route.ts';
 import { maxPendingKibibytes } from '../../src/history/tallies/statistics.ts';
 import { maxViews } from '../../src/history/views/schemas.ts';
 import { defaultBodyLimits } from '../../src/http/body-shares.ts';
@@ -191,6 +192,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
     `${kibibytes(maxTokenLength)}; ${grouped(viewerTokenLifetime.max)} s; a subject of ${maxNameCharacters} characters`,
   ],
   ['Changes of a file of the viewer', grouped(maxEntriesOfFile)],
+  ['Files of viewers of one tenant that are made or sent', String(maxFilesOfTenant)],
   [
     'Concurrent event streams of chats and requests that call a provider',
     `${calls.places}; of one tenant ${calls.maxOfTenant} They wait, ${calls.maxWaitingOfTenant} of`,

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { Semaphore } from '../../core/concurrency/semaphore.ts';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
@@ -21,9 +22,20 @@ interface ListOptions {
   sealer: Sealer;
 }
 
+/**
+ * Files of one tenant that are made or sent at once, in a process. Anybody may take a file slowly, so files have a quarter of the places of viewers and
+ * nobody waits for one in a place.
+ */
+export const maxFilesOfTenant = 8;
+
 /** The list of changes. */
 export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at: ReadsAt): void {
   const hasFiles = at.config.isOfViewer === true;
+  const files = new Semaphore({
+    maxOfTenant: maxFilesOfTenant,
+    maxWaitingOfTenant: 0,
+    ...(hasFiles && { name: 'files of viewers' }),
+  });
   const page = jsonStream(at.page, { description: 'A page of changes, newest first.', headers: at.headers });
   const file = stream({ 'text/csv': { schema: CsvFile } }, { description: '' });
   const pageOrFile = {
@@ -54,6 +66,9 @@ export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at
       // One address has both.
       if (hasFiles) reply.header('vary', 'Origin, Accept');
       if (hasFiles && asksForFile(request)) {
+        const release = await files.acquire(tenant, request.work?.signal);
+        reply.raw.once('close', release);
+        if (reply.raw.closed) release();
         reply.type(csvType).header('content-disposition', 'attachment; filename="changes.csv"');
         return await reply.send(streamOfTexts(await fileOf(tenant, q, restriction)));
       }

@@ -460,6 +460,24 @@ describe('with `export` the changes of a query are a file', () => {
     expect((await look(viewer, 'changes', { q: 'x:1' }, csv)).status).toBe(400);
   });
 
+  test('of a tenant 8 are under way; one more is 429 at once, and nobody waits for it in a place', async () => {
+    const tokens = await Promise.all(
+      ['s1', 's2', 's3', 's4', 's5'].map((subject) => made({ q: 'entity:*', subject, export: true })),
+    );
+    const blocker = await server.database.pool.connect();
+    await blocker.query('begin; lock table change_entry in access exclusive mode');
+    const answers = tokens
+      .flatMap((token, place) => (place < 4 ? [token, token] : [token]))
+      .map((token) => look(token, 'changes', {}, csv));
+    const first = await Promise.race(answers);
+    await blocker.query('commit');
+    blocker.release();
+    expect([first.status, first.headers.get('retry-after')]).toEqual([429, '1']);
+    expect(first.body.message).toContain('files of viewers: at most 8 at once.');
+    expect((await Promise.all(answers)).map(({ status }) => status).toSorted()).toEqual([...Array(8).fill(200), 429]);
+    expect((await look(tokens[0] ?? '', 'changes', {}, csv)).status).toBe(200);
+  });
+
   test('of 10,000 changes; of more it is 400 that says how many there are', async () => {
     const many = await server.token('many');
     const record = createRecorder(server.context.db, 'many', () => now);
