@@ -70,9 +70,13 @@ test('nothing else takes a key: no operation, no token endpoint, no Basic, no se
     const target = path.replace(':tenant', 'acme').replaceAll(/:\w+/g, '1');
     const { status, body } = await server.call(target, { token: key, method });
     await body?.cancel();
-    if (status !== 401) taking.add(`${method} ${path}`);
+    if (status !== 401) taking.add(path);
   }
-  expect([...taking]).toEqual(['POST /mcp/:tenant']);
+  const openai = '/openai/:tenant';
+  const models = `${openai}/v1/models`;
+  expect([...taking].sort()).toEqual(
+    ['/mcp/:tenant', `${openai}/*`, `${openai}/v1/chat/completions`, models, `${models}/*`].sort(),
+  );
   for (const [clientId, clientSecret] of [
     [id, secret],
     [id, key],

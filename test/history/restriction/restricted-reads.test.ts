@@ -74,16 +74,21 @@ describe('each operation is answered by the restriction or refused', () => {
 
   /** They tell of no tenant, or take the session of the console alone. */
   const ofNoTenant = [
-    ...['GET /', 'GET /.well-known/jwks.json', 'GET /health/live', 'GET /health/ready', 'GET /openapi.json'],
-    ...['GET /docs', 'GET /docs/', 'GET /docs/*', 'GET /docs/guides', 'GET /docs/guides/', 'GET /docs/guides/*'],
+    ...['', '.well-known/jwks.json', 'health/live', 'health/ready', 'openapi.json', 'viewer.js'].map(
+      (one) => `GET /${one}`,
+    ),
     ...[
-      'GET /docs/guides/search.json',
-      'GET /viewer.js',
-      'GET /console',
-      'GET /console*',
-      'POST /oauth/token',
-      'OPTIONS *',
-    ],
+      '',
+      '/',
+      '/guides',
+      '/guides/',
+      '/guides/*',
+      '/guides/images/*',
+      '/guides/search.json',
+      '/site/*',
+      '/viewer/*',
+    ].map((one) => `GET /docs${one}`),
+    ...['GET /console', 'GET /console/*', 'GET /console/assets/*', 'POST /oauth/token', 'OPTIONS *'],
     ...['DELETE', 'GET', 'POST'].map((method) => `${method} /console/api/session`),
     ...['GET /console/api/session/keys', 'POST /console/api/session/keys', 'DELETE /console/api/session/keys/:id'],
   ];

@@ -8,17 +8,17 @@ export interface ListedRoute {
 
 /** Every route of a server, those too that no document describes. */
 export function routesOf(app: Pick<HttpServer, 'printRoutes'>): ListedRoute[] {
-  // A tree, in which each line has the path from its parent on.
+  // A tree of the parts that paths share. Only some parts end a path.
   const parents: string[] = [];
   return app
-    .printRoutes({ commonPrefix: false })
+    .printRoutes()
     .split('\n')
     .flatMap((line) => {
-      const [, indent = '', part = '', methods = ''] = /^(.*)[├└]── (\S*) \((.+)\)$/.exec(line) ?? [];
-      if (methods === '') return [];
+      const [, indent, part = '', methods] = /^(.*)[├└]── (.*?)(?: \(([A-Z, ]+)\))?$/.exec(line) ?? [];
+      if (indent === undefined) return [];
       const depth = indent.length / 4;
-      const path = `${parents[depth - 1] ?? ''}${part}`;
+      const path = part === '(empty root node)' ? '' : `${parents[depth - 1] ?? ''}${part}`;
       parents[depth] = path;
-      return methods.split(', ').map((method) => ({ method, path }));
+      return methods?.split(', ').map((method) => ({ method, path })) ?? [];
     });
 }
