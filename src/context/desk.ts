@@ -86,6 +86,7 @@ export async function createDesk(
   const openai = createOpenai({
     sealer,
     caller: completions.caller,
+    logger,
     languageModels,
     catalogue: models,
     keysOf: (tenant) => configuration.readProviderKeys(tenant),

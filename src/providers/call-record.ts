@@ -33,7 +33,7 @@ export interface EndOfCall {
   /** What the provider has told, also of a call that failed. */
   readonly reported: Usage;
   readonly durationMs: number;
-  /** Of a stream with any text. */
+  /** Of a stream: until its first part. */
   readonly firstTokenMs?: number | undefined;
   /** Of a call that was answered. */
   readonly finishReason?: Answer['finishReason'] | undefined;

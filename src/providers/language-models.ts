@@ -10,12 +10,15 @@ import { startDeadline } from './deadline.ts';
 import { google } from './google.ts';
 import { newExchange } from './http-exchange.ts';
 import { openai, selfHosted } from './openai.ts';
+import { finishOfResponse, openaiResponses, passEvents } from './openai-responses.ts';
 import { answerOf, answerOfStream } from './package-answers.ts';
 import {
+  type Answer,
   type JsonFormat,
   type LanguageModels,
   type ModelCall,
   type ModelSettings,
+  type PassThroughRequest,
   ProviderError,
   type ProviderName,
   type Tool,
@@ -80,10 +83,48 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     return [...(adapter.lacks?.(settings) ?? []), ...warnings.flatMap(settingOf)];
   }
 
+  /** One request in the first provider's Responses format. */
+  async function passThrough(call: ModelCall, { body, onEvent }: PassThroughRequest): Promise<Answer> {
+    const exchange = newExchange();
+    const deadline = startDeadline(call.times, call.signal);
+    const { apiKey, model, maxTokens, beforeSend, onAnswering } = call;
+    const streaming = onEvent !== undefined;
+    const options = { streaming, deadline, adapter: openaiResponses, beforeSend, onAnswering };
+    const send = transports.vendors.fetchFor(exchange, options);
+    let readerFault: { readonly error: unknown } | undefined;
+    try {
+      const response = await send(`${withVersion(baseUrls.openai ?? openai.defaultBaseUrl, openai)}/responses`, {
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...body, model, max_output_tokens: maxTokens }),
+        signal: deadline.signal,
+      });
+      const passed =
+        onEvent === undefined || response.body === null
+          ? await response.json()
+          : await passEvents(response.body, async (event) => {
+              try {
+                await onEvent(event);
+              } catch (error) {
+                readerFault = { error };
+                throw error;
+              }
+            });
+      if (exchange.cut || exchange.refusal !== undefined) throw new Error('the stream was cut, or it reports an error');
+      const usage = openaiResponses.usageOf(exchange.usage);
+      return { text: '', toolCalls: [], finishReason: finishOfResponse(passed), usage, passed };
+    } catch {
+      if (readerFault !== undefined) throw readerFault.error;
+      throw failureOf(exchange, deadline.reason(), openaiResponses);
+    } finally {
+      deadline.end();
+    }
+  }
+
   return {
     untaken,
 
     async call(call, onText) {
+      if (call.passThrough !== undefined) return await passThrough(call, call.passThrough);
       const { adapter, exchange, model, deadline } = begin(call, onText !== undefined);
       const options = optionsOf(call, adapter, deadline.signal);
       const usage = () => adapter.usageOf(exchange.usage);

@@ -72,8 +72,19 @@ export interface ModelCall {
   onAnswering?: (() => void) | undefined;
   /** Receives the tool calls of a stream in pieces. The next piece is read when it has resolved. */
   onToolCall?: ((piece: ToolCallPiece) => Promise<void> | void) | undefined;
+  /** A request in the first provider's Responses format, in place of the messages. It is passed through, and so is the answer. */
+  passThrough?: PassThroughRequest | undefined;
   /** Aborts the request. The provider sees that its connection closes. */
   signal?: AbortSignal | undefined;
+}
+
+/** Receives each event of a stream that is passed through. The next one is read when it has resolved. */
+export type OnEvent = (event: object) => Promise<void> | void;
+
+export interface PassThroughRequest {
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Left out: the answer is not streamed. */
+  readonly onEvent?: OnEvent | undefined;
 }
 
 /** Without a schema: any JSON object. */
@@ -109,6 +120,8 @@ export interface Answer {
   toolCalls: readonly ToolCall[];
   finishReason: 'stop' | 'length' | 'tool-calls' | 'content-filter' | 'other';
   usage: Usage;
+  /** The answer to a request that was passed through, as the vendor wrote it. */
+  passed?: unknown;
   /** Settings of the call that were not sent because the model does not accept them; left out where all were sent. */
   droppedSettings?: readonly string[];
   /** The number of tool calls that were not read, because the answer has too many; left out where all were read. */

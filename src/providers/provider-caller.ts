@@ -101,7 +101,9 @@ export interface ProviderCaller {
 
 export interface CallRequest
   extends Omit<ModelSettings, 'provider' | 'model'>,
-    Pick<ModelCall, 'messages' | 'onToolCall' | 'signal'> {
+    Pick<ModelCall, 'messages' | 'onToolCall' | 'passThrough' | 'signal'> {
+  /** Upper bound of the input tokens of a request that is passed through. */
+  readonly inputBound?: number | undefined;
   readonly tenant: string;
   readonly asker: Asker;
   /**
@@ -136,17 +138,24 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     const began = performance.now();
     const elapsed = () => Math.round(performance.now() - began);
     let firstTokenMs: number | undefined;
-    const onPart =
-      onText &&
-      ((text: string) => {
-        firstTokenMs ??= elapsed();
-        return onText(text);
-      });
+    const noteFirst = () => {
+      firstTokenMs ??= elapsed();
+    };
+    const { onToolCall, passThrough } = call;
+    const followed: ModelCall = {
+      ...call,
+      onAnswering,
+      onToolCall: onToolCall && followedBy(noteFirst, onToolCall),
+      passThrough: passThrough && {
+        ...passThrough,
+        onEvent: passThrough.onEvent && followedBy(noteFirst, passThrough.onEvent),
+      },
+    };
     // Until the provider reports figures, nobody knows what it has counted.
     let end: Pick<EndOfCall, 'usage' | 'finishReason' | 'cause'> = { usage: 'unknown', cause: 'cancelled' };
     let reported: Usage = { inputTokens: undefined, outputTokens: undefined };
     try {
-      const answer = await languageModels.call({ ...call, onAnswering }, onPart);
+      const answer = await languageModels.call(followed, onText && followedBy(noteFirst, onText));
       const { usage, finishReason } = answer;
       end = { usage, finishReason };
       reported = usage;
@@ -164,7 +173,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
   }
 
   async function callShared(
-    { tenant, asker, drains = false, maxTokens, ...content }: Omit<CallRequest, 'own'>,
+    { tenant, asker, drains = false, maxTokens, inputBound, ...content }: Omit<CallRequest, 'own'>,
     progress: CallProgress,
   ): Promise<Answer> {
     const { token: apiKey, model } = shared;
@@ -175,7 +184,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     const { output, send, settle } = await ledger.reserve({
       tenant,
       call: { ...asker, id: randomUUIDv7(), at: now(), token: 'shared', provider, model },
-      input: ledger.inputBound(content.messages, content.tools, content.responseFormat),
+      input: inputBound ?? ledger.inputBound(content.messages, content.tools, content.responseFormat),
       output: Math.min(maxTokens ?? shared.maxTokens, shared.maxTokens),
       maxDuration: times.total,
       signal: content.signal,
@@ -204,7 +213,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
 
   async function callOwn(
     own: NonNullable<CallRequest['own']>,
-    { tenant, asker, drains: _, ...content }: Omit<CallRequest, 'own'>,
+    { tenant, asker, drains: _, inputBound: _input, ...content }: Omit<CallRequest, 'own'>,
     progress: CallProgress,
   ): Promise<Answer> {
     const { provider, model } = own;
@@ -228,6 +237,14 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     async close() {
       await Promise.allSettled([...underWay]);
     },
+  };
+}
+
+/** Calls `note` before each part. */
+function followedBy<Part>(note: () => void, read: (part: Part) => Promise<void> | void) {
+  return (part: Part) => {
+    note();
+    return read(part);
   };
 }
 

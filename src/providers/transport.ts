@@ -54,6 +54,8 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
         if (exchange.requests > 1) throw new Error('a second request of one call');
         const url = new URL(input instanceof Request ? input.url : input);
         const body = String(init.body);
+        // To write it took milliseconds, and to encode it takes some more.
+        if (body.length > answerLimits.longBytes) await new TimeSlice().rest();
         const headers = {
           ...Object.fromEntries(new Headers(init.headers)),
           ...traceHeaders(),

@@ -378,8 +378,8 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Time in which a call waits for a quota', seconds(defaultTimes.quotaWait)],
   ['Input tokens that an image reserves with the shared token', grouped(tokensOfImage)],
   [
-    'Messages, tools and `stop` of a request of an OpenAI client',
-    `${grouped(openaiLimits.messages)}; ${openaiLimits.tools}; ${openaiLimits.stops}`,
+    'Messages, items of `input`, tools and `stop` of a request of an OpenAI client',
+    `${grouped(openaiLimits.messages)}; ${grouped(openaiLimits.items)}; ${openaiLimits.tools}; ${openaiLimits.stops}`,
   ],
   [
     'Time in which Annals reads on after the client of a stream on the shared token has gone',

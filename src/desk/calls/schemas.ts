@@ -29,7 +29,7 @@ const Call = Type.Object(
     outputTokens: tokens('All output. With the shared token: what the quota was charged.'),
     reasoningTokens: tokens('The part of the output that is reasoning.'),
     firstTokenMs: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'Milliseconds until the first text of a stream.' }),
+      Type.Integer({ minimum: 0, description: 'Milliseconds until the first part of a stream.' }),
     ),
     durationMs: Type.Optional(
       Type.Integer({ minimum: 0, description: 'Left out: the process ended before the call.' }),

@@ -17,6 +17,8 @@ export const openaiLimits = {
   /** Of all texts of a request together. */
   textBytes: 4 * 1024 * 1024,
   messages: 1_000,
+  /** Of the input of a response. */
+  items: 10_000,
   tools: 128,
   stops: 4,
   userCharacters: 200,

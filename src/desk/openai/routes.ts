@@ -8,7 +8,7 @@ import { streamHeaders, streamText } from '../streamed-answer.ts';
 import { completionBody, completionChunks, event } from './answer-body.ts';
 import { invalidKey, openaiError } from './error-body.ts';
 import { openaiLimits } from './request.ts';
-import type { Openai, PreparedCall } from './service.ts';
+import type { Openai, PreparedCall, PreparedResponse } from './service.ts';
 
 const scopes: readonly Scope[] = ['ai.completion_manage'];
 const schema = { hide: true } as const;
@@ -27,6 +27,22 @@ export async function openaiRoutes(app: HttpServer, { openai }: { openai: Openai
         if (prepared.request.stream) return await stream(prepared, { request, reply, gone });
         const answer = await prepared.answer({ signal: gone });
         return await reply.type('application/json').send(completionBody(prepared.head, answer, prepared.idOf));
+      } catch (error) {
+        if (!gone.aborted) throw error;
+        return await reply.code(clientClosedRequest).send(Readable.from([]));
+      }
+    },
+  );
+
+  app.post(
+    '/openai/:tenant/v1/responses',
+    { bodyLimit: openaiLimits.bodyBytes, config: { scopes, work: 'calls', takesKeys: true }, schema },
+    async (request, reply) => {
+      const gone = whenClientGone(reply);
+      const prepared = await openai.prepareResponse(request.credentials, request.body);
+      try {
+        if (prepared.request.stream) return await streamResponse(prepared, { request, reply, gone });
+        return await reply.type('application/json').send(await prepared.answer({ signal: gone }));
       } catch (error) {
         if (!gone.aborted) throw error;
         return await reply.code(clientClosedRequest).send(Readable.from([]));
@@ -54,6 +70,39 @@ export async function openaiRoutes(app: HttpServer, { openai }: { openai: Openai
       throw nothingAtThisPath();
     },
   });
+}
+
+async function streamResponse(
+  { answer }: PreparedResponse,
+  { request, reply, gone }: { request: FastifyRequest; reply: FastifyReply; gone: AbortSignal },
+): Promise<FastifyReply> {
+  const events = await streamText(
+    async ({ write, begin }) => {
+      const answered = answer({
+        signal: gone,
+        onAnswering: begin,
+        onEvent: (passed) => write(namedEvent(passed)),
+      });
+      request.placeHeldUntil = answered;
+      await answered;
+      return '';
+    },
+    {
+      gone,
+      logger: request.log,
+      failed(told) {
+        const { code, message, param } = openaiError(told).error;
+        return namedEvent({ type: 'error', code, message, param, sequence_number: 0 });
+      },
+      cuts: reply.raw,
+    },
+  );
+  return await reply.headers(streamHeaders).type('text/event-stream').send(events);
+}
+
+function namedEvent(passed: object): string {
+  const type: unknown = Reflect.get(passed, 'type');
+  return `${typeof type === 'string' && /^[\w.]+$/.test(type) ? `event: ${type}\n` : ''}${event(passed)}`;
 }
 
 async function stream(

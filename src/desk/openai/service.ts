@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { FastifyBaseLogger } from 'fastify';
 import type { Sealer } from '../../core/sealing.ts';
-import type { Answer, LanguageModels, ProviderName } from '../../providers/port.ts';
+import type { Answer, LanguageModels, OnEvent, ProviderName } from '../../providers/port.ts';
 import type { CallProgress, CallRequest, ProviderCaller } from '../../providers/provider-caller.ts';
 import type { ModelList } from '../models/schemas.ts';
 import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
@@ -8,6 +9,7 @@ import { errorOfAnswer } from './error-body.ts';
 import { refused } from './members.ts';
 import { type ListedModel, listedModel, modelNamed, modelsOf, type NamedModel, unknownModel } from './models.ts';
 import { type ChatRequest, readChatRequest } from './request.ts';
+import { type ResponseRequest, readResponseRequest } from './response-request.ts';
 import { sealToolCallId, toolCallOpener } from './tool-call-ids.ts';
 
 /** A tenant's own key, and the configuration item that it is from. */
@@ -20,6 +22,7 @@ interface OwnKey {
 export interface OpenaiOptions {
   sealer: Sealer;
   caller: ProviderCaller;
+  logger: FastifyBaseLogger;
   languageModels: Pick<LanguageModels, 'untaken'>;
   catalogue: ModelList;
   /** The tenant's own keys. */
@@ -39,8 +42,22 @@ export interface PreparedCall {
   answer(progress: CallProgress & Pick<CallRequest, 'signal' | 'onToolCall' | 'drains'>): Promise<Answer>;
 }
 
-/** The chat completions of the first provider's format, for the models of every provider (ai-gateway). */
+/** A request of `POST /responses` that was read and may be passed on. */
+export interface PreparedResponse {
+  readonly request: ResponseRequest;
+  /** Resolves to the vendor's answer. Rejects with the error for the client. */
+  answer(options: {
+    readonly signal: AbortSignal;
+    readonly onAnswering?: () => void;
+    /** Left out: the answer is not streamed. */
+    readonly onEvent?: OnEvent;
+  }): Promise<unknown>;
+}
+
+/** The first provider's formats: chat completions for the models of every provider, responses for its own (ai-gateway). */
 export interface Openai {
+  /** Throws the error for the client where the request cannot be passed on. */
+  prepareResponse(caller: { tenant: string; clientId: string }, body: unknown): Promise<PreparedResponse>;
   /** Throws the error for the client where the call cannot be made. */
   prepare(caller: { tenant: string; clientId: string }, body: unknown): Promise<PreparedCall>;
   models(tenant: string): Promise<ListedModel[]>;
@@ -57,7 +74,7 @@ const memberOfSetting: Readonly<Record<string, string>> = {
 };
 
 export function createOpenai(options: OpenaiOptions): Openai {
-  const { sealer, caller, languageModels, catalogue, keysOf, sharedModel, now } = options;
+  const { sealer, caller, logger, languageModels, catalogue, keysOf, sharedModel, now } = options;
 
   /** The model and the key to call it with; the shared token where the key is undefined. */
   async function access(tenant: string, name: string): Promise<{ named: NamedModel; key: OwnKey | undefined }> {
@@ -104,6 +121,34 @@ export function createOpenai(options: OpenaiOptions): Openai {
           try {
             const call = { ...request.call, tenant, asker, own, signal, onToolCall, drains };
             return await caller.call(call, progress);
+          } catch (error) {
+            throw errorOfAnswer(error, key?.item);
+          }
+        },
+      };
+    },
+
+    async prepareResponse({ tenant, clientId }, body) {
+      const { named, key } = await access(tenant, modelOf(body));
+      if (named.provider !== 'openai') {
+        throw refused('model', 'must be a model of openai here: for other models use chat/completions');
+      }
+      const request = readResponseRequest(body);
+      const { inputBound, maxTokens, leftOut } = request;
+      if (key === undefined && inputBound === undefined) {
+        throw refused('input', 'must not have files with the shared token: nobody can tell what they cost');
+      }
+      if (leftOut.length > 0) logger.info({ tenant, tools: leftOut }, 'hosted tools of a response were left out');
+      const asker = { operation: 'openai', clientId, user: request.user } as const;
+      const own = key && { ...named, apiKey: key.token };
+      return {
+        request,
+        async answer({ signal, onAnswering, onEvent }) {
+          const passThrough = { body: request.body, onEvent };
+          const call = { tenant, asker, own, messages: [], maxTokens, inputBound, signal, passThrough };
+          try {
+            const { passed } = await caller.call({ ...call, drains: onEvent !== undefined }, { onAnswering });
+            return passed;
           } catch (error) {
             throw errorOfAnswer(error, key?.item);
           }

@@ -34,6 +34,7 @@ export interface VendorBody {
   system?: { text: string }[];
   max_tokens?: number;
   max_completion_tokens?: number;
+  max_output_tokens?: number;
   stream?: boolean;
   systemInstruction?: { parts: { text: string }[] };
   contents?: { role: string; parts: { text?: string }[] }[];
@@ -173,7 +174,86 @@ const generateContent: VendorFormat = {
   error: (status, message) => ({ error: { code: status, message, status: 'SOME_ERROR' } }),
 };
 
-export const vendorFormats: readonly VendorFormat[] = [chat, messages, generateContent];
+/** The Responses format of the first vendor. */
+const responses: VendorFormat = {
+  name: 'openai',
+  read(path, body) {
+    if (path !== '/v1/responses') return undefined;
+    const { model = '', max_output_tokens: cap, stream } = body;
+    return { model, text: JSON.stringify(body), cap, streaming: stream === true };
+  },
+  answer: (answer) => response(answer, 'completed'),
+  events(answer) {
+    const { text } = answer;
+    const events = [
+      { type: 'response.created', response: { ...response(answer, 'in_progress'), output: [] } },
+      {
+        type: 'response.output_item.added',
+        output_index: 0,
+        item: { id: 'msg_1', type: 'message', role: 'assistant', content: [], status: 'in_progress' },
+      },
+      {
+        type: 'response.content_part.added',
+        item_id: 'msg_1',
+        output_index: 0,
+        content_index: 0,
+        part: { type: 'output_text', text: '', annotations: [] },
+      },
+      ...words(text).map((delta) => ({
+        type: 'response.output_text.delta',
+        item_id: 'msg_1',
+        output_index: 0,
+        content_index: 0,
+        delta,
+      })),
+      { type: 'response.completed', response: response(answer, 'completed') },
+    ];
+    return events.map((event, index) => `event: ${event.type}\n${dataEvent({ ...event, sequence_number: index })}`);
+  },
+  error: chat.error,
+};
+
+function response({ text, toolCall, usage }: VendorAnswer, status: string) {
+  const output =
+    toolCall === undefined
+      ? {
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text, annotations: [] }],
+        }
+      : {
+          id: 'fc_1',
+          type: 'function_call',
+          call_id: toolCall.id,
+          name: toolCall.name,
+          arguments: JSON.stringify(toolCall.input),
+          status: 'completed',
+        };
+  return {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1_790_000_000,
+    status,
+    error: null,
+    model: 'm',
+    output: [output],
+    ...(usage === undefined
+      ? {}
+      : {
+          usage: {
+            input_tokens: usage.input,
+            input_tokens_details: { cached_tokens: 2 },
+            output_tokens: usage.output,
+            output_tokens_details: { reasoning_tokens: 1 },
+            total_tokens: usage.input + usage.output,
+          },
+        }),
+  };
+}
+
+export const vendorFormats: readonly VendorFormat[] = [chat, messages, generateContent, responses];
 
 function candidate({ toolCall, usage }: VendorAnswer, text: string, finishReason: string | undefined) {
   const part =

@@ -1,0 +1,126 @@
+import { AnnalsError } from '../../core/errors.ts';
+import { tokensOfImage } from '../completions/quota.ts';
+import { Members, refused } from './members.ts';
+import { openaiLimits } from './request.ts';
+
+/** A request of `POST /responses`, checked, as it is passed on. */
+export interface ResponseRequest {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly stream: boolean;
+  readonly user: string | undefined;
+  readonly maxTokens: number | undefined;
+  /** Types of hosted tools, which are left out: they would work beside the quota and the records. */
+  readonly leftOut: readonly string[];
+  /** Upper bound of the input tokens; undefined where nobody can tell, because of a file. */
+  readonly inputBound: number | undefined;
+}
+
+const taken = [
+  'model',
+  'input',
+  'instructions',
+  'max_output_tokens',
+  'temperature',
+  'top_p',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'text',
+  'reasoning',
+  'include',
+  'truncation',
+  'stream',
+  'stream_options',
+  'user',
+];
+const hints = [
+  'metadata',
+  'service_tier',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'safety_identifier',
+  'client_metadata',
+];
+const isFalse = (value: unknown) => value === false;
+const isZero = (value: unknown) => value === 0;
+
+/** Reads a request. Throws validation_violation, which names the member, and payload_too_large. */
+export function readResponseRequest(given: unknown): ResponseRequest {
+  const members = new Members(given, '');
+  members.refuseOthers(taken, {
+    ...Object.fromEntries(hints.map((name) => [name, () => true])),
+    store: isFalse,
+    background: isFalse,
+    top_logprobs: isZero,
+  });
+  const user = members.text('user');
+  if (user !== undefined && user.length > openaiLimits.userCharacters) {
+    throw refused('user', `must have at most ${openaiLimits.userCharacters} characters`);
+  }
+  const found = { images: 0, imageBytes: 0, files: 0 };
+  const input = inputOf(members, found);
+  const { tools, leftOut } = toolsOf(members);
+  const choice = members.get('tool_choice');
+  if (typeof choice === 'object') new Members(choice, 'tool_choice').one('type', ['function', 'custom']);
+  const { model: _, user: _user, max_output_tokens: _cap, ...rest } = members.plain();
+  const passed = Object.entries(rest).filter(([name]) => taken.includes(name));
+  const stream = members.flag('stream') ?? false;
+  const body = { ...Object.fromEntries(passed), input, ...(tools && { tools }), stream, store: false };
+  const textBytes = Buffer.byteLength(JSON.stringify(body)) - found.imageBytes;
+  if (textBytes > openaiLimits.textBytes) {
+    throw new AnnalsError(
+      'payload_too_large',
+      `The texts of a request must have at most ${openaiLimits.textBytes} bytes together.`,
+    );
+  }
+  return {
+    body,
+    stream,
+    user,
+    maxTokens: members.whole('max_output_tokens', 1_000_000),
+    leftOut,
+    inputBound: found.files > 0 ? undefined : textBytes + found.images * tokensOfImage + perCall,
+  };
+}
+
+/** JSON around texts is longer than what a vendor adds to them. */
+const perCall = 64;
+
+function inputOf(members: Members, found: { images: number; imageBytes: number; files: number }): unknown {
+  const input = members.get('input');
+  if (input === undefined) throw refused('input', 'is required');
+  if (typeof input === 'string') return members.neededText('input');
+  const list = members.list('input', openaiLimits.items) ?? [];
+  for (const [index, value] of list.entries()) {
+    const item = new Members(value, `input.${index}`);
+    if (item.get('type') === 'item_reference') throw refused(item.at('type'), 'names what is stored: nothing is');
+    for (const name of ['content', 'output']) {
+      const parts = item.get(name);
+      if (Array.isArray(parts)) {
+        for (const [place, part] of parts.entries()) checkPart(new Members(part, item.at(`${name}.${place}`)), found);
+      }
+    }
+  }
+  return list;
+}
+
+function checkPart(part: Members, found: { images: number; imageBytes: number; files: number }): void {
+  if (part.get('file_id') !== undefined) throw refused(part.at('file_id'), 'names what is stored: nothing is');
+  if (part.get('file_url') !== undefined) throw refused(part.at('file_url'), 'is not supported: send file_data');
+  if (part.get('type') === 'input_file') found.files += 1;
+  if (part.get('type') !== 'input_image') return;
+  const url = part.neededText('image_url');
+  if (!url.startsWith('data:image/')) throw refused(part.at('image_url'), 'must be a data: URL of an image');
+  found.images += 1;
+  found.imageBytes += url.length;
+}
+
+function toolsOf(members: Members) {
+  const tools = members.list('tools', openaiLimits.tools);
+  const typeOf = (tool: unknown, index: number) => new Members(tool, `tools.${index}`).neededText('type');
+  const isOwn = (tool: unknown, index: number) => ['function', 'custom'].includes(typeOf(tool, index));
+  const leftOut = (tools ?? []).flatMap((tool, index) =>
+    isOwn(tool, index) ? [] : [typeOf(tool, index).slice(0, 64)],
+  );
+  return { tools: tools?.filter(isOwn), leftOut };
+}

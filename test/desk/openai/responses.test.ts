@@ -1,0 +1,159 @@
+import OpenAI from 'openai';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { eventually } from '../../support/server/patience.ts';
+import { type OpenaiServer, startOpenai } from './openai-server.ts';
+
+const tenant = 'acme';
+const model = 'openai/gpt-5.4';
+
+let openai: OpenaiServer;
+let client: OpenAI;
+
+beforeAll(async () => {
+  openai = await startOpenai();
+  await openai.tenantWithKeys(tenant);
+  client = await openai.clientOf(tenant);
+});
+
+beforeEach(() => {
+  openai.vendor.behave({ kind: 'answer', text: 'one two three', usage: { input: 7, output: 3 } });
+  openai.vendor.requests.length = 0;
+  openai.vendor.abandoned.length = 0;
+});
+
+afterAll(() => openai.close());
+
+function sent(): Record<string, unknown> {
+  return { ...openai.vendor.requests.at(-1)?.body };
+}
+
+async function statusOf(body: object): Promise<{ status: number | undefined; param: string | null | undefined }> {
+  const error = await client.responses.create(body as never).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof OpenAI.APIError)) throw new Error('the call succeeded', { cause: error });
+  return { status: error.status, param: error.param };
+}
+
+test('a response passes through, plain and streamed, is stored nowhere, and is recorded', async () => {
+  const plain = await client.responses.create({ model, input: 'Hello', user: 'jane', metadata: { a: 'b' } });
+  expect(plain).toMatchObject({ id: 'resp_1', output_text: 'one two three', usage: { input_tokens: 7 } });
+  expect(sent()).toEqual({ model: 'gpt-5.4', input: 'Hello', stream: false, store: false });
+  expect(openai.vendor.requests.at(-1)?.headers.authorization).toBe('Bearer sk-openai');
+  const parts: string[] = [];
+  const types: string[] = [];
+  const stream = await client.responses.create({ model, input: 'Hello', stream: true, max_output_tokens: 99 });
+  for await (const part of stream) {
+    types.push(part.type);
+    if (part.type === 'response.output_text.delta') parts.push(part.delta);
+  }
+  expect(parts).toEqual(['one ', 'two ', 'three']);
+  expect(types.at(-1)).toBe('response.completed');
+  expect(openai.vendor.requests.at(-1)?.cap).toBe(99);
+  const token = await openai.server.token(tenant);
+  const calls = await (await openai.server.call(`/usage/${tenant}/calls?sort=_id:ASC`, { token })).json();
+  const call = {
+    operation: 'openai',
+    model: 'gpt-5.4',
+    inputTokens: 7,
+    cachedTokens: 2,
+    outputTokens: 3,
+    reasoningTokens: 1,
+  };
+  expect(calls).toMatchObject([
+    { ...call, user: 'jane' },
+    { ...call, firstTokenMs: expect.any(Number) },
+  ]);
+});
+
+test('functions and custom tools pass, hosted tools are left out and logged, and reasoning comes back as it went', async () => {
+  const tools = [
+    { type: 'function', name: 'weather', parameters: { type: 'object' }, strict: false },
+    { type: 'custom', name: 'apply_patch', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
+  ];
+  const input = [
+    { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hello' }] },
+    { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed-by-vendor' },
+    { type: 'custom_tool_call', call_id: 'c1', name: 'apply_patch', input: '*** Begin' },
+    { type: 'custom_tool_call_output', call_id: 'c1', output: 'done' },
+  ];
+  const include = ['reasoning.encrypted_content'];
+  openai.vendor.behave({
+    kind: 'answer',
+    toolCall: { id: 'c2', name: 'weather', input: {} },
+    usage: { input: 1, output: 1 },
+  });
+  const asked = { model, input, include, tools: [...tools, { type: 'web_search' }], reasoning: { effort: 'low' } };
+  const { output } = await client.responses.create(asked as never);
+  expect(output[0]).toMatchObject({ type: 'function_call', call_id: 'c2' });
+  expect(sent()).toMatchObject({ input, include, tools, reasoning: { effort: 'low' } });
+  expect(openai.server.logLines.filter((line) => line.includes('hosted tools')).join()).toContain('web_search');
+});
+
+test.each([
+  ['store', { store: true }],
+  ['previous_response_id', { previous_response_id: 'resp_1' }],
+  ['background', { background: true }],
+  ['conversation', { conversation: 'conv_1' }],
+  ['prompt', { prompt: { id: 'pmpt_1' } }],
+  ['made_up', { made_up: 1 }],
+  ['input.0.type', { input: [{ type: 'item_reference', id: 'x' }] }],
+  [
+    'input.0.content.0.image_url',
+    { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'https://example.com/a.png' }] }] },
+  ],
+  ['input.0.content.0.file_id', { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }] }],
+  ['tool_choice.type', { tool_choice: { type: 'web_search' } }],
+  ['input', { input: null }],
+  ['model', { model: 'anthropic/claude-sonnet-5-5' }],
+])('400 names %s, and nothing is sent', async (param, members) => {
+  expect(await statusOf({ model, input: 'Hello', ...members })).toEqual({ status: 400, param });
+  expect(openai.vendor.requests).toEqual([]);
+});
+
+test('with the shared token a response is reserved and settled, and a file is refused', async () => {
+  await openai.server.createTenant('sharing');
+  const sharing = await openai.clientOf('sharing');
+  const { quota } = openai.server.context.completions;
+  const shared = 'gpt-4.1-mini';
+  await sharing.responses.create({ model: shared, input: 'Hello' });
+  expect(openai.vendor.requests.at(-1)).toMatchObject({ cap: 4_096, headers: { authorization: 'Bearer sk-shared' } });
+  expect((await quota.state('sharing')).used).toEqual({ input: 7, output: 3 });
+  openai.vendor.behave({ kind: 'answer', usage: undefined });
+  await sharing.responses.create({ model: shared, input: 'Hello', max_output_tokens: 50 });
+  const bound = JSON.stringify({ input: 'Hello', stream: false, store: false }).length + 64;
+  expect((await quota.state('sharing')).used).toEqual({ input: 7 + bound, output: 53 });
+  const file = { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,AAAA' } as const;
+  const input = [{ role: 'user' as const, content: [file] }];
+  await expect(sharing.responses.create({ model: shared, input })).rejects.toMatchObject({
+    status: 400,
+    param: 'input',
+  });
+  await client.responses.create({ model, input });
+});
+
+test('a stream that fails is an error for its client, and shows no text of the vendor', async () => {
+  const failed = {
+    type: 'response.failed',
+    response: { error: { code: 'server_error', message: 'secret of the vendor' } },
+  };
+  const delta = { type: 'response.output_text.delta', delta: 'one ' };
+  for (const events of [[delta, failed], [delta]]) {
+    openai.vendor.behave({ kind: 'events', events: events.map((one) => `data: ${JSON.stringify(one)}\n\n`) });
+    const seen: unknown[] = [];
+    const read = async () => {
+      for await (const part of await client.responses.create({ model, input: 'x', stream: true })) seen.push(part);
+    };
+    await expect(read()).rejects.toThrow();
+    expect(seen[0]).toEqual(delta);
+    expect(JSON.stringify(seen)).not.toContain('secret of the vendor');
+  }
+});
+
+test('a client that leaves ends the call on an own key', async () => {
+  const delta = { type: 'response.output_text.delta', delta: 'one ' };
+  openai.vendor.behave({ kind: 'events', events: [`data: ${JSON.stringify(delta)}\n\n`], last: 'stall' });
+  for await (const _ of await client.responses.create({ model, input: 'x', stream: true })) break;
+  await eventually(() => openai.vendor.abandoned.length).toBe(1);
+});
