@@ -1,13 +1,10 @@
 import { Type } from 'typebox';
 import { AnnalsError } from '../core/errors.ts';
 import { consoleApiPath } from '../http/console-target.ts';
-import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import type { Scope } from '../http/scopes.ts';
-import type { ConsoleKeys } from './ports.ts';
+import type { ConsoleKeys, Person } from './ports.ts';
 import type { Session, Sessions } from './sessions.ts';
-
-type Person = NonNullable<Credentials['person']>;
 
 /** Seconds that a person's key is good for at most, and unless less is asked for. */
 export const maxKeyLifetime = 90 * 86_400;
@@ -46,8 +43,8 @@ export async function sessionKeyRoutes(
     const wanted = permitted.filter((scope) => scopes.includes(scope));
     if (wanted.length === 0 || wanted.length < new Set(scopes).size) throw noSuchScopes(permitted);
     const key = await sessions.write(tenant, async (transaction) => {
-      // Whatever ends the session waits, and then knows of the key.
-      await sessions.lock(transaction, request);
+      // Whatever ends the session waits, and then knows of the key; so does who makes another one.
+      await sessions.lock(transaction, person, request);
       if ((await keys.list(transaction, tenant, person)).length >= maxKeysOfPerson) throw tooMany();
       return await keys.make(transaction, {
         tenant,

@@ -26,7 +26,7 @@ export interface ConsoleClients {
   remove(db: Database, tenant: string, clientId: string): Promise<void>;
 }
 
-type Person = NonNullable<Credentials['person']>;
+export type Person = NonNullable<Credentials['person']>;
 
 interface NewKeyOfPerson extends Pick<Credentials, 'tenant' | 'clientId' | 'scopes'> {
   readonly name: string;

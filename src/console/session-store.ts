@@ -126,6 +126,24 @@ export async function lockSession(
     .executeTakeFirst();
 }
 
+/** The sessions of a person, which nobody else ends until the transaction does. */
+export async function lockSessionsOf(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { issuer, subject }: Pick<SessionOfPerson, 'issuer' | 'subject'>,
+): Promise<Uint8Array[]> {
+  const rows = await transaction
+    .selectFrom('console_session')
+    .select('secret_hash')
+    .where('tenant', '=', tenant)
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .orderBy('secret_hash')
+    .forUpdate()
+    .execute();
+  return rows.map((row) => row.secret_hash);
+}
+
 /** Ends a session for whoever has its cookie. It stays until then, so that the rules are asked for its keys. */
 export async function keepForKeys(
   transaction: DatabaseTransaction,

@@ -7,7 +7,7 @@ import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { forEachTenant } from '../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../postgres/transaction.ts';
 import { deleteExpiredLinks, takeLink, tenantsWithExpiredLinks } from './link-store.ts';
-import type { ConsoleClients, ConsoleKeys, NoteConsoleAccess, SignedInClient } from './ports.ts';
+import type { ConsoleClients, ConsoleKeys, NoteConsoleAccess, Person, SignedInClient } from './ports.ts';
 import { hashSecret, newSecret, readSecret } from './secret.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import {
@@ -19,6 +19,7 @@ import {
   insertSession,
   keepForKeys,
   lockSession,
+  lockSessionsOf,
   readSessions,
   type SessionOfPerson,
   type StoredSession,
@@ -121,11 +122,15 @@ export class Sessions {
     return tenants === null ? found : { ...found, tenants, renews, person: personOf(session) };
   }
 
-  /** Keeps others from ending the request's session until the transaction is over. Rejects with an AccessTokenFault where it has ended. */
-  async lock(transaction: DatabaseTransaction, { headers }: FastifyRequest): Promise<void> {
+  /**
+   * Until the transaction is over nobody ends a session of the request's person, or locks them too. Rejects with an AccessTokenFault where
+   * the request's own session has ended.
+   */
+  async lock(transaction: DatabaseTransaction, person: Person, { headers }: FastifyRequest): Promise<void> {
     const secret = this.#cookie.read(headers.cookie);
-    const locked = secret && (await lockSession(transaction, secret.tenant, hashSecret(secret)));
-    if (locked === undefined) throw new AccessTokenFault('expired');
+    const hash = secret && hashSecret(secret);
+    const locked = secret && (await lockSessionsOf(transaction, secret.tenant, person));
+    if (locked?.some((one) => hash?.equals(one)) !== true) throw new AccessTokenFault('expired');
   }
 
   /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header and whether it was a person's. */
