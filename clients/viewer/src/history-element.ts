@@ -16,7 +16,7 @@ export interface HistoryMessages {
   readonly entities?: Readonly<Record<string, string>>;
   /**
    * By path, or by entity type and path: `{ status: 'Status', 'items.*.quantity': 'Quantity', 'customer:status': 'Account' }`.
-   * A star is any one key or place of an array.
+   * A star is any one key or place of an array, and `{n}` in a word is the number of that place, from 1.
    */
   readonly fields?: Readonly<Record<string, string>>;
   /** By path as in `fields`, then by the value: `{ status: { PAID: 'paid', SHIPPED: 'on its way' } }`. */

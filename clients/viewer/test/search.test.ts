@@ -1,3 +1,4 @@
+import { type JsonValue, parseJson, stringifyJson } from '@annals/client/json';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
@@ -7,6 +8,7 @@ import { queryOfSearch, type SearchContext } from '../src/search/query-of-search
 import { type Search, searchOf } from '../src/search/search.ts';
 import { startOfDay } from '../src/texts/clock.ts';
 import { languageOf } from '../src/texts/language.ts';
+import { fieldsOfChange } from '../src/view/fields-of-change.ts';
 
 const context: SearchContext = {
   begun: Date.UTC(2026, 9, 1),
@@ -79,7 +81,7 @@ test('days begin and end where they do in the time zone, also where a clock is p
 test('fields are named by the words of the host, the most exact ones first, and others are made readable', () => {
   const { field, entity, value } = languageOf('en', 'UTC', {
     fields: {
-      'items.*.price': 'Price',
+      'items.*.price': 'Price {n}',
       'order:status': 'State',
       status: 'Status',
       address: 'Address',
@@ -87,7 +89,7 @@ test('fields are named by the words of the host, the most exact ones first, and 
     },
     values: { status: { PAID: 'paid' } },
   });
-  expect(field('order', 'items.3.price')).toBe('Price');
+  expect(field('order', 'items.3.price')).toBe('Price 4');
   expect(field('order', 'status')).toBe('State');
   expect(field('quote', 'status')).toBe('Status');
   expect(field('order', 'address.zipCode')).toBe('Address › Zip code');
@@ -104,3 +106,25 @@ test('a language or a time zone that nobody knows is left out', () => {
   expect(counted('changes', 1_234)).toBe('1,234 changes');
   expect(dayTitle(Date.UTC(2026, 9, 1), Date.UTC(2026, 9, 2))).toBe('Yesterday');
 });
+
+test('lists and objects that were recorded as a whole are shown by their values, where these differ', () => {
+  const paths = new Map([
+    ['items', { before: parseJson('[{"id":1,"n":1.10},{"id":2}]'), after: parseJson('[{"id":1,"n":1.20}]') }],
+    ['size', { after: parseJson('{"w":1,"tags":[]}') }],
+    ['note', { before: 'a', after: null }],
+    ['card', { before: '********', after: '********' }],
+  ]);
+  const fields = fieldsOfChange({ paths }).map(({ path, before, after }) => [path, ...[before, after].map(textOf)]);
+  expect(fields).toEqual([
+    ['items.0.n', '1.10', '1.20'],
+    ['items.1.id', '2', undefined],
+    ['size.w', undefined, '1'],
+    ['size.tags', undefined, '[]'],
+    ['note', '"a"', 'null'],
+    ['card', '"********"', '"********"'],
+  ]);
+});
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return value === undefined ? undefined : stringifyJson(value);
+}

@@ -10,9 +10,9 @@ history.getToken = async () => {
 history.messages = {
   entities: { order: 'Order', customer: 'Your account' },
   fields: {
-    'items.*.product': 'Product',
-    'items.*.quantity': 'Quantity',
-    'items.*.price': 'Price',
+    'items.*.product': 'Item {n}',
+    'items.*.quantity': 'Quantity of item {n}',
+    'items.*.price': 'Price of item {n}',
     'shippingAddress.street': 'Street',
     'shippingAddress.city': 'City',
     'customer.id': 'Customer number',

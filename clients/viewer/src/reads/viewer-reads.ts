@@ -17,7 +17,7 @@ export interface ReadsOptions {
 }
 
 /** Bytes of a value beyond which the list has its beginning alone. */
-const valueLimit = 2_000;
+const valueLimit = 8_000;
 
 /** The reads of a viewer token. They throw the client's ApiError, NoTokenError, or the reason of the signal. */
 export interface ViewerReads {

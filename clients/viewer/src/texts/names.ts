@@ -27,7 +27,7 @@ export function namesOf(messages: HistoryMessages = {}, text: (name: TextName) =
       const keys = keysOf(path);
       for (let length = keys.length; length > 0; length -= 1) {
         const known = ofPath(fields, entity, keys.slice(0, length));
-        if (known !== undefined) return [known, ...keys.slice(length).map(readableKey)].join(' › ');
+        if (known !== undefined) return [numbered(known, keys), ...keys.slice(length).map(readableKey)].join(' › ');
       }
       return keys.map(readableKey).join(' › ');
     },
@@ -52,7 +52,7 @@ function ofPath<Entry>(
   keys: readonly string[],
 ): Entry | undefined {
   const path = keys.join('.');
-  const anyPlace = keys.map((key) => (/^\d+$/.test(key) ? '*' : key)).join('.');
+  const anyPlace = keys.map((key) => (isPlace(key) ? '*' : key)).join('.');
   for (const name of [`${entity}:${path}`, `${entity}:${anyPlace}`, path, anyPlace]) {
     const found = own(of, name);
     if (found !== undefined) return found;
@@ -81,9 +81,19 @@ function keysOf(path: string): string[] {
   return path.split(/(?<=(?<!\\)(?:\\\\)*)\./).map((key) => key.replace(/\\([.\\])/g, '$1'));
 }
 
+/** `Item {n}` with the first place of the path that is one of an array. */
+function numbered(word: string, keys: readonly string[]): string {
+  const place = keys.find(isPlace);
+  return place === undefined ? word : word.replaceAll('{n}', readableKey(place));
+}
+
+function isPlace(key: string): boolean {
+  return /^\d+$/.test(key);
+}
+
 /** A place of an array, counted from 1 as people do, or a name. */
 function readableKey(key: string): string {
-  return /^\d+$/.test(key) ? String(BigInt(key) + 1n) : readable(key);
+  return isPlace(key) ? String(BigInt(key) + 1n) : readable(key);
 }
 
 /** `shippingAddress`, `shipping_address` and `SHIPPING-ADDRESS` as `Shipping address`. */

@@ -1,9 +1,10 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { Icon } from '../../../../console/src/components/icon.tsx';
 import { Text } from '../../../../console/src/components/name.tsx';
 import type { Change, ViewerReads } from '../reads/viewer-reads.ts';
 import type { DocumentId } from '../search/search.ts';
 import { FieldChange } from './field-change.tsx';
+import { fieldsOfChange } from './fields-of-change.ts';
 import { useLanguage } from './language-context.ts';
 import { Sentence } from './sentence.tsx';
 
@@ -23,9 +24,10 @@ export function ChangeItem({ change, reads, onOpen }: ChangeItemProps) {
   const { at, type, actor } = change;
   const [isOpen, setOpen] = useState(false);
   const { whole, state, readWhole } = useWhole(change, reads);
-  const { entity, paths, cut = [] } = whole ?? change;
-  const shown = [...paths].slice(0, isOpen ? maxShown : shownFields[type]);
-  const rest = Math.min(paths.size, maxShown) - shown.length;
+  const { entity, cut = [] } = whole ?? change;
+  const fields = useMemo(() => fieldsOfChange(whole ?? change), [whole, change]);
+  const shown = fields.slice(0, isOpen ? maxShown : shownFields[type]);
+  const rest = Math.min(fields.length, maxShown) - shown.length;
   return (
     <li class={`change ${type}`} part={`change ${type}`}>
       <span class="mark" part="mark">
@@ -55,20 +57,20 @@ export function ChangeItem({ change, reads, onOpen }: ChangeItemProps) {
         </p>
         {shown.length === 0 ? undefined : (
           <ul class="fields" part="fields">
-            {shown.map(([path, { before, after }]) => (
+            {shown.map(({ path, before, after }) => (
               <FieldChange key={path} entity={entity} path={path} type={type} before={before} after={after} />
             ))}
           </ul>
         )}
         <div class="more">
-          {paths.size > shownFields[type] ? (
+          {fields.length > shownFields[type] ? (
             <button type="button" class="link" part="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
               {isOpen
                 ? language.text('fewerFields')
                 : language.counted(shown.length === 0 ? 'fields' : 'moreFields', rest)}
             </button>
           ) : undefined}
-          {cut.length > 0 && shown.some(([path]) => cut.includes(path)) ? (
+          {cut.length > 0 && shown.some(({ path }) => cut.includes(path)) ? (
             <button type="button" class="link" part="link" disabled={state === 'reading'} onClick={readWhole}>
               {language.text(state === 'failed' ? 'wholeFailed' : 'wholeValue')}
             </button>

@@ -103,6 +103,7 @@ export function History({ reads, range, pageSize, csv, round: refreshes, onProbl
         <SearchBar
           search={search}
           choices={choices}
+          showsActors={showsActors}
           today={language.dayOf(asked.begun)}
           onSearch={(next) => setAsked(begin(next))}
         />

@@ -8,6 +8,7 @@ import type { Choices } from './use-choices.ts';
 interface SearchBarProps {
   readonly search: Search;
   readonly choices: Choices;
+  readonly showsActors: boolean;
   readonly today: string;
   readonly onSearch: (search: Search) => void;
 }
@@ -18,7 +19,7 @@ const typingPause = 400;
 const maxWordsLength = 100;
 
 /** What people look for: words, a time, a kind of change, things and people. Nothing of it is a query language. */
-export function SearchBar({ search, choices, today, onSearch }: SearchBarProps) {
+export function SearchBar({ search, choices, showsActors, today, onSearch }: SearchBarProps) {
   const language = useLanguage();
   const { text } = language;
   const change = (part: Partial<Search>) => onSearch({ ...search, ...part });
@@ -44,22 +45,21 @@ export function SearchBar({ search, choices, today, onSearch }: SearchBarProps) 
           ['delete', text('delete')],
         ]}
       />
-      {choices.entities.length < 2 && search.entity === '' ? undefined : (
-        <Choice
-          label={text('entity')}
-          value={search.entity}
-          onChoose={(entity) => change({ entity })}
-          options={offered(text('anyEntity'), choices.entities, search.entity, language.entity)}
-        />
-      )}
-      {choices.actors.length < 2 && search.actor === '' ? undefined : (
+      {/* These are here before there is anything to choose, so that nothing moves when it comes. */}
+      <Choice
+        label={text('entity')}
+        value={search.entity}
+        onChoose={(entity) => change({ entity })}
+        options={offered(text('anyEntity'), choices.entities, search.entity, language.entity)}
+      />
+      {showsActors ? (
         <Choice
           label={text('actor')}
           value={search.actor}
           onChoose={(actor) => change({ actor })}
           options={offered(text('anyActor'), choices.actors, search.actor, language.actor)}
         />
-      )}
+      ) : undefined}
       {search.range === 'days' ? (
         <div class="days">
           <Day label={text('from')} value={search.from} max={search.to || today} onDay={(from) => change({ from })} />
