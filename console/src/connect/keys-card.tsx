@@ -102,15 +102,13 @@ function Keys({ keys, onRevoke }: { readonly keys: readonly OwnKey[]; readonly o
             <th scope="col">Made</th>
             <th scope="col">Last used</th>
             <th scope="col">Ends</th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
-            </th>
+            <td />
           </tr>
         </thead>
         <tbody>
           {keys.map((key) => (
             <tr key={key.id}>
-              <td>
+              <td class="nowrap">
                 <code>{shownId(key)}</code>
               </td>
               <td class="nowrap">

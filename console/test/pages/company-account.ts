@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { startCertifiedProvider } from '../../../test/support/vendor/certified-provider.ts';
 import { startBehindProxy } from '../support/behind-proxy.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
 
 /** Signing in with a company's account, at a certified provider, by the pages of both. */
 export function companyAccountTests(the: () => ConsoleUnderTest): void {
@@ -66,6 +67,9 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
       await page.getByRole('button', { name: 'Make a key' }).click();
       await page.getByRole('heading', { name: 'Your new key' }).waitFor();
       await checkAccessibility(page);
+      await page.setViewportSize({ width: 320, height: 900 });
+      expect(await sidewaysRoom(page)).toBe(0);
+      await page.setViewportSize({ width: 1280, height: 860 });
       const lines = await page.locator('.connect-lines pre').allTextContents();
       const [, key = ''] = /^export ANNALS_KEY=(annals_\w{66})$/.exec(lines[0] ?? '') ?? [];
       expect(lines).toHaveLength(5);
