@@ -116,11 +116,15 @@ function checkPart(part: Members, found: { images: number; imageBytes: number; f
 }
 
 function toolsOf(members: Members) {
-  const tools = members.list('tools', openaiLimits.tools);
-  const typeOf = (tool: unknown, index: number) => new Members(tool, `tools.${index}`).neededText('type');
-  const isOwn = (tool: unknown, index: number) => ['function', 'custom'].includes(typeOf(tool, index));
-  const leftOut = (tools ?? []).flatMap((tool, index) =>
-    isOwn(tool, index) ? [] : [typeOf(tool, index).slice(0, 64)],
-  );
-  return { tools: tools?.filter(isOwn), leftOut };
+  const tools = members.list('tools', openaiLimits.tools)?.map((tool, index) => new Members(tool, `tools.${index}`));
+  const leftOut = (tools ?? []).filter((tool) => !isOwnTool(tool)).map((tool) => tool.neededText('type').slice(0, 64));
+  return { tools: tools?.filter(isOwnTool).map((tool) => tool.plain()), leftOut };
+}
+
+/** Whether the client runs the tool. A namespace is a group of tools. */
+function isOwnTool(tool: Members): boolean {
+  const type = tool.neededText('type');
+  if (type !== 'namespace') return type === 'function' || type === 'custom';
+  const tools = tool.list('tools', openaiLimits.tools) ?? [];
+  return tools.every((one, index) => isOwnTool(new Members(one, tool.at(`tools.${index}`))));
 }

@@ -70,6 +70,7 @@ test('a response passes through, plain and streamed, is stored nowhere, and is r
 test('functions and custom tools pass, hosted tools are left out and logged, and reasoning comes back as it went', async () => {
   const tools = [
     { type: 'function', name: 'weather', parameters: { type: 'object' }, strict: false },
+    { type: 'namespace', name: 'shop', tools: [{ type: 'function', name: 'price', parameters: { type: 'object' } }] },
     { type: 'custom', name: 'apply_patch', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } },
   ];
   const input = [
@@ -84,7 +85,13 @@ test('functions and custom tools pass, hosted tools are left out and logged, and
     toolCall: { id: 'c2', name: 'weather', input: {} },
     usage: { input: 1, output: 1 },
   });
-  const asked = { model, input, include, tools: [...tools, { type: 'web_search' }], reasoning: { effort: 'low' } };
+  const asked = {
+    model,
+    input,
+    include,
+    tools: [...tools, { type: 'web_search' }, { type: 'namespace', name: 'web', tools: [{ type: 'web_search' }] }],
+    reasoning: { effort: 'low' },
+  };
   const { output } = await client.responses.create(asked as never);
   expect(output[0]).toMatchObject({ type: 'function_call', call_id: 'c2' });
   expect(sent()).toMatchObject({ input, include, tools, reasoning: { effort: 'low' } });
