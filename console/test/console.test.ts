@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest';
 import { actorTests } from './pages/actor.ts';
 import { bringBackTests } from './pages/bring-back.ts';
 import { companyAccountTests } from './pages/company-account.ts';
@@ -23,6 +23,13 @@ import { type ConsoleUnderTest, startConsole } from './support/console-under-tes
 let started: ConsoleUnderTest;
 
 beforeAll(async () => {
+  started = await startConsole();
+});
+
+// What the first try of a test has left would be in the way of the second: it gets a service of its own.
+beforeEach(async ({ task }) => {
+  if ((task.result?.retryCount ?? 0) === 0) return;
+  await started.end();
   started = await startConsole();
 });
 

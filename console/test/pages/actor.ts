@@ -24,7 +24,9 @@ export function actorTests(the: () => ConsoleUnderTest): void {
     await page.locator('.entry-link').first().click();
     await page.getByRole('complementary').getByRole('heading', { name: 'a', exact: true }).waitFor();
     await page.getByRole('link', { name: 'In the history' }).click();
-    expect(await page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('actor:"Doe, Jane" type:update');
+    await expect
+      .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())
+      .toBe('actor:"Doe, Jane" type:update');
   });
 
   test('an actor who did nothing lately says why the page is empty', async () => {

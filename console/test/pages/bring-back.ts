@@ -4,8 +4,8 @@ import { recordLife } from '../support/record-life.ts';
 
 /** How a person brings documents of the service back as they were. */
 export function bringBackTests(the: () => ConsoleUnderTest): void {
-  /** Calls the service as somebody else. */
-  async function call(method: string, path: string, body?: unknown): Promise<unknown> {
+  /** Calls the service as somebody else. Throws where it refuses, unless by the status that is expected. */
+  async function call(method: string, path: string, body?: unknown, refusal?: number): Promise<unknown> {
     const { server, tenant } = the();
     const response = await server.call(path.replace(':tenant', tenant), {
       token: await server.token(tenant, { name: 'Somebody Else' }),
@@ -13,7 +13,7 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
       ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     });
     const text = await response.text();
-    if (!response.ok) throw new Error(text);
+    if (!response.ok && response.status !== refusal) throw new Error(text);
     return text === '' ? undefined : JSON.parse(text);
   }
   const type = '/schema/:tenant/custom-entities/SHELF';
@@ -21,9 +21,10 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
   const setting = '/configuration/:tenant/configurations/backToken';
   const agent = '/ai-service/:tenant/agentic/agents/back-desk';
 
-  // The tests of other pages count what the tenant has.
+  // The tests of other pages count what the tenant has. After a second try it may have only a part of it.
   afterAll(async () => {
-    for (const left of [`${instances}/a-1`, `${instances}/b-1`, type, setting, agent]) await call('DELETE', left);
+    for (const left of [`${instances}/a-1`, `${instances}/b-1`, type, setting, agent])
+      await call('DELETE', left, undefined, 404);
   });
 
   test('an instance is brought back after its changes were shown, never over a change of somebody else, and made anew when deleted', async () => {
@@ -39,7 +40,7 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'Bring back' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('This will change:').waitFor();
-    expect(await dialog.locator('.path-item h2').allInnerTexts()).toEqual(['name', 'slots', 'note']);
+    await expect.poll(() => dialog.locator('.path-item h2').allInnerTexts()).toEqual(['name', 'slots', 'note']);
     await checkAccessibility(page, 'dialog');
 
     await call('PUT', `${instances}/a-1`, { name: 'Aisle A', slots: 5 });
@@ -49,7 +50,7 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
     expect(await call('GET', `${instances}/a-1`)).toMatchObject({ slots: 5 });
     await dialog.getByRole('button', { name: 'Bring back' }).click();
     await expect.poll(() => page.locator('.timeline-item').count()).toBe(4);
-    expect(await page.locator('.timeline-item').first().textContent()).toContain('Robin Reader');
+    await expect.poll(() => page.locator('.timeline-item').first().textContent()).toContain('Robin Reader');
     const brought = await call('GET', `${instances}/a-1`);
     expect(brought).toMatchObject({ name: 'Aisle A', slots: 12, metadata: { version: 4 } });
     expect(brought).not.toHaveProperty('note');
@@ -86,7 +87,7 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
       await before.getByRole('button', { name: 'Bring back' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByText(what ?? '').waitFor();
-      expect(await dialog.locator('.path-item').count()).toBe(1);
+      await expect.poll(() => dialog.locator('.path-item').count()).toBe(1);
       await dialog.getByRole('button', { name: 'Bring back' }).click();
       await page.getByRole('heading', { name: `${entity} ${id}` }).waitFor();
       await expect.poll(() => page.locator('.timeline-item').count()).toBe(3);
@@ -101,6 +102,7 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
 
   test('who may not write it, documents of other applications, and those that are not wholly known have no such action', async () => {
     const { server, tenant, open } = the();
+    await call('PUT', type, { name: { en: 'Shelf' } });
     await call('PUT', `${instances}/b-1`, { slots: 1 });
     await call('PUT', `${instances}/b-1`, { slots: 2 });
     const button = { name: 'Bring back' };

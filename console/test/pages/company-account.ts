@@ -47,16 +47,16 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
       await page.getByRole('button', { name: 'Sign-in' }).click();
       await page.getByRole('button', { name: 'Continue' }).click();
       await page.getByRole('heading', { name: 'History' }).waitFor();
-      expect(await page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('type:delete');
-      expect(await page.locator('.account-names').textContent()).toContain('Jane Doe');
+      await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('type:delete');
+      await expect.poll(() => page.locator('.account-names').textContent()).toContain('Jane Doe');
 
       const tenants = page.getByRole('combobox', { name: 'Tenant' });
-      expect(await tenants.inputValue()).toBe('acme');
+      await expect.poll(() => tenants.inputValue()).toBe('acme');
       await checkAccessibility(page, '.account');
       provider.isAway = true;
       await tenants.selectOption(tenant);
       await page.getByText('You stay in this tenant').waitFor();
-      expect(await tenants.inputValue()).toBe('acme');
+      await expect.poll(() => tenants.inputValue()).toBe('acme');
       provider.isAway = false;
       await tenants.selectOption(tenant);
       await page.waitForURL(`${annals.url}/console/`);
@@ -93,7 +93,7 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.getByRole('button', { name: 'Yes, sign me out' }).click();
       await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-      expect(page.url()).toBe(`${annals.url}/console/`);
+      await expect.poll(() => page.url()).toBe(`${annals.url}/console/`);
       // The provider asks again who it is.
       await page.getByRole('link', { name: "Sign in with your company's account" }).click();
       await page.getByPlaceholder('Enter any login').waitFor();

@@ -76,7 +76,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('alert').waitFor();
     // An error of what was sent leaves when something else is written.
     await definition.fill('{"name":{"en":"Pallet"}}');
-    expect(await page.getByRole('alert').count()).toBe(0);
+    await expect.poll(() => page.getByRole('alert').count()).toBe(0);
     await page.getByRole('button', { name: 'Delete the type' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('The type PALLET is deleted.').waitFor();
@@ -103,7 +103,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('alert').waitFor();
     await editor.fill(text.replace('"NEW",', '"OLD"'));
     // An error of what was sent leaves when something else is written.
-    expect(await page.getByRole('alert').count()).toBe(0);
+    await expect.poll(() => page.getByRole('alert').count()).toBe(0);
     await page.getByText(/^Line 3, column \d+: expected , or }/).waitFor();
     await editor.fill(text.replace('"NEW"', '"OLD"'));
     // Somebody else writes it meanwhile: nothing of theirs is lost.
@@ -122,7 +122,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await page.locator('.json-tree').getByText('OLD').waitFor();
     expect(await call('GET', `${types}/CRATE/instances/crate`)).toContain(`"state":"OLD",${digits},"note":"mine"`);
     await page.getByRole('complementary').getByRole('link', { name: 'History' }).click();
-    expect(new URL(page.url()).searchParams.get('q')).toContain('entity:"CRATE" entityId:"crate"');
+    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toContain('entity:"CRATE" entityId:"crate"');
   });
 
   test('settings are changed with every digit, and a secret is never shown', async () => {
@@ -150,7 +150,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.getByRole('button', { name: 'Delete shopToken' }).count()).toBe(0);
     const viewer = await open('data', { scope: 'configuration.configuration_view' });
     await viewer.getByText('{"10":1.10,"2":0.200}').waitFor();
-    expect(await viewer.getByRole('main').getByRole('button').allInnerTexts()).toEqual(['']);
+    await expect.poll(() => viewer.getByRole('main').getByRole('button').allInnerTexts()).toEqual(['']);
   });
 
   test('an export is begun, watched, downloaded and deleted', async () => {

@@ -86,7 +86,7 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await page.getByText('<i>on Monday</i>.').waitFor();
     await page.getByRole('link', { name: 'Tokens and log' }).waitFor();
     await expect.poll(() => page.locator('.turn-agent').textContent()).toBe('Prices');
-    expect(await page.locator('.turn-agent [title]').getAttribute('title')).toBe('prices');
+    await expect.poll(() => page.locator('.turn-agent [title]').getAttribute('title')).toBe('prices');
 
     const events = format?.events({ text: 'Because of the summer sale', usage }).slice(0, 2) ?? [];
     vendor.behave({ kind: 'events', events, last: 'stall', after: rest });
@@ -97,14 +97,14 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     expect(await findMotion(page)).toEqual([]);
     expect(await findUnaskedAnimations(page)).toEqual([]);
     await page.emulateMedia({ reducedMotion: 'no-preference' });
-    expect(await findMotion(page)).toContainEqual(expect.stringContaining('turn-writing'));
-    expect(await findUnaskedAnimations(page)).toContainEqual(expect.stringContaining('.turn-writing'));
+    await expect.poll(() => findMotion(page)).toContainEqual(expect.stringContaining('turn-writing'));
+    await expect.poll(() => findUnaskedAnimations(page)).toContainEqual(expect.stringContaining('.turn-writing'));
     await page.emulateMedia({ reducedMotion: 'reduce' });
     finish?.();
     await page.getByText('Because').waitFor();
     // The page follows what is written.
     const belowView = () => page.evaluate(() => document.documentElement.scrollHeight - scrollY - innerHeight);
-    expect(await page.evaluate(() => scrollY)).toBeGreaterThan(0);
+    await expect.poll(() => page.evaluate(() => scrollY)).toBeGreaterThan(0);
     await expect.poll(belowView).toBeLessThan(2);
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('Stopped. The agent does not remember this answer').waitFor();
@@ -154,9 +154,9 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     const answer = page.locator('.markdown');
     await answer.getByText('What changed', { exact: true }).waitFor();
     await page.locator('.turn-notes').getByText(q).waitFor();
-    expect(await answer.locator('strong').allInnerTexts()).toEqual(['price']);
-    expect(await answer.locator('li').count()).toBe(2);
-    expect(await answer.locator('td').allInnerTexts()).toEqual(['Jane', '3']);
+    await expect.poll(() => answer.locator('strong').allInnerTexts()).toEqual(['price']);
+    await expect.poll(() => answer.locator('li').count()).toBe(2);
+    await expect.poll(() => answer.locator('td').allInnerTexts()).toEqual(['Jane', '3']);
     await answer.getByText('<img src=x onerror=alert(1)>').waitFor();
     await answer.locator('pre').getByText('U+202E').waitFor();
     expect(await answer.locator('img, script, iframe').count()).toBe(0);
@@ -195,10 +195,12 @@ export function deskTests(the: () => ConsoleUnderTest): void {
 
   test('a session sees the parts that its scopes allow, and no others', async () => {
     const { open } = the();
+    const call = await caller(the());
+    await call('PUT', `${agents}/prices`, { name: { en: 'Prices' }, llmConfig: { provider: 'shared' } });
     const page = await open('', { scope: 'ai.agentexecution_manage' });
     await page.getByText('Your client may chat, but has no scope to list agents.').waitFor();
     const links = page.getByRole('navigation').getByRole('link');
-    expect(await links.allInnerTexts()).toEqual(['AI desk']);
+    await expect.poll(() => links.allInnerTexts()).toEqual(['AI desk']);
     const reader = await open('desk/agent?id=prices', { scope: 'ai.agent_read' });
     await reader.getByRole('heading', { name: 'Prices enabled' }).waitFor();
     expect(await reader.getByRole('main').getByRole('button').allInnerTexts()).toEqual([]);

@@ -16,8 +16,8 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     await recordLife(server, tenant, { entity: 'lamp', name: 'Lamp' }, [...versions, undefined]);
     const page = await open('document?entity=lamp&id=1');
     await page.getByText('The document does not exist at this moment').waitFor();
-    expect(await page.locator('.timeline-item').count()).toBe(4);
-    expect(await page.locator('.timeline-item').nth(2).textContent()).toContain('price.amount 1.10 → 1.25');
+    await expect.poll(() => page.locator('.timeline-item').count()).toBe(4);
+    await expect.poll(() => page.locator('.timeline-item').nth(2).textContent()).toContain('price.amount 1.10 → 1.25');
     // The slider moves through the changes, by keys too.
     const slider = page.getByRole('slider');
     await slider.focus();
@@ -26,12 +26,12 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Home');
     await page.locator('.json-tree').getByText('1.10', { exact: true }).waitFor();
     await expect.poll(() => page.url()).toContain('changes=1');
-    expect(await page.locator('.timeline-item.shown').textContent()).toContain('Robin');
+    await expect.poll(() => page.locator('.timeline-item.shown').textContent()).toContain('Robin');
     await checkAccessibility(page);
     await page.getByRole('link', { name: 'What touched it' }).click();
     const touching =
       /^compoundLogicalQuery:\(\(entity:lamp entityId:1\) OR \(related:elemMatch\(entity:lamp entityId:1\)\)\) /;
-    expect(new URL(page.url()).searchParams.get('q')).toMatch(touching);
+    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toMatch(touching);
     await expect.poll(() => page.locator('.entry-link').count()).toBe(4);
   });
 
@@ -41,11 +41,10 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     const page = await open('document?entity=lamp&id=2&changes=1');
     await page.getByRole('button', { name: 'Compare with change 3' }).click();
     await page.locator('.path-item').first().waitFor();
-    const paths = await page.locator('.path-item h2').allInnerTexts();
-    expect(paths).toEqual(['name', 'price.amount', 'tags.1']);
+    await expect.poll(() => page.locator('.path-item h2').allInnerTexts()).toEqual(['name', 'price.amount', 'tags.1']);
     const price = page.locator('.path-item', { hasText: 'price.amount' });
-    expect(await price.locator('.value-side.removed').textContent()).toContain('1.10');
-    expect(await price.locator('.value-side.added').textContent()).toContain('1.25');
+    await expect.poll(() => price.locator('.value-side.removed').textContent()).toContain('1.10');
+    await expect.poll(() => price.locator('.value-side.added').textContent()).toContain('1.25');
     await checkAccessibility(page);
     await page.getByRole('button', { name: 'Stop comparing' }).click();
     await page.locator('.json-tree').waitFor();
@@ -64,7 +63,7 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     const row = (field: string) => page.getByRole('row', { name: new RegExp(`^${field} `) });
     await row('name').getByText('Grace', { exact: true }).first().waitFor();
     // All who ever touched it, the latest first.
-    expect(await row('name').getByRole('cell').last().textContent()).toBe('Grace, Ada');
+    await expect.poll(() => row('name').getByRole('cell').last().textContent()).toBe('Grace, Ada');
     await row('price.currency').getByText('Ada').first().waitFor();
     await row('price.currency').getByRole('button').click();
     await expect.poll(() => page.url()).toContain('changes=1');
@@ -89,7 +88,7 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('alert').getByText('The history has nothing about lamp none').waitFor();
     // What was asked for can be corrected: who goes on writing comes to the search, and keeps the focus.
     const text = page.getByLabel('Name or id');
-    expect(await text.inputValue()).toBe('none');
+    await expect.poll(() => text.inputValue()).toBe('none');
     await text.press('ControlOrMeta+A');
     await page.keyboard.type('brisk');
     await expect.poll(() => page.url()).toContain('document?text=brisk');

@@ -16,16 +16,16 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     await page.locator('.entry-link').click();
     const panel = page.getByRole('complementary');
     await panel.getByRole('heading', { name: 'price' }).waitFor();
-    expect(await panel.locator('mark').allInnerTexts()).toEqual(['three', 'only', 'two', 'and Norway']);
+    await expect.poll(() => panel.locator('mark').allInnerTexts()).toEqual(['three', 'only', 'two', 'and Norway']);
     for (const text of ['1.10', '1E400', '-0', '9007199254740993'])
       await panel.getByText(text, { exact: true }).waitFor();
     await panel.getByRole('button', { name: 'Before and after' }).click();
     await panel.getByText('1.10', { exact: true }).waitFor();
     // Members stand in the order of the document, which is not that of JavaScript.
     await panel.getByRole('button', { name: 'JSON', exact: true }).click();
-    const json = await panel.locator('.lines-view').textContent();
-    expect(json).toContain('"after": 1E400');
-    expect(json).toContain('"after": 9007199254740993');
+    const json = panel.locator('.lines-view');
+    await expect.poll(() => json.textContent()).toContain('"after": 1E400');
+    await expect.poll(() => json.textContent()).toContain('"after": 9007199254740993');
     await panel.getByRole('link', { name: 'Robin' }).click();
     await page.getByRole('heading', { name: 'Robin' }).waitFor();
   });
@@ -54,7 +54,7 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     await page.goBack();
     await asked('that made this field lower', 'change:elemMatch(path:parts.*.price is:lower)', 4);
     // The query is a chip like any other, and the facet of fields counts and writes it.
-    expect(await chips(page)).toEqual(['entity vase', 'change path:parts.*.price is:lower']);
+    await expect.poll(() => chips(page)).toEqual(['entity vase', 'change path:parts.*.price is:lower']);
     await expect.poll(() => facetCounts(page, 'Field')).toEqual([['parts.*.price', 4]]);
     await page.locator('.facet', { hasText: 'Field' }).getByRole('button').click();
     await expect.poll(() => query.inputValue()).toContain('path:parts.*.price');
@@ -86,10 +86,10 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     for (const link of await page.locator('a[href]').all())
       expect(await link.getAttribute('href')).not.toMatch(/^\s*javascript:/i);
     expect(await page.locator('main img, main style, main script, aside img, aside script').count()).toBe(0);
-    expect(await page.title()).toBe('History · Annals');
+    await expect.poll(() => page.title()).toBe('History · Annals');
     await panel.getByRole('link', { name: /^Eve/ }).click();
     await page.locator('h1', { hasText: 'Eve' }).waitFor();
-    expect(await page.locator('h1 bdi').count()).toBe(1);
+    await expect.poll(() => page.locator('h1 bdi').count()).toBe(1);
   });
 
   test('a page of entries with 1,000 paths each, and one of long values, have few elements', async () => {

@@ -31,16 +31,12 @@ export function findTests(the: () => ConsoleUnderTest): void {
     await searchField(page).waitFor();
     // What has an address of its own is there before a word is written.
     await page.getByRole('option', { name: 'Overview' }).waitFor();
-    expect(await groups(page)).toEqual(['Saved views', 'Pages']);
+    await expect.poll(() => groups(page)).toEqual(['Saved views', 'Pages']);
     await page.keyboard.type('zeb');
     await page.getByRole('option', { name: 'Zora Zebulon' }).waitFor();
-    expect(await groups(page)).toEqual([
-      'Saved views',
-      'Documents',
-      'People and systems',
-      'Types of documents',
-      'Fields',
-    ]);
+    await expect
+      .poll(() => groups(page))
+      .toEqual(['Saved views', 'Documents', 'People and systems', 'Types of documents', 'Fields']);
     await page
       .getByRole('dialog')
       .getByRole('status')
@@ -85,7 +81,7 @@ export function findTests(the: () => ConsoleUnderTest): void {
     // In a field the key is a character.
     await page.getByRole('combobox', { name: 'Query' }).fill('');
     await page.keyboard.press('/');
-    expect(await page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('/');
+    await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('/');
     expect(await page.getByRole('dialog').count()).toBe(0);
   });
 
@@ -106,8 +102,8 @@ export function findTests(the: () => ConsoleUnderTest): void {
     expect(await sidewaysRoom(page)).toBe(0);
     await page.keyboard.type('a');
     await page.getByRole('option', { name: 'Agents' }).waitFor();
-    expect(await groups(page)).toEqual(['Pages']);
-    expect(await page.getByRole('option').allInnerTexts()).toEqual(['AI desk', 'Agents\nAI desk']);
+    await expect.poll(() => groups(page)).toEqual(['Pages']);
+    await expect.poll(() => page.getByRole('option').allInnerTexts()).toEqual(['AI desk', 'Agents\nAI desk']);
     await page.keyboard.type('qqqq');
     await page.getByRole('status').getByText('Nothing begins with “aqqqq”.').waitFor();
     await page.keyboard.press('Enter');

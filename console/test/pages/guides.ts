@@ -9,15 +9,18 @@ export function guidesTests(the: () => ConsoleUnderTest): void {
     const page = await open('');
     await page.goto(`${server.baseUrl}/docs/guides`);
     const index = page.getByRole('main');
-    expect(await index.getByRole('heading', { level: 2 }).allInnerTexts()).toEqual([
-      'Begin',
-      'Record changes',
-      'Read the history',
-      'Follow the history',
-      'Run Annals',
-      'Look inside',
-      'Records of decisions',
-    ]);
+    await expect
+      .poll(() => index.getByRole('heading', { level: 2 }).allInnerTexts())
+      .toEqual([
+        'Begin',
+        'Record changes',
+        'Read the history',
+        'Follow the history',
+        'Call models',
+        'Run Annals',
+        'Look inside',
+        'Records of decisions',
+      ]);
     await checkAccessibility(page);
     await page.getByLabel('Search the guides').fill('npm rebuild node');
     const result = page.getByRole('link', { name: 'Installing: What npm says' });
@@ -31,7 +34,7 @@ export function guidesTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.url()).toBe(`${server.baseUrl}/docs/guides/install#what-npm-says`);
     await page.getByRole('heading', { name: 'What npm says' }).waitFor();
     const here = page.getByRole('navigation', { name: 'Guides' }).locator('[aria-current="page"]');
-    expect(await here.textContent()).toBe('Installing');
+    await expect.poll(() => here.textContent()).toBe('Installing');
     await page.getByLabel('Search the guides').fill('no such words anywhere');
     await page.getByRole('status').getByText('0 sections').waitFor();
     await page.getByLabel('Search the guides').fill('');

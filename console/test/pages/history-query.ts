@@ -32,9 +32,9 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     const { open, checkAccessibility } = the();
     const page = await open('history?q=entity%3Aorder+status%3AOPEN', { statuses: [400] });
     await page.getByRole('alert').getByText('Position 14: Unsupported query field: status').waitFor();
-    expect(await page.locator('.query-token.fault').textContent()).toBe('s');
+    await expect.poll(() => page.locator('.query-token.fault').textContent()).toBe('s');
     // Nothing was looked for, so nothing else is said.
-    expect(await page.locator('.facet, .history-chart, .entry-row').count()).toBe(0);
+    await expect.poll(() => page.locator('.facet, .history-chart, .entry-row').count()).toBe(0);
     await checkAccessibility(page);
     await page.getByRole('button', { name: 'Remove status' }).click();
     await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('entity:order');
@@ -52,18 +52,17 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Enter');
     const told = page.getByRole('alert');
     await told.waitFor();
-    expect(await told.allInnerTexts()).toEqual([
-      'This is no query. Write a field, a colon and a value, such as entity:order, actor:Jane Doe or type:update, or choose what you mean below.',
-    ]);
+    await expect
+      .poll(() => told.allInnerTexts())
+      .toEqual([
+        'This is no query. Write a field, a colon and a value, such as entity:order, actor:Jane Doe or type:update, or choose what you mean below.',
+      ]);
     expect(await page.getByText(/fault|expected|position/i).count()).toBe(0);
     const offered = page.locator('.found-words');
     await offered.getByRole('link', { name: 'Mug Maker' }).waitFor();
-    expect(await offered.getByRole('heading').allInnerTexts()).toEqual([
-      'Documents',
-      'People and systems',
-      'Types of documents',
-      'Fields',
-    ]);
+    await expect
+      .poll(() => offered.getByRole('heading').allInnerTexts())
+      .toEqual(['Documents', 'People and systems', 'Types of documents', 'Fields']);
     await checkAccessibility(page);
     await offered.getByRole('link', { name: 'Large mug' }).click();
     await page.getByRole('heading', { name: 'mug m-1' }).waitFor();
@@ -111,14 +110,16 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
       .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())
       .toMatch(/^occurredAt:\(>="\S+T00:00:00\+0[12]:00" AND <"\S+T00:00:00\+0[12]:00"\)$/);
     await expect.poll(() => totalOf(page)).toBeLessThan(all);
-    expect(await totalOf(page)).toBe(Number(dragged.replaceAll(',', '')));
-    expect(await page.locator('.history-chart header').textContent()).toContain(`· ${first} `);
+    await expect.poll(() => totalOf(page)).toBe(Number(dragged.replaceAll(',', '')));
+    await expect.poll(() => page.locator('.history-chart header').textContent()).toContain(`· ${first} `);
     expect(last > first).toBe(true);
     // A click takes one bar, and the keyboard can do the same.
+    await waitForQuiet(page);
     const several = await totalOf(page);
     const bars = await plot.boundingBox();
     await page.mouse.click((bars?.x ?? 0) + (bars?.width ?? 0) / 2, (bars?.y ?? 0) + 40);
     await expect.poll(() => totalOf(page)).toBeLessThan(several);
+    await waitForQuiet(page);
     const narrowed = page.url();
     await page.getByRole('application').focus();
     await page.keyboard.press('ArrowRight');

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { chips, facetCounts, totalOf } from '../support/history-page.ts';
+import { waitForQuiet } from '../support/quiet.ts';
 import { recordLife } from '../support/record-life.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
 
@@ -15,8 +16,8 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     const types = await facetCounts(page, 'Type');
     expect(types.map(([name]) => name).toSorted()).toEqual(['create', 'delete', 'update']);
     expect(types.reduce((sum, [, count]) => sum + count, 0)).toBe(total);
-    expect(await page.locator('.entries-footer').textContent()).toContain(total.toLocaleString('en'));
-    expect(await page.locator('.entry-row').count()).toBe(50);
+    await expect.poll(() => page.locator('.entries-footer').textContent()).toContain(total.toLocaleString('en'));
+    await expect.poll(() => page.locator('.entry-row').count()).toBe(50);
     await page.locator('.bar-chart canvas').waitFor();
     const few = await open('history?q=entity%3Acoupon+type%3Adelete');
     await few.locator('.bar-chart canvas').waitFor();
@@ -44,7 +45,7 @@ export function historyTests(the: () => ConsoleUnderTest): void {
 
     const shared = await open(page.url().split('/console/')[1] ?? '');
     await shared.getByRole('complementary').getByText('Who').waitFor();
-    expect(await shared.getByRole('complementary').getByRole('heading').first().textContent()).toBe(title);
+    await expect.poll(() => shared.getByRole('complementary').getByRole('heading').first().textContent()).toBe(title);
     await shared.keyboard.press('Escape');
     await expect.poll(() => shared.url()).not.toContain('entry=');
     await shared.getByText('Page 2 of').waitFor();
@@ -58,9 +59,9 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     await checkAccessibility(page);
     await page.getByRole('button', { name: 'Show 1 change of all time' }).click();
     await page.locator('.entry-row').waitFor();
-    expect(await page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe(
-      'entity:fossil occurredAt:>="1970-01-01T00:00:00Z"',
-    );
+    await expect
+      .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())
+      .toBe('entity:fossil occurredAt:>="1970-01-01T00:00:00Z"');
   });
 
   test('the month before this one is two clicks away, and its export runs as a job whose file is downloaded', async () => {
@@ -74,7 +75,7 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     const show = page.getByRole('dialog').getByRole('button', { name: 'Show' });
     await page.getByLabel('Last day').fill('2000-01-01');
     await page.getByText('The end is before the beginning.').waitFor();
-    expect(await show.isDisabled()).toBe(true);
+    await expect.poll(() => show.isDisabled()).toBe(true);
     await checkAccessibility(page, 'dialog');
     await page.getByLabel('Last day').fill(last);
     await show.click();
@@ -83,6 +84,8 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     await expect
       .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())
       .toBe(`type:delete occurredAt:(>="${midnightOf(first)}" AND <"${midnightOf(behind)}")`);
+    // The total of the query before stays until that of this one is there.
+    await waitForQuiet(page);
     await page.getByRole('button', { name: 'Export', exact: true }).click();
     await page.getByLabel('Format').selectOption('NDJSON');
     const start = page.getByRole('button', { name: /^Export \d+ entr(y|ies)$/ });
@@ -108,9 +111,9 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     await expect
       .poll(() => query.inputValue())
       .toMatch(/^entity:order occurredAt:\(>="\S+T00:00:00\+0[12]:00" AND <"\S+T00:00:00\+0[12]:00"\)$/);
-    expect(await yesterday.getAttribute('aria-pressed')).toBe('true');
+    await expect.poll(() => yesterday.getAttribute('aria-pressed')).toBe('true');
     await page.getByRole('button', { name: 'UTC' }).click();
-    expect(await yesterday.getAttribute('aria-pressed')).toBe('false');
+    await expect.poll(() => yesterday.getAttribute('aria-pressed')).toBe('false');
     await page.getByRole('button', { name: 'Today' }).click();
     await expect.poll(() => query.inputValue()).toMatch(/^entity:order occurredAt:>="\S+T00:00:00Z"$/);
 
@@ -158,9 +161,9 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     await first.waitFor();
     const at = new Date((await first.getAttribute('datetime')) ?? '');
     const clock = (timeZone: string) => new Intl.DateTimeFormat('sv-SE', { timeZone, timeStyle: 'medium' }).format(at);
-    expect(await first.textContent()).toBe(clock('Europe/Berlin'));
+    await expect.poll(() => first.textContent()).toBe(clock('Europe/Berlin'));
     await page.getByRole('button', { name: 'UTC' }).click();
-    expect(await first.textContent()).toBe(clock('UTC'));
+    await expect.poll(() => first.textContent()).toBe(clock('UTC'));
   });
 
   test('on a narrow screen everything is there and nothing scrolls sideways', async () => {

@@ -91,12 +91,12 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
     await page.locator('.bar-chart canvas').first().waitFor();
     await page.keyboard.press('Tab');
     const link = page.getByRole('link', { name: 'Skip to the page' });
-    expect(await link.evaluate((element) => element === document.activeElement)).toBe(true);
+    await expect.poll(() => link.evaluate((element) => element === document.activeElement)).toBe(true);
     // It stands outside of the window until it has the focus.
-    expect((await link.boundingBox())?.y).toBeGreaterThanOrEqual(0);
+    await expect.poll(async () => (await link.boundingBox())?.y).toBeGreaterThanOrEqual(0);
     await page.keyboard.press('Enter');
     await page.keyboard.press('Tab');
-    expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
   });
 
   test('a panel and a dialog give the focus back to what opened them', async () => {
@@ -108,7 +108,7 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('complementary').getByRole('button', { name: 'Close' }).focus();
     await page.keyboard.press('Enter');
     await expect.poll(() => page.getByRole('complementary').count()).toBe(0);
-    expect(await row.evaluate((element) => element === document.activeElement)).toBe(true);
+    await expect.poll(() => row.evaluate((element) => element === document.activeElement)).toBe(true);
 
     const opener = page.getByRole('button', { name: 'Export', exact: true });
     await opener.focus();
@@ -124,7 +124,7 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
     }
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
-    expect(await opener.evaluate((element) => element === document.activeElement)).toBe(true);
+    await expect.poll(() => opener.evaluate((element) => element === document.activeElement)).toBe(true);
   });
 }
 

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { totalOf } from '../support/history-page.ts';
+import { waitForQuiet } from '../support/quiet.ts';
 import { recordLife } from '../support/record-life.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
 
@@ -13,6 +14,8 @@ export function liveTests(the: () => ConsoleUnderTest): void {
     const page = await open('history?q=entity%3Aticker', { width: 380, height: 760 });
     await page.getByText('Nothing new since').waitFor();
     const row = page.locator('.entry-row').first();
+    // What is still to come above the list moves it.
+    await waitForQuiet(page);
     const place = await row.boundingBox();
     await recordLife(server, tenant, { entity: 'other' }, ['{"n":1}']);
     // Older than the 30 days at which a query without a time looks.
@@ -37,7 +40,7 @@ export function liveTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.locator('.live-line').count()).toBe(0);
     await page.reload();
     await row.waitFor();
-    expect(await page.getByRole('button', { name: 'Live' }).getAttribute('aria-pressed')).toBe('false');
+    await expect.poll(() => page.getByRole('button', { name: 'Live' }).getAttribute('aria-pressed')).toBe('false');
   });
 
   test('a lost connection is told, what came meanwhile is told when it is back, and so is a restored database', async () => {

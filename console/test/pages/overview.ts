@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
@@ -19,14 +20,14 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     await month.locator('canvas').waitFor();
     const numberOf = (text: string) => Number(text.replace(/[^\d]/g, ''));
     const total = numberOf((await month.locator('.figure').textContent()) ?? '');
-    const types = (await month.locator('.changes-type .number').allInnerTexts()).map(numberOf);
-    expect(types.reduce((sum, count) => sum + count, 0)).toBe(total);
+    const sumOf = async (figures: Locator) =>
+      (await figures.allInnerTexts()).map(numberOf).reduce((sum, count) => sum + count, 0);
+    await expect.poll(() => sumOf(month.locator('.changes-type .number'))).toBe(total);
     const entities = page.getByRole('region', { name: 'Busiest entities' });
     await entities.getByRole('link', { name: 'order' }).waitFor();
-    const facets = (await entities.locator('.number').allInnerTexts()).map(numberOf);
-    expect(facets.reduce((sum, count) => sum + count, 0)).toBe(total);
+    await expect.poll(() => sumOf(entities.locator('.number'))).toBe(total);
     const actor = page.getByRole('region', { name: 'Busiest actors' }).getByRole('link').first();
-    expect(await actor.getAttribute('href')).toMatch(/actor\?name=/);
+    await expect.poll(() => actor.getAttribute('href')).toMatch(/actor\?name=/);
     const ways = page.getByRole('region', { name: 'How changes come in' });
     await ways.getByText('annals import').waitFor();
     await ways.getByText('Documents that live in Annals').waitFor();
@@ -43,17 +44,17 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     await month.getByRole('application').focus();
     await page.keyboard.press('ArrowLeft');
     await page.keyboard.press('Enter');
-    expect(new URL(page.url()).searchParams.get('q')).toMatch(
-      /^occurredAt:\(>="\d{4}-\d\d-\d\dT00:00:00\+0[12]:00" AND <"\d{4}-\d\d-\d\dT00:00:00\+0[12]:00"\)$/,
-    );
+    await expect
+      .poll(() => new URL(page.url()).searchParams.get('q'))
+      .toMatch(/^occurredAt:\(>="\d{4}-\d\d-\d\dT00:00:00\+0[12]:00" AND <"\d{4}-\d\d-\d\dT00:00:00\+0[12]:00"\)$/);
   });
 
   test('a session without the history sees what is left, on a phone too', async () => {
     const { open, checkAccessibility } = the();
     const page = await open('', { scope: 'ai.completion_manage ai.agent_read', width: 380, height: 800 });
     await page.getByRole('region', { name: 'Quota of the shared token' }).getByText('Input tokens').waitFor();
-    const titles = await page.getByRole('main').getByRole('heading', { level: 2 }).allInnerTexts();
-    expect(titles).toEqual(['Agents with trouble', 'Quota of the shared token']);
+    const titles = page.getByRole('main').getByRole('heading', { level: 2 });
+    await expect.poll(() => titles.allInnerTexts()).toEqual(['Agents with trouble', 'Quota of the shared token']);
     expect(await sidewaysRoom(page)).toBe(0);
     await checkAccessibility(page);
   });

@@ -18,7 +18,7 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
     await page.getByLabel('Client secret').fill(clientSecret);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'History' }).waitFor();
-    expect(await page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('type:delete');
+    await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('type:delete');
     // The secret stands nowhere in the page.
     expect(await page.content()).not.toContain(clientSecret);
 
@@ -36,11 +36,11 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
     );
     const page = await open(`history#${fragment}`, { signedOut: true });
     await page.getByRole('heading', { name: 'History' }).waitFor();
-    expect(page.url()).toBe(`${server.baseUrl}/console/history`);
+    await expect.poll(() => page.url()).toBe(`${server.baseUrl}/console/history`);
 
     const again = await open(`history#${fragment}`, { signedOut: true, statuses: [401] });
     await again.getByText('This link does not work any more').waitFor();
-    expect(again.url()).not.toContain('#');
+    await expect.poll(() => again.url()).not.toContain('#');
   });
 
   test('when the session ends one signs in again and goes on at the same view', async () => {
@@ -60,7 +60,7 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByText('Your session has ended').waitFor();
     await signIn();
-    expect(page.url()).toContain('history?q=type%3Acreate');
+    await expect.poll(() => page.url()).toContain('history?q=type%3Acreate');
   });
 
   test('behind a proxy with a path the console works below that path', async () => {
@@ -75,7 +75,7 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
       await page.locator('.entry-link').first().click();
       await page.getByRole('complementary').getByRole('link').first().click();
       await page.locator('.history-total').waitFor();
-      expect(page.url().startsWith(`${proxied.url}/console/actor?name=`)).toBe(true);
+      await expect.poll(() => page.url()).toContain(`${proxied.url}/console/actor?name=`);
     } finally {
       await page.close();
       await proxied.close();

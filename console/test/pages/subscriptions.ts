@@ -39,7 +39,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await save.click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('It is shown this once').waitFor();
-    expect(await dialog.locator('code').textContent()).toMatch(/^whsec_/);
+    await expect.poll(() => dialog.locator('code').textContent()).toMatch(/^whsec_/);
     await dialog.getByRole('button', { name: 'Copy the secret' }).waitFor();
     await checkAccessibility(page, 'dialog');
     await dialog.getByRole('button', { name: 'Done' }).click();
@@ -48,7 +48,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
 
     // What is stored and not shown stays when something else is changed.
     await page.getByRole('button', { name: 'Edit' }).click();
-    expect(await page.getByLabel('Name of header 1').inputValue()).toBe('Authorization');
+    await expect.poll(() => page.getByLabel('Name of header 1').inputValue()).toBe('Authorization');
     expect(await page.getByLabel('Value of header 1').inputValue()).toBe('');
     await page.getByLabel('Name', { exact: true }).fill('Parcels');
     await save.click();
@@ -91,7 +91,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
 
     await page.getByRole('button', { name: 'Rotate the key' }).click();
     await page.getByRole('button', { name: 'Make a new key' }).click();
-    expect(await page.getByRole('dialog').locator('code').textContent()).toMatch(/^whsec_/);
+    await expect.poll(() => page.getByRole('dialog').locator('code').textContent()).toMatch(/^whsec_/);
     await page.getByRole('button', { name: 'Done' }).click();
     receiver.answer = (_received, response) => void response.writeHead(204).end();
     const before = receiver.received.length;

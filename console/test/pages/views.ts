@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { totalOf } from '../support/history-page.ts';
+import { waitForQuiet } from '../support/quiet.ts';
 
 /** What a person does with saved views. */
 export function viewTests(the: () => ConsoleUnderTest): void {
@@ -12,11 +13,13 @@ export function viewTests(the: () => ConsoleUnderTest): void {
     const dialog = page.getByRole('dialog');
     await dialog.waitFor();
     await page.keyboard.type('Price changes');
-    expect(await dialog.getByLabel('Time').locator('option:checked').textContent()).toBe('the last 7 days');
+    await expect.poll(() => dialog.getByLabel('Time').locator('option:checked').textContent()).toBe('the last 7 days');
     await checkAccessibility(page, 'dialog');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Price changes' }).waitFor();
     await expect.poll(() => page.url()).toMatch(/history\?view=[\w-]+$/);
+    // The total of the query before stays until that of this one is there.
+    await waitForQuiet(page);
     const total = await totalOf(page);
 
     const shared = await open(page.url().split('/console/')[1] ?? '', {
@@ -24,7 +27,7 @@ export function viewTests(the: () => ConsoleUnderTest): void {
       width: 380,
     });
     await shared.getByRole('heading', { name: 'Price changes' }).waitFor();
-    expect(await totalOf(shared)).toBe(total);
+    await expect.poll(() => totalOf(shared)).toBe(total);
     await expect
       .poll(() => shared.getByRole('combobox', { name: 'Query' }).inputValue())
       .toMatch(/^entity:product path:price occurredAt:>="/);
@@ -93,7 +96,7 @@ export function viewTests(the: () => ConsoleUnderTest): void {
     await gone.getByText('This view is gone').waitFor();
     await gone.getByRole('link', { name: 'Who deleted it' }).click();
     await gone.locator('.entry-row').first().waitFor();
-    expect(await totalOf(gone)).toBe(3);
+    await expect.poll(() => totalOf(gone)).toBe(3);
     await server.call(`/changelog/${tenant}/views/second`, { token, method: 'DELETE' });
   });
 }
