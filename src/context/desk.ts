@@ -5,6 +5,7 @@ import { runQueuedChat } from '../desk/agents/queued-chat.ts';
 import { type Agents, createAgents } from '../desk/agents/service.ts';
 import { waitsForSession } from '../desk/agents/turn-store.ts';
 import { type Completions, type CompletionTimes, createCompletions } from '../desk/completions/service.ts';
+import { readPrices } from '../desk/costs/read-prices.ts';
 import { createJobs, type Jobs } from '../desk/jobs/service.ts';
 import { createMailQueue, type MailQueue } from '../desk/mail/service.ts';
 import { readModels } from '../desk/models/read-models.ts';
@@ -48,6 +49,7 @@ export async function createDesk(
     languageModels,
     config,
     ownToken: async (tenant) => (await configuration.readProviderKeys(tenant)).openai,
+    findPrice: await readPrices(config.pricesFile),
     now,
     times,
     onRefusal: metrics && quotaRefusalObserver(metrics),

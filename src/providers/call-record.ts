@@ -14,6 +14,14 @@ export interface Asker {
   readonly user?: string | undefined;
 }
 
+/** What a model costs, in pico-USD a token: 10^-12 US dollars. */
+export interface CallPrice {
+  /** The first day of the price, such as `2026-11-01`. Left out: it has always been so. */
+  readonly from?: string;
+  /** By rising `above`. The last one applies, to all tokens, of which the call has more input tokens than `above`. */
+  readonly tiers: readonly Readonly<Record<'above' | 'input' | 'cachedInput' | 'cacheWrites' | 'output', number>>[];
+}
+
 /** What is known of a call before it leaves. */
 export interface BegunCall extends Asker {
   /** A UUID of version 7: ids have the order of time. A call with the shared token has that of its reservation. */
@@ -24,6 +32,8 @@ export interface BegunCall extends Asker {
   readonly token: 'own' | 'shared';
   readonly provider: ProviderName;
   readonly model: string;
+  /** Of the moment `at`. Undefined: nobody knows what the model costs. */
+  readonly price: CallPrice | undefined;
 }
 
 /** How a call ended. */
@@ -43,9 +53,9 @@ export interface EndOfCall {
 
 /** The begin of a record, as the database reads it: names of columns, and JSON values. */
 export function beginOfRecord(call: BegunCall): Record<string, unknown> {
-  const { id, at, operation, token, provider, model, clientId, agentId, user } = call;
+  const { id, at, operation, token, provider, model, price, clientId, agentId, user } = call;
   const known = { id, at: new Date(at).toISOString(), operation, token, provider, model, client: clientId };
-  return { ...known, agent: agentId, end_user: user };
+  return { ...known, price, agent: agentId, end_user: user };
 }
 
 /** The record of a call, as the database reads it. */

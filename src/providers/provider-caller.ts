@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
-import type { Asker, BegunCall, EndOfCall } from './call-record.ts';
+import type { Asker, BegunCall, CallPrice, EndOfCall } from './call-record.ts';
 import type { CallTimes } from './deadline.ts';
 import { causeOf } from './failure-cause.ts';
 import {
@@ -119,6 +119,8 @@ export interface ProviderCallerOptions {
   ledger: CallLedger;
   shared: { token: string | undefined; model: string; maxTokens: number };
   times: CallTimes;
+  /** What a model costs at a moment, in milliseconds since 1970. */
+  findPrice: (model: Pick<ModelCall, 'provider' | 'model'>, at: number) => CallPrice | undefined;
   /** Milliseconds that an answer which `drains` has after its client has gone. */
   drain: number;
   /** Milliseconds since 1970. */
@@ -127,8 +129,13 @@ export interface ProviderCallerOptions {
 }
 
 export function createProviderCaller(options: ProviderCallerOptions): ProviderCaller {
-  const { languageModels, ledger, shared, times, drain, now, logger } = options;
+  const { languageModels, ledger, shared, findPrice, times, drain, now, logger } = options;
   const underWay = new Set<Promise<Answer>>();
+
+  function begin(asker: Asker, model: Pick<BegunCall, 'token' | 'provider' | 'model'>): BegunCall {
+    const at = now();
+    return { ...asker, ...model, id: randomUUIDv7(), at, price: findPrice(model, at) };
+  }
 
   async function callAndSettle(
     call: ModelCall,
@@ -183,7 +190,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     const provider = 'openai';
     const { output, send, settle } = await ledger.reserve({
       tenant,
-      call: { ...asker, id: randomUUIDv7(), at: now(), token: 'shared', provider, model },
+      call: begin(asker, { token: 'shared', provider, model }),
       input: inputBound ?? ledger.inputBound(content.messages, content.tools, content.responseFormat),
       output: Math.min(maxTokens ?? shared.maxTokens, shared.maxTokens),
       maxDuration: times.total,
@@ -217,7 +224,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     progress: CallProgress,
   ): Promise<Answer> {
     const { provider, model } = own;
-    const call: BegunCall = { ...asker, id: randomUUIDv7(), at: now(), token: 'own', provider, model };
+    const call = begin(asker, { token: 'own', provider, model });
     return await callAndSettle({ ...content, ...own, times }, progress, async (end) => {
       await ledger.record(tenant, call, end);
       return undefined;

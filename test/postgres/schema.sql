@@ -103,6 +103,7 @@ table call_record
   cached_tokens bigint
   cause text collate "C"
   client text collate "C" not null
+  cost numeric
   duration_ms integer
   end_user text collate "C"
   finish_reason text collate "C"
@@ -112,6 +113,7 @@ table call_record
   model text collate "C" not null
   operation text collate "C" not null
   output_tokens bigint
+  price_from text collate "C"
   provider text collate "C" not null
   reasoning_tokens bigint
   tenant text collate "C" not null
@@ -729,7 +731,8 @@ table usage_count with (fillfactor=50)
   usage_count_measure_check CHECK (measure = ANY (ARRAY['entries'::text, 'bytes'::text, 'requests'::text, 'inputTokens'::text, 'outputTokens'::text]))
   usage_count_pkey PRIMARY KEY (tenant, day, measure)
   usage_count_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
-function call_record_write(of_tenant text, calls jsonb) returns TABLE(input bigint, output bigint) language plpgsql cost 100 rows 1000 body d30fd12489217947
+function call_cost(price jsonb, input bigint, cached bigint, written bigint, output bigint) returns numeric language sql immutable cost 100 body 5a4449b9531c5c75
+function call_record_write(of_tenant text, calls jsonb) returns TABLE(input bigint, output bigint) language plpgsql cost 100 rows 1000 body 95fd89915d19b684
 function canonical_json(value jsonb, wanted integer) returns text language plpgsql immutable parallel safe cost 100 body 2af39554883c5756
 function canonical_number(number numeric) returns text language plpgsql immutable parallel safe cost 100 body 9c2393ea77f21c7e
 function canonical_string(value text) returns text language plpgsql immutable parallel safe cost 100 body 72440f4be9a78d39

@@ -32,7 +32,7 @@ Settings are environment variables:
   ANNALS_SHARED_PROVIDER_TOKEN, ANNALS_COMPLETION_MODEL,
   ANNALS_COMPLETION_MAX_TOKENS, ANNALS_COMPLETION_DRAIN, OPENAI_BASE_URL,
   ANTHROPIC_BASE_URL, GOOGLE_BASE_URL, ANNALS_SELF_HOSTED_ALLOW,
-  ANNALS_MODELS_FILE, SMTP_URL, MAIL_FROM
+  ANNALS_MODELS_FILE, ANNALS_PRICES_FILE, SMTP_URL, MAIL_FROM
                                for completions, agents and e-mails
 
 docs/reference.md explains each setting, and docs/operations.md how to run the service.

@@ -71,6 +71,8 @@ export interface Config {
   deliveryAllow: ReadonlyMap<string, readonly AllowedAddress[]>;
   /** Undefined: the built-in catalogue. */
   modelsFile: string | undefined;
+  /** Undefined: the built-in prices alone. */
+  pricesFile: string | undefined;
   mail: { smtpUrl: string; from: string } | undefined;
 }
 
@@ -149,6 +151,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     deliveryAllow: parsed('ANNALS_DELIVERY_ALLOW', parseAllowedOfTenants, new Map<string, readonly AllowedAddress[]>()),
     selfHostedAllow: parsed('ANNALS_SELF_HOSTED_ALLOW', parseAllowedAddresses, []),
     modelsFile: text('ANNALS_MODELS_FILE'),
+    pricesFile: text('ANNALS_PRICES_FILE'),
     mail: smtpUrl === undefined || mailFrom === undefined ? undefined : { smtpUrl, from: mailFrom },
   };
   if (faults.length > 0) throw new ConfigError(faults);

@@ -43,6 +43,12 @@ const Call = Type.Object(
     cause: Type.Optional(
       Type.Enum([...failureCauses], { type: 'string', description: 'Why there is no whole answer.' }),
     ),
+    priceFrom: Type.Optional(
+      Type.String({ format: 'date', description: 'The first day of the price. Left out: it has always been so.' }),
+    ),
+    costUsd: Type.Union([Type.String({ pattern: '^[0-9]+(\\.[0-9]{1,12})?$' }), Type.Null()], {
+      description: 'US dollars, exactly. null: the model has no price, or the tokens are not known.',
+    }),
   },
   {
     $id: 'ModelCall',
@@ -63,6 +69,7 @@ const Call = Type.Object(
         firstTokenMs: 420,
         durationMs: 2310,
         finishReason: 'stop',
+        costUsd: '0.0022938',
       },
     ],
   },

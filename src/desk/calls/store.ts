@@ -8,7 +8,10 @@ export const callsKept = 90;
 /** Rows that one statement deletes. */
 const portion = 1_000;
 
-/** The members of a call, each as an expression of its value. One without a value is not shown. */
+/** Pico-USD of one US dollar. */
+const picoDollars = 1_000_000_000_000;
+
+/** The members of a call, each as an expression of its value. One without a value is not shown, but for the cost. */
 const members: Readonly<Record<string, RawBuilder<unknown>>> = {
   at: sql`to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   operation: sql`operation`,
@@ -27,11 +30,14 @@ const members: Readonly<Record<string, RawBuilder<unknown>>> = {
   durationMs: sql`duration_ms`,
   finishReason: sql`finish_reason`,
   cause: sql`cause`,
+  priceFrom: sql`price_from`,
 };
+
+const cost = sql`coalesce(to_json(trim_scale(cost / ${sql.lit(picoDollars)})::text)::text, 'null')`;
 
 const document = sql<string>`concat('{"id":', to_json(id), ${sql.join(
   Object.entries(members).map(([name, value]) => sql`${sql.lit(`,"${name}":`)} || to_json(${value})`),
-)}, '}')`;
+)}, ',"costUsd":', ${cost}, '}')`;
 
 /** The calls of a tenant, for lists. */
 export function callRows(tenant: string): DocumentRows {

@@ -5,7 +5,11 @@ import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type CallTimes, defaultCallTimes } from '../../providers/deadline.ts';
 import type { LanguageModels } from '../../providers/port.ts';
-import { createProviderCaller, type ProviderCaller } from '../../providers/provider-caller.ts';
+import {
+  createProviderCaller,
+  type ProviderCaller,
+  type ProviderCallerOptions,
+} from '../../providers/provider-caller.ts';
 import { type Complete, createComplete, type ProviderTokens } from './complete.ts';
 import { createIdempotency, type Idempotency } from './idempotency.ts';
 import { createQuota, type Quota, type QuotaOptions } from './quota.ts';
@@ -38,12 +42,25 @@ export function createCompletions(options: {
   languageModels: LanguageModels;
   config: Pick<Config, 'sharedProviderToken' | 'completionModel' | 'completionMaxTokens' | 'completionDrain'>;
   ownToken: ProviderTokens['own'];
+  findPrice: ProviderCallerOptions['findPrice'];
   /** Milliseconds since 1970. */
   now: () => number;
   times?: CompletionTimes | undefined;
   onRefusal?: QuotaOptions['onRefusal'];
 }): Completions {
-  const { db, vital, sealer, logger, languageModels, config, ownToken, now, times = defaultTimes, onRefusal } = options;
+  const {
+    db,
+    vital,
+    sealer,
+    logger,
+    languageModels,
+    config,
+    ownToken,
+    findPrice,
+    now,
+    times = defaultTimes,
+    onRefusal,
+  } = options;
   const quota = createQuota({ ...vital, logger, maxWait: times.quotaWait, onRefusal });
   const tokens = { own: ownToken, shared: config.sharedProviderToken };
   const model = config.completionModel;
@@ -51,6 +68,7 @@ export function createCompletions(options: {
     languageModels,
     ledger: quota,
     shared: { token: tokens.shared, model, maxTokens: config.completionMaxTokens },
+    findPrice,
     now,
     times: times.provider,
     drain: config.completionDrain,

@@ -1,4 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callsKept, dropOldCalls } from '../../../src/desk/calls/store.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
@@ -16,10 +19,28 @@ interface Call {
   [member: string]: unknown;
 }
 
+let folder: string;
 let vendor: Vendor;
 let server: TestServer;
 
 beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'annals-calls-'));
+  const prices = join(folder, 'prices.json');
+  await writeFile(
+    prices,
+    JSON.stringify([
+      {
+        provider: 'openai',
+        models: ['gpt-small'],
+        prices: [{ usdPerMillion: { input: '2', cachedInput: '0.5', output: '8' } }],
+      },
+      {
+        provider: 'anthropic',
+        models: ['large'],
+        prices: [{ from: '2026-01-01', usdPerMillion: { input: '1', cacheWrites: '4', output: '5' } }],
+      },
+    ]),
+  );
   vendor = await startVendor();
   server = await startTestServer({
     environment: {
@@ -28,6 +49,7 @@ beforeAll(async () => {
       GOOGLE_BASE_URL: vendor.baseUrl,
       ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
       ANNALS_COMPLETION_MODEL: 'gpt-small',
+      ANNALS_PRICES_FILE: prices,
     },
   });
 });
@@ -35,6 +57,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.close();
   await vendor.close();
+  await rm(folder, { recursive: true });
 });
 
 async function callsOf(tenant: string, parameters = ''): Promise<Call[]> {
@@ -98,10 +121,18 @@ test('a completion and each call of a chat is a record with its tokens by kind, 
     google: { inputTokens: 11, cachedTokens: 4, outputTokens: 5, reasoningTokens: 3 },
   };
   expect((await callsOf(tenant)).map(told)).toEqual([
-    { ...completion, token: 'shared' },
-    { ...completion, token: 'own' },
-    { ...chat, provider: 'anthropic', agent: 'of-anthropic', ...tokens.anthropic },
-    { ...chat, provider: 'google', agent: 'of-google', ...tokens.google },
+    // 18 tokens at 2 and 12 at 0.5 dollars a million, and 20 at 8.
+    { ...completion, token: 'shared', costUsd: '0.000202' },
+    { ...completion, token: 'own', costUsd: '0.000202' },
+    {
+      ...chat,
+      provider: 'anthropic',
+      agent: 'of-anthropic',
+      ...tokens.anthropic,
+      costUsd: '0.000074',
+      priceFrom: '2026-01-01',
+    },
+    { ...chat, provider: 'google', agent: 'of-google', ...tokens.google, costUsd: null },
   ]);
   expect((await callsOf(tenant, 'q=provider:google&fields=inputTokens')).map((call) => call.inputTokens)).toEqual([11]);
 });

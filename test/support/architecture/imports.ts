@@ -26,7 +26,7 @@ export const layers: readonly (readonly string[])[] = [
 /** Files of TypeScript, relative to `src`. */
 export function sourceFiles(root: string): string[] {
   const all = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
-  return all.filter((file) => file.endsWith('.ts')).sort();
+  return all.filter((file) => /\.(?:ts|json)$/.test(file)).sort();
 }
 
 export function importsOf(root: string, files: readonly string[]): Import[] {

@@ -13,6 +13,7 @@ export function begunCall(): BegunCall {
     provider: 'openai',
     model: 'm',
     clientId: 'c',
+    price: undefined,
   };
 }
 

@@ -24,6 +24,7 @@ export function checkAnswers(documentText: string): AnswerCheck {
   const document = JSON.parse(documentText) as Document;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
+  ajv.addFormat('date', /^\d{4}-\d\d-\d\d$/);
   ajv.addFormat('uuid', /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i);
   ajv.addFormat('int64', true);
   ajv.addFormat('uri-reference', true);

@@ -1,0 +1,82 @@
+import { type Static, Type } from 'typebox';
+import { readCheckedFile, repeated } from '../checked-file.ts';
+
+const closed = { additionalProperties: false } as const;
+
+/** US dollars for 1,000,000 tokens. Six decimals: a token then costs a whole number of pico-dollars. */
+const Dollars = Type.String({ pattern: '^(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,6})?$', examples: ['2.50'] });
+
+/** What tokens cost by their kind. A kind without a price of its own costs what `input` costs. */
+const Rates = Type.Object(
+  {
+    input: Dollars,
+    cachedInput: Type.Optional(Dollars),
+    cacheWrites: Type.Optional(Dollars),
+    output: Dollars,
+  },
+  closed,
+);
+
+const Tier = Type.Object(
+  {
+    inputTokens: Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
+    usdPerMillion: Rates,
+  },
+  closed,
+);
+
+const Period = Type.Object(
+  {
+    /** The day, in UTC, from which on the price applies. Left out: since ever. */
+    from: Type.Optional(Type.String({ format: 'date' })),
+    usdPerMillion: Rates,
+    /** Prices of a call that has more input tokens than a tier says: they apply to all of its tokens. */
+    above: Type.Optional(Type.Array(Tier, { minItems: 1, maxItems: 10 })),
+  },
+  closed,
+);
+
+const PricedModels = Type.Object(
+  {
+    provider: Type.Enum(['openai', 'anthropic', 'google', 'self_hosted']),
+    models: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1 }),
+    prices: Type.Array(Period, { minItems: 1, maxItems: 100 }),
+  },
+  closed,
+);
+
+/** The content of prices.json and of ANNALS_PRICES_FILE: models by their exact ids, and what they cost from which day on. */
+export const PriceFile = Type.Array(PricedModels);
+
+export type PriceFile = Static<typeof PriceFile>;
+export type Rates = Static<typeof Rates>;
+export type Period = Static<typeof Period>;
+
+/** Reads ANNALS_PRICES_FILE. Throws a ConfigError that names its faults. */
+export async function readPriceFile(file: string): Promise<PriceFile> {
+  return await readCheckedFile(file, {
+    setting: 'ANNALS_PRICES_FILE',
+    schema: PriceFile,
+    what: 'a list of prices',
+    faultsOf: (groups) => [
+      ...repeated(
+        groups.flatMap(({ provider, models }) => models.map((model) => `the model ${model} of ${provider}`)),
+      ).map((name) => `names ${name} twice`),
+      ...groups.flatMap(faultsOfOrder),
+    ],
+  });
+}
+
+function faultsOfOrder({ provider, models, prices }: PriceFile[number]): string[] {
+  const name = `the model ${models[0]} of ${provider}`;
+  const days = prices.map(({ from }) => from ?? '');
+  const tiers = prices.map(({ above = [] }) => above.map(({ inputTokens }) => inputTokens));
+  return [
+    ...(isRising(days) ? [] : [`has prices of ${name} that do not begin one after the other`]),
+    ...(tiers.every(isRising) ? [] : [`has tiers of ${name} that do not rise`]),
+  ];
+}
+
+function isRising<Value extends string | number>(values: readonly Value[]): boolean {
+  return values.every((value, index) => index === 0 || value > (values[index - 1] as Value));
+}
