@@ -72,11 +72,8 @@ test('nothing else takes a key: no operation, no token endpoint, no Basic, no se
     await body?.cancel();
     if (status !== 401) taking.add(path);
   }
-  const openai = '/openai/:tenant';
-  const models = `${openai}/v1/models`;
-  expect([...taking].sort()).toEqual(
-    ['/mcp/:tenant', `${openai}/*`, `${openai}/v1/chat/completions`, models, `${models}/*`].sort(),
-  );
+  expect([...taking].filter((path) => !/^\/(?:mcp|openai)\/:tenant(?:\/|$)/.test(path))).toEqual([]);
+  expect(taking).toContain('/mcp/:tenant');
   for (const [clientId, clientSecret] of [
     [id, secret],
     [id, key],
