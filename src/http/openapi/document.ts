@@ -20,7 +20,7 @@ const tags = {
   'Agent logs': 'The outcome and the tokens of each request and each session of a chat.',
   Recording: 'Changes that applications send to the recorder.',
   Jobs: 'Work in the background: chats, and exports of the change history.',
-  Usage: 'The usage of a tenant by day: entries, bytes, requests and tokens.',
+  Usage: 'The usage of a tenant by day: entries, bytes, requests and tokens. The calls of models.',
   Accesses: 'Who signed in, who was refused, and who downloaded exports.',
   Health: 'For operators of the service.',
 };

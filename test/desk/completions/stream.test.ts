@@ -1,22 +1,28 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { Random } from '../../support/oracle/random.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { hello, newTenant, postCompletion, setProviderToken, usageOf } from '../../support/server/completions.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { type Behaviour, startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
 
+const random = new Random();
+
 let vendor: Vendor;
 let server: TestServer;
+/** Reads on for longer than any test takes. */
+let patient: TestServer;
 
 beforeAll(async () => {
   vendor = await startVendor();
-  server = await startTestServer({
-    environment: {
-      OPENAI_BASE_URL: vendor.baseUrl,
-      ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
-      ANNALS_COMPLETION_MAX_TOKENS: '100',
-      ANNALS_COMPLETION_DRAIN: '1',
-    },
-  });
+  const environment = {
+    OPENAI_BASE_URL: vendor.baseUrl,
+    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+    ANNALS_COMPLETION_MAX_TOKENS: '100',
+  };
+  server = await startTestServer({ environment: { ...environment, ANNALS_COMPLETION_DRAIN: '1' } });
+  const { database } = server;
+  patient = await startTestServer({ environment: { ...environment, ANNALS_COMPLETION_DRAIN: '600' }, database });
 });
 
 beforeEach(() => {
@@ -26,6 +32,7 @@ beforeEach(() => {
 });
 
 afterAll(async () => {
+  await patient.close();
   await server.close();
   await vendor.close();
 });
@@ -39,8 +46,8 @@ function tokenOf(tenant: string): Promise<string> {
   return token;
 }
 
-async function open(tenant: string, { key, body = hello, signal }: Options = {}): Promise<Response> {
-  return await server.call(`/ai-service/${tenant}/completions-stream`, {
+async function open(tenant: string, { key, body = hello, signal, on = server }: Options = {}): Promise<Response> {
+  return await on.call(`/ai-service/${tenant}/completions-stream`, {
     method: 'POST',
     token: await tokenOf(tenant),
     headers: { 'content-type': 'application/json', ...(key !== undefined && { 'idempotency-key': key }) },
@@ -53,6 +60,7 @@ interface Options {
   key?: string;
   body?: unknown;
   signal?: AbortSignal;
+  on?: TestServer;
 }
 
 /** The events of a whole stream. */
@@ -140,7 +148,7 @@ test('without figures, or with figures twice, the quota has the reservation or t
 test('a client that leaves: on the shared token the answer is read on, and settled by its figures', async () => {
   const tenant = await newTenant(server);
   vendor.behave(slow);
-  await leaveAfterFirstPart(tenant);
+  await leaveAfterFirstPart(tenant, { on: patient });
   await eventually(() => used(tenant)).toEqual({ inputTokens: 7, outputTokens: 3 });
   expect(vendor.abandoned).toEqual([]);
 });
@@ -204,4 +212,57 @@ test('calls that are read on keep their places: of one tenant 32 are under way, 
   // The drain of a second that the first of them had.
   expect(nextAt - firstLeft).toBeGreaterThan(900);
   await eventually(() => used(tenant)).not.toBe('reserved');
+});
+
+const leavers = trials(24);
+
+test(`${leavers} clients that leave at random bytes: the quota is what the vendor has counted, and the records tell it`, async () => {
+  const tenant = await newTenant(server);
+  const counted = { input: 0, output: 0 };
+  vendor.behave(() => {
+    const [input, output] = [1 + random.below(80), 1 + random.below(90)];
+    counted.input += input;
+    counted.output += output;
+    const usage = { choices: [], usage: { prompt_tokens: input, completion_tokens: output } };
+    const words = Array.from({ length: 1 + random.below(12) }, () => chunk('wörd '));
+    const events = [...words, chunk('', 'stop'), `data: ${JSON.stringify(usage)}\n\n`, 'data: [DONE]\n\n'];
+    return { kind: 'events', events, every: random.below(12) };
+  });
+  let left = 0;
+  const one = async (path: string, body: object) => {
+    const gone = new AbortController();
+    const response = await patient.call(path, {
+      method: 'POST',
+      token: await tokenOf(tenant),
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: gone.signal,
+    });
+    let bytes = random.below(900);
+    const reader = response.body?.getReader();
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) {
+      bytes -= part.value.length;
+      if (bytes > 0) continue;
+      left += 1;
+      gone.abort();
+      return;
+    }
+  };
+  const messages = [{ role: 'user', content: 'Hello' }];
+  const openai = { model: 'openai/gpt-5.4-mini', messages, stream: true };
+  await Promise.all(
+    Array.from({ length: leavers }, (_, index) =>
+      index % 2 === 0
+        ? one(`/ai-service/${tenant}/completions-stream`, { messages })
+        : one(`/openai/${tenant}/v1/chat/completions`, openai),
+    ),
+  );
+  await eventually(() => used(tenant)).toEqual({ inputTokens: counted.input, outputTokens: counted.output });
+  expect(left).toBeGreaterThan(0);
+  const { rows } = await server.database.pool.query(
+    `select count(*)::integer as calls, sum(input_tokens)::integer as input, sum(output_tokens)::integer as output
+       from call_record where tenant = $1`,
+    [tenant],
+  );
+  expect(rows).toEqual([{ calls: leavers, ...counted }]);
 });
