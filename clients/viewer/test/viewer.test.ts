@@ -1,9 +1,13 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { Annals } from '@annals/client';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { checkAccessibility } from '../../../console/test/support/accessibility.ts';
 import { startChromium } from '../../../console/test/support/chromium.ts';
 import { sidewaysRoom } from '../../../console/test/support/sideways-room.ts';
+import { createShop } from '../../../examples/embedded-viewer/server.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { changeOf } from '../../../test/support/server/history.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server/server.ts';
@@ -386,4 +390,33 @@ test('where the token hides who made changes nobody is named, offered or searche
   await viewer.getByRole('searchbox').fill('mara');
   await viewer.getByText('No changes found').waitFor();
   expect(await viewer.getByLabel('Person').count()).toBe(0);
+});
+
+test('the shop of the examples gives each customer a token for their own changes alone, whatever the page says', async () => {
+  const token = await server.token('demo');
+  const recorder = createRecorder(server.context.db, 'demo', () => Date.now());
+  const paths = '{"internalNote":{"before":"a","after":"b"}}';
+  await recorder(
+    ['C-2001', 'C-2002'].map((id) =>
+      changeOf({ at: Date.now(), entityId: `of ${id}`, paths, related: [{ entity: 'customer', entityId: id }] }),
+    ),
+  );
+  const annals = new Annals({ baseUrl: server.baseUrl, tenant: 'demo', token: () => token });
+  const shop = createShop(annals, server.baseUrl).listen(0, '127.0.0.1');
+  onTestFinished(() => void shop.close());
+  await once(shop, 'listening');
+  const url = `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
+  for (const id of ['C-2001', 'C-2002']) {
+    const answer = await fetch(`${url}/viewer-token?customer=C-2001`, {
+      method: 'POST',
+      headers: { cookie: `customer=${id}` },
+    });
+    const { token: viewerToken } = (await answer.json()) as ViewerToken;
+    const seen = await server.call('/viewer/demo/changes', { token: viewerToken });
+    const { items } = (await seen.json()) as { items: unknown[] };
+    expect(items).toMatchObject([{ entityId: `of ${id}`, paths: { internalNote: { after: '********' } } }]);
+  }
+  const page = await fetch(url);
+  expect(page.headers.get('content-security-policy')).toContain("script-src 'self'; style-src 'self'; ");
+  expect(await page.text()).toContain(`base-url="${server.baseUrl}"`);
 });
