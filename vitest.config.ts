@@ -47,7 +47,7 @@ const longFiles = [
   'test/cli/foreign-code.test.ts',
   'test/cli/package.test.ts',
   'test/demo/demo-command.test.ts',
-  'test/pagination/paging-rules.test.ts',
+  'test/client/package.test.ts',
   'test/sources/recorder/kill.test.ts',
 ];
 

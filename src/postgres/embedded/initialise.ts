@@ -10,7 +10,7 @@ import type { Durability } from './settings.ts';
 
 /** The settings that every start writes anew, and the operator's own. */
 export const settingsFileName = 'annals.conf';
-const ownSettingsFileName = 'own.conf';
+export const ownSettingsFileName = 'own.conf';
 
 const draftPrefix = 'cluster.new-';
 

@@ -4,11 +4,13 @@ import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { clusterOfEnvironment, createClusterTemplate, onAllNodes, type TestCluster } from './cluster.ts';
-import { makeDataFolder, removeDataFolder } from './data-folder.ts';
+import { copyDataFolder, initialiseDataFolder, removeDataFolder } from './data-folder.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
     databaseUrl: string;
+    /** The data folder that servers of tests are copies of; no server runs on it. */
+    initialisedFolder: string;
     /** Null: the embedded database. */
     cluster: TestCluster | null;
   }
@@ -23,6 +25,21 @@ export const templateName = 'annals_template';
  * ANNALS_TEST_DATABASE_URL it is that server, of any version that Annals supports; its role may create databases.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const initialised = await initialiseDataFolder();
+  project.provide('initialisedFolder', initialised);
+  try {
+    const stop = await openServer(project, initialised);
+    return async () => {
+      await stop();
+      await removeDataFolder(initialised);
+    };
+  } catch (error) {
+    await removeDataFolder(initialised);
+    throw error;
+  }
+}
+
+async function openServer(project: TestProject, initialised: string): Promise<() => Promise<void>> {
   const cluster = clusterOfEnvironment(process.env);
   project.provide('cluster', cluster ?? null);
   if (cluster !== undefined) {
@@ -37,7 +54,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     project.provide('databaseUrl', given);
     return () => dropTemplate(given);
   }
-  const dataDir = await makeDataFolder();
+  const dataDir = await copyDataFolder(initialised);
   const database = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
   const stop = async () => {
     await database.release();

@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import pg from 'pg';
-import { onTestFinished } from 'vitest';
-import { type EmbeddedDatabase, openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
-import { makeDataFolder, removeDataFolder } from './data-folder.ts';
+import { inject, onTestFinished } from 'vitest';
+import { findHome, giveTo } from '../../../src/postgres/embedded/home.ts';
+import { ownSettingsFileName } from '../../../src/postgres/embedded/initialise.ts';
+import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
+import { copyDataFolder, removeDataFolder } from './data-folder.ts';
 
 /** A PostgreSQL of its own with `wal_level = logical`, for applications whose changes are captured. */
 export interface SourceServer {
@@ -12,19 +16,14 @@ export interface SourceServer {
   close(): Promise<void>;
 }
 
-export async function startSourceServer(settings: Record<string, string> = {}): Promise<SourceServer> {
-  const dataDir = await makeDataFolder();
-  const open = () => openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
-  let server: EmbeddedDatabase = await open();
-  const url = asSuperuser(server.url);
-  const client = new pg.Client(url);
-  await client.connect();
+export async function startSourceServer(): Promise<SourceServer> {
+  const dataDir = await copyDataFolder(inject('initialisedFolder'));
+  const { cluster, user } = await findHome(dataDir);
+  const settings = join(cluster, ownSettingsFileName);
   // The log is read only as far as it is flushed, so without fsync too a commit is to flush at once.
-  const all = { wal_level: 'logical', synchronous_commit: 'on', max_wal_senders: '10', ...settings };
-  for (const [name, value] of Object.entries(all)) await client.query(`alter system set ${name} = '${value}'`);
-  await client.end();
-  await server.release();
-  server = await open();
+  await writeFile(settings, 'wal_level = logical\nsynchronous_commit = on\nmax_wal_senders = 10\n');
+  await giveTo(user, settings);
+  const server = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
   return {
     dataDir,
     url: asSuperuser(server.url),
