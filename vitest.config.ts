@@ -46,7 +46,6 @@ const longFiles = [
   'test/postgres/embedded/embedded-members.test.ts',
   'test/cli/foreign-code.test.ts',
   'test/cli/package.test.ts',
-  'test/client/package.test.ts',
   'test/demo/demo-command.test.ts',
   'test/client/package.test.ts',
   'test/sources/recorder/kill.test.ts',
