@@ -115,9 +115,11 @@ export function DocumentsSearch({ unknown }: DocumentsSearchProps) {
             <select
               {...control}
               value={unchangedDays ?? ''}
-              onChange={({ currentTarget: { value } }) =>
-                navigate(documentsOf({ text, entity, unchangedDays: value === '' ? undefined : Number(value) }))
-              }
+              onChange={({ currentTarget: { value } }) => {
+                // What is written meanwhile must not be taken back when the address has changed.
+                told.current = { text, entity };
+                navigate(documentsOf({ text, entity, unchangedDays: value === '' ? undefined : Number(value) }));
+              }}
             >
               <option value="">any time</option>
               {times.map(([days, words]) => (

@@ -21,7 +21,8 @@ const codes: Readonly<Partial<Record<AnnalsError['type'], string>>> = {
 
 export function openaiError({ type, status, message, details, cause }: AnnalsError): OpenaiError {
   const [detail] = details;
-  const told = detail === undefined ? message : `${message} ${detail.field}: ${detail.message}.`;
+  const isTold = detail === undefined || detail.message === message;
+  const told = isTold ? message : `${message} ${detail.field}: ${detail.message}.`;
   return {
     error: {
       message: told,

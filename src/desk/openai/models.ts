@@ -48,7 +48,6 @@ export function listedModel({ provider, model }: NamedModel): ListedModel {
 
 export function unknownModel(name: string): AnnalsError {
   const shown = name.slice(0, 256).toWellFormed();
-  return new AnnalsError('resource_not_found', `There is no model ${JSON.stringify(shown)} for this tenant.`, {
-    details: [{ field: 'model', message: 'is not known, or the tenant has no key of its provider' }],
-  });
+  const message = `There is no model ${JSON.stringify(shown)}: it is not known, or the tenant has no key of its provider.`;
+  return new AnnalsError('resource_not_found', message, { details: [{ field: 'model', message }] });
 }

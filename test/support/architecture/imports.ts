@@ -23,7 +23,7 @@ export const layers: readonly (readonly string[])[] = [
   ['core'],
 ];
 
-/** Files of TypeScript, relative to `src`. */
+/** Files that code is in or imports, relative to `src`. */
 export function sourceFiles(root: string): string[] {
   const all = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
   return all.filter((file) => /\.(?:ts|json)$/.test(file)).sort();
