@@ -4,6 +4,7 @@ import { AnnalsError } from '../core/errors.ts';
 import type { Asker, BegunCall, CallPrice, EndOfCall } from './call-record.ts';
 import type { CallTimes } from './deadline.ts';
 import { causeOf } from './failure-cause.ts';
+import { memberOf } from './members.ts';
 import {
   type Answer,
   type JsonFormat,
@@ -155,7 +156,11 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       onToolCall: onToolCall && followedBy(noteFirst, onToolCall),
       passThrough: passThrough && {
         ...passThrough,
-        onEvent: passThrough.onEvent && followedBy(noteFirst, passThrough.onEvent),
+        onEvent:
+          passThrough.onEvent &&
+          followedBy((event) => {
+            if (isDelta(event)) noteFirst();
+          }, passThrough.onEvent),
       },
     };
     // Until the provider reports figures, nobody knows what it has counted.
@@ -248,11 +253,16 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
 }
 
 /** Calls `note` before each part. */
-function followedBy<Part>(note: () => void, read: (part: Part) => Promise<void> | void) {
+function followedBy<Part>(note: (part: Part) => void, read: (part: Part) => Promise<void> | void) {
   return (part: Part) => {
-    note();
+    note(part);
     return read(part);
   };
+}
+
+/** Whether an event of a stream that is passed through has a part of the answer. */
+function isDelta(event: object): boolean {
+  return String(memberOf(event, 'type')).endsWith('.delta');
 }
 
 /** A signal that is aborted so many milliseconds after another one. */

@@ -381,6 +381,8 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
     'Messages, items of `input`, tools and `stop` of a request of an OpenAI client',
     `${grouped(openaiLimits.messages)}; ${grouped(openaiLimits.items)}; ${openaiLimits.tools}; ${openaiLimits.stops}`,
   ],
+  ['Characters of `model` and of `user` in a request of an OpenAI client', `${openaiLimits.modelCharacters}`],
+  ['Characters of `model` and of `user` in a request of an OpenAI client', `${openaiLimits.userCharacters}`],
   [
     'Time in which Annals reads on after the client of a stream on the shared token has gone',
     `\`ANNALS_COMPLETION_DRAIN\`, ${seconds(readConfig({}).completionDrain)}`,

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { AnnalsError } from '../../core/errors.ts';
+import { AnnalsError, type ErrorDetail } from '../../core/errors.ts';
 import { errorOfCall } from '../../providers/call-error.ts';
 import { type Answer, type Message, ProviderError, type Usage } from '../../providers/port.ts';
 import { type CallProgress, type ProviderCaller, withText } from '../../providers/provider-caller.ts';
@@ -73,12 +73,15 @@ function finishReasonOf({ finishReason }: Answer): Completion['finishReason'] {
  */
 function failureOfCompletion(error: ProviderError, item: string | undefined): AnnalsError {
   if (error.fault !== 'key_refused') return errorOfCall(error);
-  const refused =
-    item === undefined
-      ? { field: 'providerApiToken', message: 'is not set, and the provider refuses the shared token of the service' }
-      : { field: item, message: 'is refused by the provider' };
   return new AnnalsError('validation_violation', 'The provider refuses the token.', {
     cause: error,
-    details: [refused],
+    details: [refusedKey(item)],
   });
+}
+
+/** Whose key the provider refuses. `item` is undefined for the shared token. */
+export function refusedKey(item: string | undefined): ErrorDetail {
+  return item === undefined
+    ? { field: 'providerApiToken', message: 'is not set, and the provider refuses the shared token of the service' }
+    : { field: item, message: 'is refused by the provider' };
 }

@@ -1,6 +1,7 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { errorOfCall } from '../../providers/call-error.ts';
 import { ProviderError } from '../../providers/port.ts';
+import { refusedKey } from '../completions/complete.ts';
 import { QuotaReserved } from '../completions/quota.ts';
 
 /** An error in the shape of the first provider. */
@@ -69,8 +70,7 @@ const noRetry = { 'x-should-retry': 'false' };
 export function errorOfAnswer(error: unknown, keyItem: string | undefined): unknown {
   if (error instanceof ProviderError) {
     const told = errorOfCall(error);
-    const item = keyItem ?? 'providerApiToken';
-    const details = error.fault === 'key_refused' ? [{ field: item, message: 'is refused by the provider' }] : [];
+    const details = error.fault === 'key_refused' ? [refusedKey(keyItem)] : [];
     const headers = { ...told.headers, ...(error.usage === 'none' ? {} : noRetry) };
     return new AnnalsError(told.type, told.message, { cause: error, headers, details });
   }

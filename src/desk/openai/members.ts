@@ -44,6 +44,15 @@ export class Members {
     return value;
   }
 
+  /** A short text that records have: databases store no NUL. */
+  name(name: string, max: number): string | undefined {
+    const value = this.text(name);
+    if (value !== undefined && (value.length > max || value.includes('\0'))) {
+      throw refused(this.at(name), `must have at most ${max} characters, without NUL`);
+    }
+    return value;
+  }
+
   flag(name: string): boolean | undefined {
     return this.#read(name, 'must be true or false', (value) => typeof value === 'boolean') as boolean | undefined;
   }

@@ -22,6 +22,7 @@ export const openaiLimits = {
   tools: 128,
   stops: 4,
   userCharacters: 200,
+  modelCharacters: 200,
 } as const;
 
 /** A request of `POST /chat/completions`. */
@@ -97,10 +98,7 @@ export function readChatRequest(body: unknown, openToolCall: OpenToolCall): Chat
   streamOptions?.refuseOthers(['include_usage'], { include_obfuscation: (value) => value === false });
   const stream = members.flag('stream') ?? false;
   if (streamOptions !== undefined && !stream) throw refused('stream_options', 'is only for streams');
-  const user = members.text('user');
-  if (user !== undefined && user.length > openaiLimits.userCharacters) {
-    throw refused('user', `must have at most ${openaiLimits.userCharacters} characters`);
-  }
+  const user = members.name('user', openaiLimits.userCharacters);
   const maxTokens = members.whole('max_completion_tokens', 1_000_000) ?? members.whole('max_tokens', 1_000_000);
   const messages = messagesOf(members, openToolCall);
   refuseLongText({ messages, tools });

@@ -53,12 +53,10 @@ export function readResponseRequest(given: unknown): ResponseRequest {
     background: isFalse,
     top_logprobs: isZero,
   });
-  const user = members.text('user');
-  if (user !== undefined && user.length > openaiLimits.userCharacters) {
-    throw refused('user', `must have at most ${openaiLimits.userCharacters} characters`);
-  }
+  const user = members.name('user', openaiLimits.userCharacters);
   const found = { images: 0, imageBytes: 0, files: 0 };
   const input = inputOf(members, found);
+  members.text('instructions');
   const { tools, leftOut } = toolsOf(members);
   const choice = members.get('tool_choice');
   if (typeof choice === 'object') new Members(choice, 'tool_choice').one('type', ['function', 'custom']);
@@ -93,11 +91,15 @@ function inputOf(members: Members, found: { images: number; imageBytes: number; 
   const list = members.list('input', openaiLimits.items) ?? [];
   for (const [index, value] of list.entries()) {
     const item = new Members(value, `input.${index}`);
-    if (item.get('type') === 'item_reference') throw refused(item.at('type'), 'names what is stored: nothing is');
+    // Without a type it is a message, or else a reference.
+    const type = item.get('type') ?? (item.get('role') === undefined ? 'item_reference' : 'message');
+    if (type === 'item_reference') throw refused(item.at('type'), 'names what is stored: nothing is');
     for (const name of ['content', 'output']) {
       const parts = item.get(name);
       if (Array.isArray(parts)) {
         for (const [place, part] of parts.entries()) checkPart(new Members(part, item.at(`${name}.${place}`)), found);
+      } else if (typeof parts === 'object') {
+        checkPart(new Members(parts, item.at(name)), found);
       }
     }
   }
@@ -108,8 +110,9 @@ function checkPart(part: Members, found: { images: number; imageBytes: number; f
   if (part.get('file_id') !== undefined) throw refused(part.at('file_id'), 'names what is stored: nothing is');
   if (part.get('file_url') !== undefined) throw refused(part.at('file_url'), 'is not supported: send file_data');
   if (part.get('type') === 'input_file') found.files += 1;
-  if (part.get('type') !== 'input_image') return;
-  const url = part.neededText('image_url');
+  // Of an image, or of a picture of a screen.
+  const url = part.get('type') === 'input_image' ? part.neededText('image_url') : part.text('image_url');
+  if (url === undefined) return;
   if (!url.startsWith('data:image/')) throw refused(part.at('image_url'), 'must be a data: URL of an image');
   found.images += 1;
   found.imageBytes += url.length;

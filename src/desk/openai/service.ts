@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Sealer } from '../../core/sealing.ts';
-import type { Answer, LanguageModels, OnEvent, ProviderName } from '../../providers/port.ts';
+import {
+  type Answer,
+  type LanguageModels,
+  type OnEvent,
+  ProviderError,
+  type ProviderName,
+} from '../../providers/port.ts';
 import type { CallProgress, CallRequest, ProviderCaller } from '../../providers/provider-caller.ts';
 import type { ModelList } from '../models/schemas.ts';
 import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
 import { errorOfAnswer } from './error-body.ts';
-import { refused } from './members.ts';
+import { Members, refused } from './members.ts';
 import { type ListedModel, listedModel, modelNamed, modelsOf, type NamedModel, unknownModel } from './models.ts';
-import { type ChatRequest, readChatRequest } from './request.ts';
+import { type ChatRequest, openaiLimits, readChatRequest } from './request.ts';
 import { type ResponseRequest, readResponseRequest } from './response-request.ts';
 import { sealToolCallId, toolCallOpener } from './tool-call-ids.ts';
 
@@ -71,6 +77,7 @@ const memberOfSetting: Readonly<Record<string, string>> = {
   parallelToolCalls: 'parallel_tool_calls',
   responseFormat: 'response_format',
   reasoningEffort: 'reasoning_effort',
+  maxOutputTokens: 'max_completion_tokens',
 };
 
 export function createOpenai(options: OpenaiOptions): Openai {
@@ -120,7 +127,10 @@ export function createOpenai(options: OpenaiOptions): Openai {
         async answer({ signal, onToolCall, drains, ...progress }) {
           try {
             const call = { ...request.call, tenant, asker, own, signal, onToolCall, drains };
-            return await caller.call(call, progress);
+            const answer = await caller.call(call, progress);
+            // An answer without some of its tool calls would look whole.
+            if (answer.unreadToolCalls !== undefined) throw new ProviderError('broken', answer.usage);
+            return answer;
           } catch (error) {
             throw errorOfAnswer(error, key?.item);
           }
@@ -171,7 +181,8 @@ export function createOpenai(options: OpenaiOptions): Openai {
 
 /** Needed before the rest is read: which signatures go back depends on it. */
 function modelOf(body: unknown): string {
-  const model: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'model') : undefined;
-  if (typeof model !== 'string') throw refused('model', 'is required, as a string');
+  const isObject = typeof body === 'object' && !Array.isArray(body);
+  const model = new Members(isObject ? (body ?? {}) : {}, '').name('model', openaiLimits.modelCharacters);
+  if (model === undefined) throw refused('model', 'is required, as a string');
   return model;
 }

@@ -266,7 +266,7 @@ test('the input bound is bytes, 16 a message and 64, and counts tools, formats, 
   const format = { schema: { type: 'object' }, name: 'f' };
   expect(inputBound([], [], format)).toBe(JSON.stringify(format).length + 16 + 64);
   const image = { type: 'image', mediaType: 'image/png', data: 'AAAA' } as const;
-  expect(inputBound([{ role: 'user', content: [{ type: 'text', text: 'é' }, image] }])).toBe(2 + 20_000 + 16 + 64);
+  expect(inputBound([{ role: 'user', content: [{ type: 'text', text: 'é' }, image] }])).toBe(2 + 50_000 + 16 + 64);
 });
 
 /** The test's pool, on which the first statement runs and its answer does not arrive. */

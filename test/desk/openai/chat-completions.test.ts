@@ -409,6 +409,9 @@ test.each([
   ['stop', { stop: [1] }],
   ['max_tokens', { max_tokens: 0 }],
   ['user', { user: 'x'.repeat(201) }],
+  ['user', { user: 'jane\0' }],
+  ['model', { model: `self_hosted/${'x'.repeat(189)}` }],
+  ['model', { model: 'self_hosted/x\0' }],
   ['stream_options', { stream_options: { include_usage: true } }],
   ['reasoning_effort', { reasoning_effort: 'huge' }],
   ['model', { model: 7 }],
@@ -440,6 +443,7 @@ test.each([
   ['anthropic/claude-sonnet-4-5', { temperature: 1.5 }, 'temperature'],
   ['google/gemini-2.5-flash', { tools, parallel_tool_calls: false }, 'parallel_tool_calls'],
   ['openai/gpt-5.4', { temperature: 0.5, reasoning_effort: 'high' }, 'temperature'],
+  ['anthropic/claude-sonnet-4-5', { max_completion_tokens: 999_999 }, 'max_completion_tokens'],
 ])('%s: what a model cannot do is 400 and never dropped: %j', async (model, members, param) => {
   const error = await errorOf(client.chat.completions.create({ model, messages: [user], ...members } as never));
   expect(error).toMatchObject({ status: 400, param });
@@ -504,6 +508,49 @@ test('every fault has the shape of OpenAI, without a token, of another tenant, a
   });
   const long = JSON.stringify({ model: 'gpt-4.1', messages: [{ role: 'user', content: 'x'.repeat(4 * 1024 * 1024) }] });
   expect(await at(address, { ...post, token, body: long })).toEqual({ status: 413, body: { error } });
+});
+
+test('a user and a model of 200 characters are taken and recorded', async () => {
+  const model = `self_hosted/${'x'.repeat(188)}`;
+  await client.chat.completions.create({ model, messages: [user], user: 'y'.repeat(200) });
+  const token = await openai.server.token(tenant);
+  const calls = await openai.server.call(`/usage/${tenant}/calls?q=model:xxx*`, { token });
+  expect(await calls.json()).toMatchObject([{ model: 'x'.repeat(188), user: 'y'.repeat(200) }]);
+});
+
+test('an answer with more tool calls than are read is an error, and does not look whole', async () => {
+  const call = {
+    type: 'function',
+    function: { name: 'weather', arguments: JSON.stringify({ at: 'x'.repeat(1_000) }) },
+  };
+  const calls = Array.from({ length: 65 }, (_, index) => ({ id: `c${index}`, ...call }));
+  const answer = (some: readonly object[]) => {
+    const message = { role: 'assistant', content: null, tool_calls: some };
+    openai.vendor.behave({
+      kind: 'status',
+      status: 200,
+      body: { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] },
+    });
+    return client.chat.completions.create({ model: 'openai/gpt-4.1', messages: [user], tools: [...tools] });
+  };
+  expect((await answer(calls.slice(1))).choices[0]?.message.tool_calls).toHaveLength(64);
+  const error = await errorOf(answer(calls));
+  expect(error).toMatchObject({ status: 502 });
+  expect(error.headers?.get('x-should-retry')).toBe('false');
+});
+
+test('a token that the vendor refuses is named: the item of the tenant, or the shared one', async () => {
+  await openai.server.createTenant('keyless');
+  openai.vendor.behave({ kind: 'status', status: 401 });
+  for (const [of, told] of [
+    [tenant, 'is refused'],
+    ['keyless', 'is not set'],
+  ] as const) {
+    const asking = await openai.clientOf(of);
+    const error = await errorOf(asking.chat.completions.create({ model: 'gpt-4.1-mini', messages: [user] }));
+    expect(error).toMatchObject({ status: 400, param: 'providerApiToken', code: 'provider_key_refused' });
+    expect(error.message).toContain(told);
+  }
 });
 
 test('the SDK tries a 429 of the vendor again, and never what may have cost something', async () => {

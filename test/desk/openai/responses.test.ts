@@ -67,6 +67,26 @@ test('a response passes through, plain and streamed, is stored nowhere, and is r
   ]);
 });
 
+test('the time to the first token counts from a part of the answer, and not from the event before it', async () => {
+  const response = { id: 'resp_2', status: 'completed', output: [], usage: { input_tokens: 1, output_tokens: 1 } };
+  const delta = { type: 'response.output_text.delta', delta: 'one' };
+  const begun = { type: 'response.created', response: {} };
+  const completed = { type: 'response.completed', response };
+  for (const events of [
+    [begun, completed],
+    [begun, delta, completed],
+  ]) {
+    openai.vendor.behave({ kind: 'events', events: events.map((one) => `data: ${JSON.stringify(one)}\n\n`) });
+    const stream = await client.responses.create({ model: 'openai/silent', input: 'x', stream: true });
+    for await (const _ of stream);
+  }
+  const token = await openai.server.token(tenant);
+  const calls = await openai.server.call(`/usage/${tenant}/calls?q=model:silent&sort=_id:ASC`, { token });
+  const found: unknown = await calls.json();
+  expect(found).toMatchObject([{ outputTokens: 1 }, { firstTokenMs: expect.any(Number) }]);
+  expect(found).not.toMatchObject([{ firstTokenMs: expect.any(Number) }, {}]);
+});
+
 test('functions and custom tools pass, hosted tools are left out and logged, and reasoning comes back as it went', async () => {
   const tools = [
     { type: 'function', name: 'weather', parameters: { type: 'object' }, strict: false },
@@ -110,6 +130,27 @@ test.each([
     'input.0.content.0.image_url',
     { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'https://example.com/a.png' }] }] },
   ],
+  ['input.0.type', { input: [{ id: 'msg_1' }] }],
+  [
+    'input.0.output.image_url',
+    {
+      input: [
+        {
+          type: 'computer_call_output',
+          call_id: 'c',
+          output: { type: 'computer_screenshot', image_url: 'https://a.b/c' },
+        },
+      ],
+    },
+  ],
+  [
+    'input.0.content.0.image_url',
+    { input: [{ role: 'user', content: [{ type: 'computer_screenshot', image_url: 'https://a.b/c' }] }] },
+  ],
+  ['instructions', { instructions: [{ role: 'user', content: 'Hello' }] }],
+  ['model', { model: `openai/${'x'.repeat(194)}` }],
+  ['model', { model: 'openai/\ud800' }],
+  ['user', { user: 'x'.repeat(201) }],
   ['input.0.content.0.file_id', { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }] }],
   ['tool_choice.type', { tool_choice: { type: 'web_search' } }],
   ['input', { input: null }],
