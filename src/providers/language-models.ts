@@ -80,7 +80,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     } catch {
       // A schema that the package cannot write: it sends nothing then, and the call is refused.
     }
-    return [...(adapter.lacks?.(settings) ?? []), ...warnings.flatMap(settingOf)];
+    return [...(adapter.lacks?.(settings) ?? []), ...warnings.flatMap((warning) => settingOf(warning, settings))];
   }
 
   /** One request in the first provider's Responses format. */
@@ -210,7 +210,11 @@ async function nothingSent(): Promise<Response> {
 }
 
 /** The name in `ModelCall` of a setting that a package leaves out. */
-function settingOf(warning: SharedV4Warning): string[] {
+function settingOf(warning: SharedV4Warning, { reasoningEffort }: ModelSettings): string[] {
+  // It takes the nearest effort. To a client that wants no reasoning any other is none that it asked for.
+  if (warning.type === 'compatibility' && warning.feature === 'reasoning' && reasoningEffort === 'none') {
+    return ['reasoningEffort'];
+  }
   if (warning.type !== 'unsupported') return [];
   const names: Readonly<Record<string, string>> = { stopSequences: 'stop', reasoning: 'reasoningEffort' };
   return [names[warning.feature] ?? warning.feature];

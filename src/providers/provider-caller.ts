@@ -109,7 +109,7 @@ export interface CallRequest
   readonly asker: Asker;
   /**
    * Whether an answer on the shared token is read on for a while after `signal` is aborted, so that the provider's figures settle the
-   * quota. Without that, and on an own key, the call ends at once.
+   * quota. Without that, before the call has left, and on an own key, it ends at once.
    */
   readonly drains?: boolean | undefined;
   readonly own: Pick<ModelCall, 'provider' | 'model' | 'apiKey' | 'baseUrl'> | undefined;
@@ -201,6 +201,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       maxDuration: times.total,
       signal: content.signal,
     });
+    let mayHaveLeft = false;
     /** Why the quota did not let the call leave, where the database failed. */
     let refusal: unknown;
     const beforeSend = async () => {
@@ -209,8 +210,10 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
         return false;
       });
       if (!maySend) throw new Error('the reservation is not there any more');
+      mayHaveLeft = true;
     };
-    const signal = drains && content.signal !== undefined ? abortedLater(content.signal, drain) : content.signal;
+    const pause = () => (mayHaveLeft ? drain : 0);
+    const signal = drains && content.signal !== undefined ? abortedLater(content.signal, pause) : content.signal;
     const call: ModelCall = { ...content, signal, provider, model, apiKey, maxTokens: output, times, beforeSend };
     try {
       return await callAndSettle(call, progress, settle);
@@ -265,10 +268,14 @@ function isDelta(event: object): boolean {
   return String(memberOf(event, 'type')).endsWith('.delta');
 }
 
-/** A signal that is aborted so many milliseconds after another one. */
-function abortedLater(signal: AbortSignal, milliseconds: number): AbortSignal {
+/** A signal that is aborted so many milliseconds after another one, and at once with 0. */
+function abortedLater(signal: AbortSignal, pause: () => number): AbortSignal {
   const later = new AbortController();
-  const follow = () => void setTimeout(() => later.abort(signal.reason), milliseconds).unref();
+  const follow = () => {
+    const milliseconds = pause();
+    if (milliseconds === 0) later.abort(signal.reason);
+    else setTimeout(() => later.abort(signal.reason), milliseconds).unref();
+  };
   if (signal.aborted) follow();
   else signal.addEventListener('abort', follow, { once: true });
   return later.signal;

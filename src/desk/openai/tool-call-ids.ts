@@ -2,7 +2,7 @@ import type { Sealer } from '../../core/sealing.ts';
 import { memberOf, parsed } from '../../providers/members.ts';
 import type { ProviderName, ToolCall } from '../../providers/port.ts';
 
-/** The vendor's id of a tool call, with its signature if the model is the one that signed it. Undefined for a text that is no id. */
+/** The vendor's id of a tool call, with its signature if it goes back to the provider that signed it. Undefined for a text that is no id. */
 export type OpenToolCall = (id: string) => Pick<ToolCall, 'id' | 'signature'> | undefined;
 
 const prefix = 'call_sealed_';

@@ -153,6 +153,22 @@ test('a client that leaves: on the shared token the answer is read on, and settl
   expect(vendor.abandoned).toEqual([]);
 });
 
+test('a client that has left before its call leaves: nothing is sent, and all is given back', async () => {
+  const tenant = await newTenant(server);
+  const asked = {
+    tenant,
+    asker: { operation: 'completion', clientId: 'x' },
+    own: undefined,
+    messages: [{ role: 'user', content: 'Hello' }],
+    maxTokens: 100,
+    signal: AbortSignal.abort(),
+    drains: true,
+  } as const;
+  await expect(patient.context.completions.caller.call(asked, { onText: () => {} })).rejects.toThrow('aborted');
+  expect(vendor.requests).toEqual([]);
+  expect((await patient.context.completions.quota.state(tenant)).used).toEqual({ input: 0, output: 0 });
+});
+
 test('a client that leaves: what does not end within the drain is charged in full', async () => {
   const tenant = await newTenant(server);
   vendor.behave({ kind: 'events', events: [chunk('one ')], last: 'stall' });

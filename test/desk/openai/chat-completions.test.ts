@@ -444,6 +444,8 @@ test.each([
   ['google/gemini-2.5-flash', { tools, parallel_tool_calls: false }, 'parallel_tool_calls'],
   ['openai/gpt-5.4', { temperature: 0.5, reasoning_effort: 'high' }, 'temperature'],
   ['anthropic/claude-sonnet-4-5', { max_completion_tokens: 999_999 }, 'max_completion_tokens'],
+  ['anthropic/claude-opus-5-5', { reasoning_effort: 'none' }, 'reasoning_effort'],
+  ['google/gemini-2.5-pro', { reasoning_effort: 'none' }, 'reasoning_effort'],
 ])('%s: what a model cannot do is 400 and never dropped: %j', async (model, members, param) => {
   const error = await errorOf(client.chat.completions.create({ model, messages: [user], ...members } as never));
   expect(error).toMatchObject({ status: 400, param });
