@@ -1,7 +1,9 @@
 // A shop whose customers see the history of their own orders in their account page. Run it beside "annals demo", with the exports that it
 // prints: npx node examples/embedded-viewer/server.ts
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Annals, ViewerToken } from '@annals/client';
@@ -114,7 +116,7 @@ function escaped(text: string): string {
 if (import.meta.main) {
   await recordOrders(demoClient(), setting('ANNALS_RECORDER_URL'));
   const port = Number(process.env.PORT ?? 4100);
-  createShop(demoClient('changelog.viewer_issue'), setting('ANNALS_URL')).listen(port, '127.0.0.1', () =>
-    console.log(`the shop is at http://127.0.0.1:${port}/`),
-  );
+  const shop = createShop(demoClient('changelog.viewer_issue'), setting('ANNALS_URL')).listen(port, '127.0.0.1');
+  await once(shop, 'listening');
+  console.log(`the shop is at http://127.0.0.1:${(shop.address() as AddressInfo).port}/`);
 }

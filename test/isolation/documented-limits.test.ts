@@ -42,7 +42,7 @@ import { maxHidden, maxSubscriptions } from '../../src/delivery/subscriptions/sc
 import { targetLimits } from '../../src/delivery/targets/guarded-http.ts';
 import { maxHeaders, maxHeaderValue } from '../../src/delivery/targets/headers.ts';
 import { attemptSteps } from '../../src/delivery/webhooks/schedule.ts';
-import { maxBodyBytes as maxWebhookBytes } from '../../src/delivery/webhooks/webhook-body.ts';
+import { hiddenReach, maxBodyBytes as maxWebhookBytes } from '../../src/delivery/webhooks/webhook-body.ts';
 import { defaultConcurrency, maxConcurrency } from '../../src/delivery/webhooks/webhook-schema.ts';
 import { maxWaitForSession } from '../../src/desk/agents/chat-attempt.ts';
 import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
@@ -329,6 +329,10 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['`--hide` of a client', `${hideLimits.paths} paths of ${hideLimits.characters} characters`],
   ['Arrays in each other that a term on values looks into for such a client', String(maxHiddenLevels)],
   ['`hide` of a subscription', `${maxHidden} paths`],
+  [
+    'Levels of a value that `hide` of a subscription looks into',
+    `${hiddenReach.levels}, by paths of ${grouped(hiddenReach.path)} characters`,
+  ],
   ['Headers of a target', `${maxHeaders}, of ${grouped(maxHeaderValue)} characters each`],
   ['Calls to targets at once, in a process', halfOfTenant(attemptPlaces)],
   ['Readings for deliveries at once, in a process', halfOfTenant(readPlaces)],

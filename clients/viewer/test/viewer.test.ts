@@ -228,6 +228,31 @@ test('people search by words, kind and person, open a document and come back, wi
   await total(viewer, '2 changes');
 });
 
+test('what is chosen while somebody writes stays, and a search that the service refuses is asked once', async () => {
+  provoked = /status of 400/;
+  const { page, viewer, reads } = await open('/html', { clock: true });
+  await total(viewer, '4 changes');
+  await page.clock.pauseAt(await page.evaluate(() => Date.now() + 1_000));
+  await viewer.getByRole('searchbox').fill('open');
+  await viewer.getByLabel('Kind of change').selectOption('update');
+  await page.clock.runFor(1_000);
+  await page.clock.resume();
+  await total(viewer, '1 change');
+  expect(await viewer.getByRole('searchbox').inputValue()).toBe('open');
+  await page.route('**/viewer/acme/changes**', (route) =>
+    route.request().url().includes('actor') && route.request().method() === 'GET'
+      ? route.fulfill({ status: 400, headers: { 'access-control-allow-origin': '*' }, body: '{}' })
+      : route.continue(),
+  );
+  const before = reads.length;
+  await viewer.getByRole('searchbox').fill('paid');
+  await viewer.getByRole('alert').filter({ hasText: 'The history cannot be shown just now.' }).waitFor();
+  await page.unroute('**/viewer/acme/changes**');
+  await viewer.getByRole('button', { name: 'Try again' }).click();
+  await total(viewer, '2 changes');
+  expect(reads.length - before).toBe(2);
+});
+
 test('the host may open documents itself, and its words are shown and searched', async () => {
   const { page, viewer } = await open();
   await total(viewer, '4 changes');
@@ -261,6 +286,8 @@ test('a list tells how many changes are new and does not move, and pages stay th
   const first = viewer.getByRole('listitem').first();
   const place = await first.boundingBox();
   await record([changeAt(start + 9 * minute, 'D-9')], related);
+  // The clock of the reader's device may be put back.
+  await page.clock.setSystemTime(await page.evaluate(() => Date.now() - 5_000));
   await page.clock.fastForward(31_000);
   await viewer.getByRole('button', { name: '1 new change: show' }).waitFor();
   expect(await first.boundingBox()).toEqual(place);

@@ -33,14 +33,21 @@ export function withHidden(text: string, hide: readonly string[]): string {
 /** Of one value: with the positions in arrays, and without them. */
 type Paths = readonly string[];
 
+/**
+ * How deep a value is looked into, and characters of the paths in it. What is beyond counts as hidden: imports nest deeper than calls can, and
+ * the paths of all levels together would take the memory of the process.
+ */
+export const hiddenReach = { levels: 100, path: 10_000 } as const;
+
 /** Undefined where nothing of the value is hidden. */
-function masked(paths: Paths, value: JsonNode, isHidden: (paths: Paths) => boolean): string | undefined {
-  if (isHidden(paths)) return maskText;
+function masked(paths: Paths, value: JsonNode, isHidden: (paths: Paths) => boolean, level = 0): string | undefined {
   const [path = '', short = path] = paths;
+  const isBeyond = level > hiddenReach.levels || (level > 0 && path.length > hiddenReach.path);
+  if (isBeyond || isHidden(paths)) return maskText;
   switch (kindOf(value)) {
     case 'array': {
       const elements = elementsOf(value);
-      const texts = elements.map((element, place) => masked([`${path}.${place}`, short], element, isHidden));
+      const texts = elements.map((element, place) => masked([`${path}.${place}`, short], element, isHidden, level + 1));
       if (texts.every((text) => text === undefined)) return undefined;
       return `[${elements.map((element, place) => texts[place] ?? compactText(element)).join(',')}]`;
     }
@@ -48,7 +55,7 @@ function masked(paths: Paths, value: JsonNode, isHidden: (paths: Paths) => boole
       const members = entriesOf(value);
       const texts = members.map(([key, member]) => {
         const inPath = key.replaceAll(/[\\.]/g, '\\$&');
-        return masked([`${path}.${inPath}`, `${short}.${inPath}`], member, isHidden);
+        return masked([`${path}.${inPath}`, `${short}.${inPath}`], member, isHidden, level + 1);
       });
       if (texts.every((text) => text === undefined)) return undefined;
       return objectText(members.map(([key, member], place) => [key, texts[place] ?? member]));

@@ -6,7 +6,7 @@ import {
   probePause,
   slowPause,
 } from '../../../src/delivery/webhooks/schedule.ts';
-import { maxBodyBytes, webhookBody, withHidden } from '../../../src/delivery/webhooks/webhook-body.ts';
+import { hiddenReach, maxBodyBytes, webhookBody, withHidden } from '../../../src/delivery/webhooks/webhook-body.ts';
 import { webhookIdOf } from '../../../src/delivery/webhooks/webhook-target.ts';
 
 const item = (paths: string) =>
@@ -40,6 +40,18 @@ test('values of hidden paths are masked inside of whole values too, and the rest
     [['l*s.p*e', 'c.d', 'b.c.d', 'e'], '{"c.d":{"e":1},"f":[]}'],
   ] as const)
     expect(withHidden(item(paths), hide)).toBe(item(`{${masked},"b":{"after":${b}}}`));
+});
+
+test('what is too deep in a value, or has too long a path there, counts as hidden', () => {
+  const nested = (levels: number, inside: string) => `${'['.repeat(levels)}${inside}${']'.repeat(levels)}`;
+  const hide = ['card'];
+  const deep = (levels: number, inside = '1') => item(`{"a":{"after":${nested(levels, inside)}}}`);
+  expect(withHidden(deep(hiddenReach.levels), hide)).toBe(deep(hiddenReach.levels));
+  expect(withHidden(deep(9_900), hide)).toBe(deep(hiddenReach.levels + 1, '"********"'));
+  const long = (characters: number, inside = '1') => item(`{"a":{"after":{"${'k'.repeat(characters)}":${inside}}}}`);
+  const longest = hiddenReach.path - 'a.'.length;
+  expect(withHidden(long(longest), hide)).toBe(long(longest));
+  expect(withHidden(long(longest + 1), hide)).toBe(long(longest + 1, '"********"'));
 });
 
 test('however many stars a pattern has, it is compared in time linear in the path', () => {

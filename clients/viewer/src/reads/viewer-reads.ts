@@ -80,24 +80,35 @@ export function createReads({ baseUrl, tenant, getToken }: ReadsOptions): Viewer
 /** Fetched once for all calls that wait, at nine tenths of its life, and when the service refuses it. */
 function createTokens(getToken: ReadsOptions['getToken']): AccessTokens & { end(): void } {
   let renewal: ReturnType<typeof setTimeout> | undefined;
+  let isEnded = false;
   const tokens = new AccessTokens(
     async () => {
       clearTimeout(renewal);
       const askedAt = Date.now();
       const { token, expiresIn } = await askFor(getToken);
+      // The page may have gone on while its server was asked.
+      if (isEnded) throw new NoTokenError('The history is not shown any more.');
       renewal = setTimeout(
         () => {
           // Nobody reads a page that is hidden: its next call asks for the token.
           if (globalThis.document?.visibilityState === 'visible') tokens.get(undefined).catch(() => {});
         },
-        Math.min(0.9 * expiresIn * 1_000, maxTimer),
+        Math.min(Math.max(0.9 * expiresIn * 1_000, minTimer), maxTimer),
       );
       return { text: token, expiresAt: askedAt + expiresIn * 1_000 };
     },
     { maxMargin: Number.POSITIVE_INFINITY },
   );
-  return Object.assign(tokens, { end: () => clearTimeout(renewal) });
+  return Object.assign(tokens, {
+    end() {
+      isEnded = true;
+      clearTimeout(renewal);
+    },
+  });
 }
+
+/** A host that hands over the rest of a token's life must not be asked without a pause. */
+const minTimer = 1_000;
 
 /** Browsers take a longer time for none. */
 const maxTimer = 2_147_483_647;

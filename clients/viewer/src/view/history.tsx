@@ -47,12 +47,14 @@ export function History({ reads, range, pageSize, csv, round: refreshes, onProbl
   const language = useLanguage();
   const [asked, setAsked] = useState<Asked>(() => begin(searchOf(range)));
   const [rounds, setRounds] = useState(0);
-  const [showsActors, setShowsActors] = useState(true);
+  // Undefined: no change has told it yet.
+  const [knownActors, setKnownActors] = useState<boolean>();
+  const showsActors = knownActors ?? true;
   const { search, document, page, newest } = asked;
   const q = useQuery(asked, showsActors);
   const onFailure = (problem: Problem) => {
-    // Nor may it be asked for one: without a change nobody knew.
-    if (problem.error instanceof ApiError && problem.error.status === 400) setShowsActors(false);
+    // Nor may it be asked for one: without a change nobody knew. Once they are known, it is something else that is refused.
+    if (problem.error instanceof ApiError && problem.error.status === 400) setKnownActors((known) => known ?? false);
     onProblem(problem);
   };
   const pinned = newest === undefined ? q : `${q} ${and(occurredAt.until(newest))}`;
@@ -72,7 +74,7 @@ export function History({ reads, range, pageSize, csv, round: refreshes, onProbl
 
   // A token with `actors: false` shows no actor at all.
   useEffect(() => {
-    if (items.length > 0) setShowsActors(items.some(({ actor }) => actor !== undefined));
+    if (items.length > 0) setKnownActors(items.some(({ actor }) => actor !== undefined));
   }, [items]);
 
   const show = (next: Asked) => {

@@ -84,11 +84,24 @@ function Words({ words, onWords }: { readonly words: string; readonly onWords: (
   const label = useLanguage().text('search');
   const [typed, setTyped] = useState(words);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  useEffect(() => setTyped(words), [words]);
+  // What else was chosen while somebody wrote stays.
+  const latest = useRef(onWords);
+  latest.current = onWords;
+  // What is written while a search begins must not be taken back by it.
+  const told = useRef(words);
+  useEffect(() => {
+    if (words === told.current) return;
+    told.current = words;
+    clearTimeout(timer.current);
+    setTyped(words);
+  }, [words]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const search = (wanted: string, delay: number) => {
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => onWords(wanted), delay);
+    timer.current = setTimeout(() => {
+      told.current = wanted;
+      latest.current(wanted);
+    }, delay);
   };
   return (
     <form

@@ -95,8 +95,9 @@ export function useChanges(
     if (isLoading || due === undefined) return;
     const ending = new AbortController();
     const { signal } = ending;
+    let isOver = false;
     const act = () => {
-      if (document.visibilityState !== 'visible' || Date.now() < due) return;
+      if (document.visibilityState !== 'visible' || (!isOver && Date.now() < due)) return;
       document.removeEventListener('visibilitychange', act);
       if (!isAnswered) setAttempt((last) => last + 1);
       else
@@ -106,7 +107,14 @@ export function useChanges(
         });
     };
     document.addEventListener('visibilitychange', act);
-    const timer = setTimeout(act, Math.max(0, due - Date.now()));
+    const timer = setTimeout(
+      () => {
+        // By the clock it may be too early, if that was put back meanwhile.
+        isOver = true;
+        act();
+      },
+      Math.max(0, due - Date.now()),
+    );
     return () => {
       ending.abort();
       clearTimeout(timer);
