@@ -54,7 +54,9 @@ export interface EndOfCall {
 /** The begin of a record, as the database reads it: names of columns, and JSON values. */
 export function beginOfRecord(call: BegunCall): Record<string, unknown> {
   const { id, at, operation, token, provider, model, price, clientId, agentId, user } = call;
-  const known = { id, at: new Date(at).toISOString(), operation, token, provider, model, client: clientId };
+  // A name that the database does not store would fail the batch of all calls, again and again.
+  const stored = model.replaceAll('\0', '\ufffd');
+  const known = { id, at: new Date(at).toISOString(), operation, token, provider, model: stored, client: clientId };
   return { ...known, price, agent: agentId, end_user: user };
 }
 

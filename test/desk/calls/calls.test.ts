@@ -75,6 +75,16 @@ function told({ id, at, client, durationMs, firstTokenMs, ...call }: Call) {
   return { ...call, streamed: firstTokenMs !== undefined, hasClient: client !== '' };
 }
 
+test('a model of an agent whose name no database stores is recorded all the same', async () => {
+  const tenant = await newTenant(server);
+  const token = await server.token(tenant);
+  const llmConfig = { provider: 'openai', model: 'a\0b', apiKey: agentKey };
+  await putAgent(server, { tenant, token, id: 'odd' }, { llmConfig });
+  vendor.behave({ kind: 'answer' });
+  await callAgentic(server, { tenant, token, path: '/chat' }, { agentId: 'odd', message: 'Hello' });
+  expect(await callsOf(tenant)).toMatchObject([{ agent: 'odd', model: 'a\ufffdb' }]);
+});
+
 test('a completion and each call of a chat is a record with its tokens by kind, on own keys and on the shared token', async () => {
   const tenant = await newTenant(server);
   vendor.behave(({ format }) => {
