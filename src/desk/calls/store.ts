@@ -8,8 +8,8 @@ export const callsKept = 90;
 /** Rows that one statement deletes. */
 const portion = 1_000;
 
-/** Pico-USD of one US dollar. */
-const picoDollars = 1_000_000_000_000;
+/** US dollars of a pico-dollar. A product has all digits, and a quotient not. */
+const dollarsOfPico = sql`0.000000000001::numeric`;
 
 /** The members of a call, each as an expression of its value. One without a value is not shown, but for the cost. */
 const members: Readonly<Record<string, RawBuilder<unknown>>> = {
@@ -33,7 +33,7 @@ const members: Readonly<Record<string, RawBuilder<unknown>>> = {
   priceFrom: sql`price_from`,
 };
 
-const cost = sql`coalesce(to_json(trim_scale(cost / ${sql.lit(picoDollars)})::text)::text, 'null')`;
+const cost = sql`coalesce(to_json(trim_scale(cost * ${dollarsOfPico})::text)::text, 'null')`;
 
 const document = sql<string>`concat('{"id":', to_json(id), ${sql.join(
   Object.entries(members).map(([name, value]) => sql`${sql.lit(`,"${name}":`)} || to_json(${value})`),

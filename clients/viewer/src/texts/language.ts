@@ -27,7 +27,7 @@ export interface Language extends Clock, Names {
  */
 export function languageOf(tag: string, timeZone: string, messages: HistoryMessages | undefined): Language {
   const known = knownTag(tag);
-  const own: Readonly<Record<string, string>> = known.startsWith('de') ? de : en;
+  const own: Readonly<Record<string, string>> = new Intl.Locale(known).language === 'de' ? de : en;
   const texts: Readonly<Record<string, string>> = { ...own, ...messages?.texts };
   const numbers = new Intl.NumberFormat(known);
   const plurals = new Intl.PluralRules(known);

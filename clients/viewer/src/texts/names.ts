@@ -13,7 +13,10 @@ export interface Names {
 }
 
 export function namesOf(messages: HistoryMessages = {}, text: (name: TextName) => string): Names {
-  const { entities = {}, fields = {}, values = {}, actors = {} } = messages;
+  const [entities, fields, actors] = [wordsOf(messages.entities), wordsOf(messages.fields), wordsOf(messages.actors)];
+  const values = Object.fromEntries(
+    Object.entries(messages.values ?? {}).map(([path, words]) => [path, wordsOf(words)] as const),
+  );
   const systems: Readonly<Record<string, string>> = {
     system: text('system'),
     external: text('external'),
@@ -43,6 +46,13 @@ export function namesOf(messages: HistoryMessages = {}, text: (name: TextName) =
       };
     },
   };
+}
+
+/** The words of a host. What is no text is left out: a page without types may give anything. */
+function wordsOf(given: Readonly<Record<string, unknown>> | null | undefined): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(given ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
 }
 
 /** The host's entry for a path, for one entity type before all of them. A star of it is any key. */
