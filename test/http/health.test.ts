@@ -43,6 +43,8 @@ test('a database that hangs is not ready within a second or two', async () => {
 
 test('a database that answers and takes no writes is not ready, until it takes them again', async () => {
   const server = await startTestServer();
+  // Ended on purpose.
+  server.database.pool.on('error', () => {});
   const name = new URL(server.database.url).pathname.slice(1);
   const readOnly = async () => {
     await server.database.pool.query(`alter database ${name} set default_transaction_read_only = on`);

@@ -124,13 +124,15 @@ export function ownDocuments<Sent extends { readonly version?: number | undefine
     },
 
     async remove(author, id) {
-      await inTransaction(db, async (transaction) => {
+      const removal = async (transaction: DatabaseTransaction) => {
         const before = await table.find(transaction, author.tenant, id, { lock: true });
         if (before === undefined) throw notFound(noun);
         await table.remove(transaction, author.tenant, id);
         const { document } = before;
         await record({ transaction, author, id, now: now() }, { before: document, name: await nameOf(document) });
-      });
+      };
+      // Rows that refer to the document go with it. Who writes one of them meanwhile may wait for this, and this for them.
+      await inTransaction(db, removal, { retries: 3 });
     },
   };
 }

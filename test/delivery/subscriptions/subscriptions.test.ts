@@ -306,3 +306,31 @@ test('after a restore all are paused, and what was suspended stays suspended', a
   expect((await acme.call('POST', `/${one}/resume`)).status).toBe(204);
   for (const id of [one, other]) await acme.call('DELETE', `/${id}`);
 });
+
+test('a subscription is deleted while a delivery of it is noted, whichever of the two has to begin again', async () => {
+  await acme.call('POST', '', { id: 'noted', name: 'Noted', target: webhook() });
+  const delivery = await server.database.pool.connect();
+  try {
+    await delivery.query('begin');
+    await delivery.query(`select from subscription_state where tenant = 'acme' and subscription = 'noted' for update`);
+    const deleted = acme.call('DELETE', '/noted');
+    await eventually(async () => {
+      const { rows } = await server.database.pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows.length;
+    }).toBeGreaterThan(0);
+    // Each waits for the other: the database ends one of them.
+    await delivery
+      .query(
+        `insert into delivery_attempt (tenant, subscription, number, at, kind, outcome)
+           values ('acme', 'noted', 1000, now(), 'changes', 'delivered')`,
+      )
+      .then(() => delivery.query('commit'))
+      .catch(() => delivery.query('rollback'));
+    expect((await deleted).status).toBe(204);
+  } finally {
+    delivery.release();
+  }
+  expect((await acme.call('GET', '/noted')).status).toBe(404);
+});
