@@ -23,6 +23,8 @@ let folder: string;
 
 beforeAll(async () => {
   database = await createTestDatabase();
+  // Ended on purpose.
+  database.pool.on('error', () => {});
   const key = testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(',');
   environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key, LOG_LEVEL: 'fatal' };
   folder = await mkdtemp(join(tmpdir(), 'annals-tail-'));
