@@ -48,7 +48,10 @@ export function findTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
     await expect.poll(() => hasFocus(page, '.navigation-link')).toBe(true);
 
+    // The address of what was opened is there before the search is gone, which would take the next key.
+    const isGone = async () => await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
     const find = async (text: string, ...keys: string[]) => {
+      await isGone();
       await page.keyboard.press('/');
       await searchField(page).waitFor();
       await page.keyboard.type(text);
@@ -79,6 +82,7 @@ export function findTests(the: () => ConsoleUnderTest): void {
     await find('type:delete actor:Zora Zebulon', 'Enter');
     await expect.poll(shown).toBe('history?q=type:delete actor:Zora Zebulon');
     // In a field the key is a character.
+    await isGone();
     await page.getByRole('combobox', { name: 'Query' }).fill('');
     await page.keyboard.press('/');
     await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('/');
