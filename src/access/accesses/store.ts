@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Database } from '../../postgres/database.ts';
-import { forEachTenant, tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+import { dropRows } from '../../postgres/tenants/drop-rows.ts';
 
 /** What the list of accesses tells of. */
 export const accessKinds = [
@@ -30,8 +30,6 @@ export interface AccessEvent {
 
 /** Days. */
 export const accessesKept = 400;
-/** Rows that one statement deletes. */
-const portion = 1_000;
 
 const now = sql`statement_timestamp()`;
 
@@ -107,15 +105,5 @@ const old = `id < lpad(to_hex((extract(epoch from statement_timestamp() - interv
 
 /** Deletes events that are too old, of all tenants, in portions. */
 export async function dropOldAccesses(db: Database): Promise<void> {
-  const isOld = sql.raw(old);
-  await forEachTenant(await tenantsWith(db, { table: 'access_event', condition: old }), async (tenant) => {
-    for (let deleted = BigInt(portion); deleted >= portion; ) {
-      const { numAffectedRows = 0n } = await sql`
-        delete from access_event where tenant = ${tenant} and id in (
-          select id from access_event where tenant = ${tenant} and ${isOld} order by id limit ${portion}::integer)`.execute(
-        db,
-      );
-      deleted = numAffectedRows;
-    }
-  });
+  await dropRows(db, { table: 'access_event', condition: old });
 }

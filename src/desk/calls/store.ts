@@ -1,12 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Database } from '../../postgres/database.ts';
-import { forEachTenant, tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+import { dropRows } from '../../postgres/tenants/drop-rows.ts';
 
 /** Days. */
 export const callsKept = 90;
-/** Rows that one statement deletes. */
-const portion = 1_000;
 
 /** US dollars of a pico-dollar. A product has all digits, and a quotient not. */
 const dollarsOfPico = sql`0.000000000001::numeric`;
@@ -52,15 +50,5 @@ const old = `id < overlay(${milliseconds} placing '-' from 9 for 0)`;
 
 /** Deletes calls that are too old, of all tenants, in portions. */
 export async function dropOldCalls(db: Database): Promise<void> {
-  const isOld = sql.raw(old);
-  await forEachTenant(await tenantsWith(db, { table: 'call_record', condition: old }), async (tenant) => {
-    for (let deleted = BigInt(portion); deleted >= portion; ) {
-      const { numAffectedRows = 0n } = await sql`
-        delete from call_record where tenant = ${tenant} and id in (
-          select id from call_record where tenant = ${tenant} and ${isOld} order by id limit ${portion}::integer)`.execute(
-        db,
-      );
-      deleted = numAffectedRows;
-    }
-  });
+  await dropRows(db, { table: 'call_record', condition: old });
 }
