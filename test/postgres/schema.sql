@@ -271,6 +271,13 @@ table change_position_backlog
   change_position_backlog_pkey PRIMARY KEY (tenant)
   change_position_backlog_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
+table change_receipt
+  "position" bigint not null
+  body text collate "C" not null
+  tenant text collate "C" not null
+  change_receipt_pkey PRIMARY KEY (tenant, "position")
+  change_receipt_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
 table change_recorder
   issuer text collate "C"
   lookup uuid not null
@@ -791,6 +798,7 @@ function index_bytes(of_index regclass) returns bigint language sql cost 100 bod
 function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
 function path_numbers_left(entries text[], without_room integer[], rest integer) returns text[] language plpgsql immutable cost 100 set plan_cache_mode=force_generic_plan set enable_nestloop=off set jit=off body 156ffd06cecf959c
 function path_register(of_tenant text, numbers integer[], entities text[], names text[], rest integer) returns integer[] language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a67ee3a63f7dc0fd
+function receipt_write(of_tenant text, body text) returns bigint language plpgsql cost 100 body aa6d0e269f99f78a
 function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 body 0df31ce56f584ec9
 function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body da72957dcf236aaa
 function record_numbers(wanted integer) returns bigint[] language sql immutable cost 100 body 6b49cff8b41e2ca7

@@ -50,6 +50,7 @@ const groups: Record<string, Record<string, ListedCommand>> = {
     index: { summary: 'create, list and drop indexes for lists of instances', load: () => import('./indexes.ts') },
     backup: { summary: 'write the database into a file, while the service runs', load: () => import('./backup.ts') },
     restore: { summary: 'restore a backup into an empty database', load: () => import('./restore.ts') },
+    receipt: { summary: "list what was done with a tenant's history", load: () => import('./receipt.ts') },
     secrets: { summary: 'encrypt stored secrets with the newest key', load: () => import('./secrets.ts') },
   },
 };

@@ -12,6 +12,7 @@ const writers = [
   'change_position_mark',
   'change_position_write',
   'path_register',
+  'receipt_write',
   'record_entries_numbered',
 ];
 

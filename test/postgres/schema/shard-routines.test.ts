@@ -122,6 +122,7 @@ test('a routine that writes takes the lock of a write first, and one that is no 
     'change_position_mark',
     'change_position_write',
     'path_register',
+    'receipt_write',
     'record_entries_numbered',
   ]);
   const same = cluster.filter((routine) => !changed.includes(routine)).map(({ name }) => name);
