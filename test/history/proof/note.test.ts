@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { openCheckpoint, parseCheckpoint, signCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
 import { cosign, cosignedAt } from '../../../src/history/proof/tlog/cosignature.ts';
@@ -9,16 +8,9 @@ import {
   isSignedBy,
   parseNote,
   parseVerifierKey,
-  type SignatureType,
-  type Signer,
   signatureTypes,
-  verifierOf,
 } from '../../../src/history/proof/tlog/note.ts';
-
-function signerOf(name: string, type: SignatureType = signatureTypes.ed25519): Signer {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  return { ...verifierOf(name, type, publicKey), privateKey };
-}
+import { signerOf } from './signers.ts';
 
 const log = signerOf('example.com/log');
 const root = hashLeaf('one');

@@ -1,0 +1,86 @@
+import { cosignedAt } from '../tlog/cosignature.ts';
+import { formatSignature, parseNote, parseSignatures } from '../tlog/note.ts';
+import type { Witness } from '../tlog/policy.ts';
+
+/** What a log asks a witness to sign. */
+export interface ToWitness {
+  readonly size: number;
+  /** The note of the checkpoint, signed by its log. */
+  readonly note: string;
+  /** The hashes that prove the tree of `oldSize` leaves, of 1 or more and less than `size`, to be its beginning. */
+  readonly prove: (oldSize: number) => Promise<readonly Buffer[]>;
+}
+
+/** The line of a cosignature; else why there is none, in words that follow the name of the witness. */
+export type WitnessResult = { readonly line: string } | { readonly fault: string };
+
+/** Milliseconds that a request to a witness takes at most. */
+const requestTimeout = 10_000;
+/** The bytes that are read of an answer. */
+const maxAnswer = 64 * 1024;
+
+/**
+ * Asks a witness for its cosignature. `knownSize` is the size of the tree that it signed last, as far as we know; a witness
+ * that signed another one says so, and is asked once more.
+ */
+export async function askWitness(
+  witness: Witness & { readonly url: string },
+  checkpoint: ToWitness,
+  knownSize: number,
+  signal: AbortSignal,
+): Promise<WitnessResult> {
+  let oldSize = Math.min(knownSize, checkpoint.size);
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    const answer = await post(witness.url, await requestOf(checkpoint, oldSize), signal);
+    if (typeof answer === 'string') return { fault: answer };
+    if (answer.status === 200) return readLine(answer.text, checkpoint.note, witness);
+    if (answer.status !== 409) return { fault: `answered ${answer.status}` };
+    const size = /^(?:0|[1-9]\d{0,15})\n$/.test(answer.text) ? Number(answer.text) : Number.NaN;
+    if (!Number.isSafeInteger(size)) return { fault: 'answered 409 without the size of its tree' };
+    if (size > checkpoint.size) return { fault: `has signed a tree of ${size} leaves, which is more than there are` };
+    oldSize = size;
+  }
+  return { fault: 'signs other checkpoints of this log at the same time' };
+}
+
+async function requestOf({ size, note, prove }: ToWitness, oldSize: number): Promise<string> {
+  const hashes = oldSize === 0 || oldSize === size ? [] : await prove(oldSize);
+  return [`old ${oldSize}`, ...hashes.map((hash) => hash.toString('base64')), '', note].join('\n');
+}
+
+function readLine(text: string, note: string, { verifier }: Witness): WitnessResult {
+  const own = parseSignatures(text)?.find(({ name, id }) => name === verifier.name && id === verifier.id);
+  if (own === undefined) return { fault: 'answered without a signature of its key' };
+  const line = formatSignature(own);
+  const signed = parseNote(note + line);
+  const at = signed === undefined ? 'wrong' : cosignedAt(signed, verifier);
+  return typeof at === 'number' ? { line } : { fault: 'answered with a signature that is not for this checkpoint' };
+}
+
+async function post(
+  url: string,
+  body: string,
+  signal: AbortSignal,
+): Promise<{ status: number; text: string } | string> {
+  try {
+    const response = await fetch(`${url}/add-checkpoint`, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+      redirect: 'error',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]),
+    });
+    const chunks: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of response.body ?? []) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > maxAnswer) return `answered with more than ${maxAnswer} bytes`;
+    }
+    return { status: response.status, text: Buffer.concat(chunks).toString() };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof Error && error.name === 'TimeoutError') return `did not answer in ${requestTimeout / 1000} s`;
+    return 'could not be reached';
+  }
+}
