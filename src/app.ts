@@ -116,7 +116,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(jobUpkeep, { jobs, findTenants });
   await app.register(mailUpkeep, { mail, findTenants });
   await app.register(usageRoutes, { usage, now: () => clock.now() });
-  await app.register(callRoutes, { documents, paginator });
+  await app.register(callRoutes, { db, documents, paginator, now: () => clock.now() });
   await app.register(callUpkeep, { db });
   await app.register(accessRoutes, { documents, paginator });
   await app.register(accessUpkeep, { db });

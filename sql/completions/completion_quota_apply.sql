@@ -1,6 +1,6 @@
 -- Settles calls and reserves others, in this order and in one transaction, so that a process sends one batch of a
--- tenant at a time, however many calls it has. `calls` has the records of those that have ended: of settled
--- reservations, and of calls with the tenant's own keys, which reserve nothing. A settled reservation is replaced by
+-- tenant at a time, however many calls it has. `calls` has the records of settled reservations, `own_calls` those of
+-- calls with the tenant's own keys, which reserved nothing. A settled reservation is replaced by
 -- what was used, null being what was reserved; one that is not there any more was settled before. Answers a row for
 -- each that is wanted, in order: none that has to wait is overtaken. Nothing is locked or written where nothing
 -- changes, so that those who wait may ask often. A batch of own keys alone does not lock the quota.
@@ -8,7 +8,7 @@ create function completion_quota_apply(of_tenant text,
                                        settled uuid[], input_tokens bigint[], output_tokens bigint[],
                                        wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval,
                                        least_output bigint, input_limit bigint, output_limit bigint,
-                                       calls jsonb, begun jsonb[])
+                                       calls jsonb, own_calls jsonb, begun jsonb[])
 returns table (outcome text, granted bigint) language plpgsql as $$
 declare
   quota completion_quota;
@@ -21,17 +21,21 @@ declare
   own_input bigint;
   own_output bigint;
   corrected text[];
+  expired jsonb;
+  changes jsonb;
   settled_calls jsonb;
+  own constant jsonb := call_record_write(of_tenant, own_calls);
 begin
-  select sum(written.input), sum(written.output) into own_input, own_output
-    from call_record_write(of_tenant, jsonb_path_query_array(calls, '$[*] ? (@.token == "own")')) as written;
-  if own_input is not null then
+  if own is not null then
+    select sum(c.input), sum(c.output) into own_input, own_output
+      from jsonb_to_recordset(own) as c (input bigint, output bigint);
     -- The disk is not awaited: what a process has sent is stored also where it is killed.
     perform set_config('synchronous_commit', 'off', true);
   end if;
   if cardinality(settled) = 0 and cardinality(wanted) = 0 then
-    if own_input is not null then
+    if own is not null then
       perform usage_add_tokens(of_tenant, array[usage_day(moment)], array[own_input], array[own_output]);
+      perform call_sum_add(of_tenant, own);
     end if;
     return;
   end if;
@@ -39,7 +43,7 @@ begin
   select * into quota from completion_quota q where q.tenant = of_tenant;
   if not found then
     insert into completion_quota (tenant) values (of_tenant) on conflict do nothing;
-  elsif cardinality(settled) = 0 and own_input is null
+  elsif cardinality(settled) = 0 and own is null
     and not exists (select from completion_reservation r
                       where r.tenant = of_tenant and not r.charged and r.expires_at <= moment)
     and not exists (select from unnest(input_bounds, output_caps) as want (bound, cap)
@@ -57,7 +61,7 @@ begin
   end if;
 
   perform from completion_quota q where q.tenant = of_tenant for update;
-  perform completion_quota_charge_expired(of_tenant);
+  expired := completion_quota_charge_expired(of_tenant);
   select * into quota from completion_quota q where q.tenant = of_tenant;
 
   if cardinality(settled) > 0 then
@@ -82,15 +86,9 @@ begin
       into quota.input_used, quota.output_used, quota.input_reserved, quota.output_reserved,
            used_days, used_inputs, used_outputs, corrected, settled_calls
       from gone left join jsonb_array_elements(calls) as ended (call) on ended.call ->> 'id' = gone.reservation::text;
-    if corrected is not null then
-      delete from call_record r where r.tenant = of_tenant and r.id = any (corrected);
-    end if;
-    if settled_calls is not null then
-      perform call_record_write(of_tenant, settled_calls);
-    end if;
     changed := true;
   end if;
-  if own_input is not null then
+  if own is not null then
     used_days := used_days || usage_day(moment);
     used_inputs := used_inputs || own_input;
     used_outputs := used_outputs || own_output;
@@ -98,6 +96,10 @@ begin
   if used_days is not null then
     perform usage_add_tokens(of_tenant, used_days, used_inputs, used_outputs);
   end if;
+  changes := coalesce(own, '[]') || coalesce(call_record_write(of_tenant, expired), '[]');
+  changes := changes || coalesce(call_record_take(of_tenant, corrected), '[]');
+  changes := changes || coalesce(call_record_write(of_tenant, settled_calls), '[]');
+  perform call_sum_add(of_tenant, nullif(changes, '[]'));
 
   for i in 1..cardinality(wanted) loop
     select decided.outcome, decided.granted into outcome, granted

@@ -1,7 +1,8 @@
 -- Ends the reservations that have outlived their lease. The caller holds the lock on the tenant's quota. One whose
 -- call was never sent is given back. The others are charged in full: they count as used on the day on which the lease
--- ended, so that a later correction finds the same day. Their records say that nobody waited for an answer any more.
-create function completion_quota_charge_expired(of_tenant text) returns void language plpgsql as $$
+-- ended, so that a later correction finds the same day. Answers the records of these, which the caller writes: they say
+-- that nobody waited for an answer any more.
+create function completion_quota_charge_expired(of_tenant text) returns jsonb language plpgsql as $$
 declare
   moment constant timestamptz := clock_timestamp();
   freed_input bigint;
@@ -27,7 +28,7 @@ begin
            filter (where call is not null)
     into days, inputs, outputs, calls from expired;
   if days is null and freed_input = 0 and freed_output = 0 then
-    return;
+    return null;
   end if;
   update completion_quota
     set input_used = input_used + total.input, output_used = output_used + total.output,
@@ -38,9 +39,7 @@ begin
     where tenant = of_tenant;
   if days is not null then
     perform usage_add_tokens(of_tenant, days, inputs, outputs);
-    if calls is not null then
-      perform call_record_write(of_tenant, calls);
-    end if;
   end if;
+  return calls;
 end
 $$;

@@ -7,6 +7,8 @@ import type { Scope } from './scopes.ts';
 export interface Credentials {
   readonly tenant: string;
   readonly clientId: string;
+  /** Of a key: the client whose person made it. */
+  readonly makerId?: string | undefined;
   /** What change entries show as actor (contract: how changes are recorded). */
   readonly clientName: string;
   readonly scopes: readonly Scope[];

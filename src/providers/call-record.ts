@@ -9,6 +9,8 @@ export interface Asker {
   readonly operation: (typeof callOperations)[number];
   /** The id of the client or of the key. */
   readonly clientId: string;
+  /** Of a key: the client whose person made it. */
+  readonly makerId?: string | undefined;
   readonly agentId?: string | undefined;
   /** Whom the client names as its user. */
   readonly user?: string | undefined;
@@ -53,11 +55,11 @@ export interface EndOfCall {
 
 /** The begin of a record, as the database reads it: names of columns, and JSON values. */
 export function beginOfRecord(call: BegunCall): Record<string, unknown> {
-  const { id, at, operation, token, provider, model, price, clientId, agentId, user } = call;
+  const { id, at, operation, token, provider, model, price, clientId, makerId, agentId, user } = call;
   // A name that the database does not store would fail the batch of all calls, again and again.
   const stored = model.replaceAll('\0', '\ufffd');
   const known = { id, at: new Date(at).toISOString(), operation, token, provider, model: stored, client: clientId };
-  return { ...known, price, agent: agentId, end_user: user };
+  return { ...known, price, maker: makerId, agent: agentId, end_user: user };
 }
 
 /** The record of a call, as the database reads it. */

@@ -274,6 +274,7 @@ followChanges get /changelog/{tenant}/feed
 getAgent get /ai-service/{tenant}/agentic/agents/{id}
 getCompletionUsage get /ai-service/{tenant}/completions/usage
 getConfiguration get /configuration/{tenant}/configurations/{key}
+getCosts get /usage/{tenant}/costs
 getCustomEntityType get /schema/{tenant}/custom-entities/{type}
 getDocument get /changelog/{tenant}/documents
 getEntry get /changelog/{tenant}/entries

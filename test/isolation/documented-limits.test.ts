@@ -49,6 +49,7 @@ import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../src/desk/agents/conversation.ts';
 import { maxOutputBytes } from '../../src/desk/agents/history-tool.ts';
 import { callsKept } from '../../src/desk/calls/store.ts';
+import { maxSums } from '../../src/desk/calls/sums.ts';
 import { defaultUnsentLease, tokensOfImage } from '../../src/desk/completions/quota.ts';
 import { defaultTimes } from '../../src/desk/completions/service.ts';
 import { jobPlaces, minExportTurn } from '../../src/desk/jobs/dispatcher.ts';
@@ -348,6 +349,8 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Attempts to deliver a change by webhook', `${attemptSteps.length + 1}, over 3 days`],
   ['Parked changes', `${keptDays.parked} days`],
   ['Records of calls of models that are kept', `${callsKept} days`],
+  ['Models, and users, whose calls of a UTC day Annals sums apart for ever', `${maxSums.toLocaleString('en')} each`],
+  ['Names in an answer about costs', maxSums.toLocaleString('en')],
   ['Calls of a tenant that one transaction settles', grouped(maxBatch)],
   ['Accesses that are kept', `${accessesKept} days; refusals of a client are one row an hour`],
   ['Attempts that are kept', `${keptDays.attempts} days, and ${grouped(maxAttempts)} of a subscription`],

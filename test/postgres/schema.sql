@@ -110,6 +110,7 @@ table call_record
   first_token_ms integer
   id text collate "C" not null
   input_tokens bigint
+  maker text collate "C"
   model text collate "C" not null
   operation text collate "C" not null
   output_tokens bigint
@@ -120,6 +121,19 @@ table call_record
   token text collate "C" not null
   call_record_pkey PRIMARY KEY (tenant, id)
   call_record_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table call_sum
+  by text collate "C" not null
+  calls bigint not null
+  cost numeric not null
+  day integer not null
+  input bigint not null
+  name text collate "C" not null
+  output bigint not null
+  tenant text collate "C" not null
+  uncosted bigint not null
+  call_sum_pkey PRIMARY KEY (tenant, by, day, name)
+  call_sum_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
 table capture_position
   changes bigint not null default 0
@@ -738,8 +752,11 @@ table usage_count with (fillfactor=50)
   usage_count_measure_check CHECK (measure = ANY (ARRAY['entries'::text, 'bytes'::text, 'requests'::text, 'inputTokens'::text, 'outputTokens'::text]))
   usage_count_pkey PRIMARY KEY (tenant, day, measure)
   usage_count_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+function call_change(sign integer, at timestamp with time zone, client text, maker text, agent text, model text, provider text, end_user text, input_tokens bigint, output_tokens bigint, cost numeric) returns jsonb language sql immutable cost 100 body 5f213090798404c1
 function call_cost(price jsonb, input bigint, cached bigint, written bigint, output bigint) returns numeric language sql immutable cost 100 body 5a4449b9531c5c75
-function call_record_write(of_tenant text, calls jsonb) returns TABLE(input bigint, output bigint) language plpgsql cost 100 rows 1000 body 95fd89915d19b684
+function call_record_take(of_tenant text, ids text[]) returns jsonb language plpgsql cost 100 body c8dfe5ed0daace25
+function call_record_write(of_tenant text, calls jsonb) returns jsonb language plpgsql cost 100 body efae11cd5b9c145c
+function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict cost 100 body 59c53327b36f52fd
 function canonical_json(value jsonb, wanted integer) returns text language plpgsql immutable parallel safe cost 100 body 2af39554883c5756
 function canonical_number(number numeric) returns text language plpgsql immutable parallel safe cost 100 body 9c2393ea77f21c7e
 function canonical_string(value text) returns text language plpgsql immutable parallel safe cost 100 body 72440f4be9a78d39
@@ -786,8 +803,8 @@ function change_short_id() returns integer language sql immutable parallel safe 
 function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text) returns TABLE(horizon bigint, current boolean) language plpgsql stable cost 100 rows 1000 body 958ff9da24f272f8
 function change_summary(of_tenant text, now bigint) returns TABLE(entries bigint, oldest bigint, newest bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body d6641c8b3bb80176
 function change_total(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint) returns bigint language plpgsql stable cost 100 body e6df1dc496ab4f4e
-function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval, least_output bigint, input_limit bigint, output_limit bigint, calls jsonb, begun jsonb[]) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body 29b0accc70b31a42
-function completion_quota_charge_expired(of_tenant text) returns void language plpgsql cost 100 body 90d989073d776ac8
+function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval, least_output bigint, input_limit bigint, output_limit bigint, calls jsonb, own_calls jsonb, begun jsonb[]) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body 26da99d180df3e40
+function completion_quota_charge_expired(of_tenant text) returns jsonb language plpgsql cost 100 body 218be6fcb89d8306
 function completion_quota_decide(quota completion_quota, input_bound bigint, output_cap bigint, least_output bigint, input_limit bigint, output_limit bigint, OUT outcome text, OUT granted bigint) returns record language plpgsql immutable cost 100 body 6f224c2442358a74
 function completion_quota_send(of_tenant text, reservations uuid[], leases interval[]) returns SETOF uuid language plpgsql cost 100 rows 1000 body 930d84aaa2991e57
 function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e

@@ -53,6 +53,8 @@ export type ViewerToken = Schemas['ViewerToken'];
 export type NewExport = Schemas['NewExport'];
 /** A call of a model, without any text. */
 export type ModelCall = Schemas['ModelCallItem'];
+/** What calls of models cost: sums of a day, a model or another thing that tells calls apart. */
+export type CostsOf = Schemas['CostsOf'];
 /** The models of one provider. */
 export type ProviderModels = Schemas['ProviderModels'];
 /** A change as the recorder takes it. */

@@ -217,6 +217,8 @@ export async function revokeKeys(
 
 export interface KeyRecord {
   readonly name: string;
+  /** The client whose person made it. */
+  readonly makerId?: string;
   readonly secretHash: Uint8Array;
   readonly scopes: readonly Scope[];
   readonly restriction: readonly WrittenRestriction[] | null;
@@ -241,6 +243,7 @@ export async function findKey(db: Database, tenant: string, id: string): Promise
   const permitted = keyScopesOf(row.person_scopes.filter(isScope));
   return {
     ...key,
+    makerId: row.made_by,
     scopes: key.scopes.filter((scope) => permitted.includes(scope)),
     restriction: row.person_restriction,
     expiresAt: Math.min(expiresAt, row.confirmed_at.getTime() + maxUnconfirmed),

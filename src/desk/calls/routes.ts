@@ -1,16 +1,24 @@
+import { parseDays } from '../../http/days.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
+import { json } from '../../http/openapi/answers.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import { whileListening } from '../../http/while-listening.ts';
 import type { DocumentLists } from '../../pagination/document-lists.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
-import { CallItem, CallsPath } from './schemas.ts';
+import { CallItem, CallsPath, CostsAnswer, CostsQuery } from './schemas.ts';
 import { callRows, dropOldCalls } from './store.ts';
+import { readCosts } from './sums.ts';
 
-/** Which models were called, by whom, and what they used (ai-gateway: call records). */
+/** Which models were called, by whom, what they used and what they cost (ai-gateway: call records, costs). */
 export async function callRoutes(
   app: HttpServer,
-  { documents, paginator }: { documents: DocumentLists; paginator: Paginator },
+  {
+    db,
+    documents,
+    paginator,
+    now,
+  }: { db: Database; documents: DocumentLists; paginator: Paginator; now: () => number },
 ): Promise<void> {
   listRoutes(app, paginator, {
     path: '/usage/:tenant/calls',
@@ -22,6 +30,26 @@ export async function callRoutes(
     scopes: ['usage.usage_read'],
     page: ({ credentials: { tenant } }, asked, wanted) => documents.page(callRows(tenant), asked, wanted),
   });
+
+  app.get(
+    '/usage/:tenant/costs',
+    {
+      config: { scopes: ['usage.usage_read'] },
+      schema: {
+        operationId: 'getCosts',
+        tags: ['Usage'],
+        summary: 'Retrieving the costs of calls of models',
+        description:
+          'Exact sums over the calls that began on these days; they are kept for ever. By day and month there is an ' +
+          'item for each, also without calls. Otherwise the highest cost stands first.',
+        params: CallsPath,
+        querystring: CostsQuery,
+        response: { 200: json(CostsAnswer, { description: 'The sums.' }) },
+      },
+    },
+    async ({ params: { tenant }, query: { by = 'day', ...days } }) =>
+      await readCosts(db, tenant, parseDays(days, now()), by),
+  );
 }
 
 // Milliseconds.

@@ -1,4 +1,5 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { DaysQuery } from '../../http/days.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 import { callOperations } from '../../providers/call-record.ts';
@@ -8,6 +9,8 @@ export const CallsPath = Type.Object({ tenant: TenantName });
 
 const tokens = (description: string) =>
   Type.Optional(Type.Integer({ format: 'int64', minimum: 0, description: `${description} Left out: unknown.` }));
+
+const dollars = '^[0-9]+(\\.[0-9]{1,12})?$';
 
 const Call = Type.Object(
   {
@@ -46,7 +49,7 @@ const Call = Type.Object(
     priceFrom: Type.Optional(
       Type.String({ format: 'date', description: 'The first day of the price. Left out: it has always been so.' }),
     ),
-    costUsd: Type.Union([Type.String({ pattern: '^[0-9]+(\\.[0-9]{1,12})?$' }), Type.Null()], {
+    costUsd: Type.Union([Type.String({ pattern: dollars }), Type.Null()], {
       description: 'US dollars, exactly. null: the model has no price, or the tokens are not known.',
     }),
   },
@@ -76,3 +79,51 @@ const Call = Type.Object(
 );
 
 export const CallItem = listItem('ModelCallItem', Call);
+
+const CostsBy = Type.Enum(['day', 'month', 'client', 'agent', 'model', 'provider', 'user'], {
+  type: 'string',
+  description:
+    'What the sums tell apart: the UTC day or month on which calls began, or a member of calls. Default: `day`.',
+});
+export type CostsBy = Static<typeof CostsBy>;
+
+export const CostsQuery = Type.Object({ ...DaysQuery.properties, by: Type.Optional(CostsBy) });
+
+const amount = (description: string) => Type.Integer({ format: 'int64', minimum: 0, description });
+
+export const CostsOf = Type.Object(
+  {
+    name: Type.Union([Type.String(), Type.Null()], {
+      description:
+        'The day (`2026-09-01`), the month (`2026-09`), or the client, agent, model, provider or user. null: the calls ' +
+        'that have none, or, with `others`, those of more names.',
+    }),
+    others: Type.Optional(
+      Type.Literal(true, {
+        description:
+          'These are sums of calls with other names: a day has sums of 1,000 models and of 1,000 users, and an ' +
+          'answer has the 1,000 names that cost most.',
+      }),
+    ),
+    calls: amount('All calls with a record.'),
+    inputTokens: amount('All input that is known.'),
+    outputTokens: amount('All output that is known.'),
+    costUsd: Type.String({ pattern: dollars, description: 'US dollars, exactly: the sum of the known costs.' }),
+    callsWithoutCost: amount('Calls whose cost nobody knows (`costUsd` is null). They are not part of `costUsd`.'),
+  },
+  {
+    $id: 'CostsOf',
+    examples: [
+      {
+        name: 'gpt-5.4-mini',
+        calls: 1204,
+        inputTokens: 812_000,
+        outputTokens: 90_500,
+        costUsd: '1.0160125',
+        callsWithoutCost: 0,
+      },
+    ],
+  },
+);
+
+export const CostsAnswer = Type.Array(CostsOf);

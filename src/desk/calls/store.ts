@@ -6,8 +6,10 @@ import { dropRows } from '../../postgres/tenants/drop-rows.ts';
 /** Days. */
 export const callsKept = 90;
 
-/** US dollars of a pico-dollar. A product has all digits, and a quotient not. */
-const dollarsOfPico = sql`0.000000000001::numeric`;
+/** US dollars as a text with all digits, of pico-dollars: a product has them, and a quotient not. */
+export function dollarsText(pico: RawBuilder<unknown>): RawBuilder<string> {
+  return sql`trim_scale(${pico} * 0.000000000001::numeric)::text`;
+}
 
 /** The members of a call, each as an expression of its value. One without a value is not shown, but for the cost. */
 const members: Readonly<Record<string, RawBuilder<unknown>>> = {
@@ -31,7 +33,7 @@ const members: Readonly<Record<string, RawBuilder<unknown>>> = {
   priceFrom: sql`price_from`,
 };
 
-const cost = sql`coalesce(to_json(trim_scale(cost * ${dollarsOfPico})::text)::text, 'null')`;
+const cost = sql`coalesce(to_json(${dollarsText(sql`cost`)})::text, 'null')`;
 
 const document = sql<string>`concat('{"id":', to_json(id), ${sql.join(
   Object.entries(members).map(([name, value]) => sql`${sql.lit(`,"${name}":`)} || to_json(${value})`),

@@ -62,7 +62,7 @@ export async function applyToQuota(
   const { rows } = await pool.query<{ outcome: string; granted: number }>({
     name: 'completion_quota_apply',
     text: `select outcome, granted
-             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval, $9, $10, $11, $12, $13)`,
+             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval, $9, $10, $11, $12, $13, $14)`,
     values: [
       tenant,
       settlements.map(({ reservation }) => reservation),
@@ -75,7 +75,8 @@ export async function applyToQuota(
       minOutput,
       limits.input,
       limits.output,
-      JSON.stringify([...ownCalls, ...settlements.flatMap(({ record }) => record ?? [])]),
+      JSON.stringify(settlements.flatMap(({ record }) => record ?? [])),
+      JSON.stringify(ownCalls),
       wants.map(({ begun }) => JSON.stringify(begun)),
     ],
   });
@@ -130,7 +131,9 @@ export async function chargeExpired(db: Database, tenant: string): Promise<void>
       .where('tenant', '=', tenant)
       .forUpdate()
       .executeTakeFirst();
-    await sql`select completion_quota_charge_expired(${tenant})`.execute(transaction);
+    await sql`select call_sum_add(${tenant}, call_record_write(${tenant}, completion_quota_charge_expired(${tenant})))`.execute(
+      transaction,
+    );
   });
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Sealer } from '../../core/sealing.ts';
+import type { Credentials } from '../../http/credentials.ts';
 import {
   type Answer,
   type LanguageModels,
@@ -60,12 +61,15 @@ export interface PreparedResponse {
   }): Promise<unknown>;
 }
 
+/** Whose request it is. */
+type Caller = Pick<Credentials, 'tenant' | 'clientId' | 'makerId'>;
+
 /** The first provider's formats: chat completions for the models of every provider, responses for its own (ai-gateway). */
 export interface Openai {
   /** Throws the error for the client where the request cannot be passed on. */
-  prepareResponse(caller: { tenant: string; clientId: string }, body: unknown): Promise<PreparedResponse>;
+  prepareResponse(caller: Caller, body: unknown): Promise<PreparedResponse>;
   /** Throws the error for the client where the call cannot be made. */
-  prepare(caller: { tenant: string; clientId: string }, body: unknown): Promise<PreparedCall>;
+  prepare(caller: Caller, body: unknown): Promise<PreparedCall>;
   models(tenant: string): Promise<ListedModel[]>;
   model(tenant: string, name: string): Promise<ListedModel>;
 }
@@ -113,12 +117,12 @@ export function createOpenai(options: OpenaiOptions): Openai {
   }
 
   return {
-    async prepare({ tenant, clientId }, body) {
+    async prepare({ tenant, clientId, makerId }, body) {
       const { named, key } = await access(tenant, modelOf(body));
       const { provider, model } = named;
       const request = readChatRequest(body, toolCallOpener(sealer, { tenant, provider }));
       await refuseUntaken(named, request);
-      const asker = { operation: 'openai', clientId, user: request.user } as const;
+      const asker = { operation: 'openai', clientId, makerId, user: request.user } as const;
       const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl };
       return {
         request,
@@ -138,7 +142,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
       };
     },
 
-    async prepareResponse({ tenant, clientId }, body) {
+    async prepareResponse({ tenant, clientId, makerId }, body) {
       const { named, key } = await access(tenant, modelOf(body));
       if (named.provider !== 'openai') {
         throw refused('model', 'must be a model of openai here: for other models use chat/completions');
@@ -149,7 +153,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
         throw refused('input', 'must not have files with the shared token: nobody can tell what they cost');
       }
       if (leftOut.length > 0) logger.info({ tenant, tools: leftOut }, 'hosted tools of a response were left out');
-      const asker = { operation: 'openai', clientId, user: request.user } as const;
+      const asker = { operation: 'openai', clientId, makerId, user: request.user } as const;
       const own = key && { ...named, apiKey: key.token };
       return {
         request,

@@ -1,7 +1,7 @@
+import { DaysQuery, parseDays } from '../../http/days.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
-import { parseDays } from './days.ts';
-import { UsageAnswer, UsagePath, UsageQuery } from './schemas.ts';
+import { UsageAnswer, UsagePath } from './schemas.ts';
 import type { Usage } from './service.ts';
 
 /** What a tenant has used (contract 14). */
@@ -19,7 +19,7 @@ export async function usageRoutes(
         summary: 'Retrieving the usage by day',
         description: 'One item for each UTC day, the oldest first, also for days without usage.',
         params: UsagePath,
-        querystring: UsageQuery,
+        querystring: DaysQuery,
         response: { 200: json(UsageAnswer, { description: 'The usage by day.' }) },
       },
     },

@@ -3,23 +3,6 @@ import { TenantName } from '../../http/tenant-name.ts';
 
 export const UsagePath = Type.Object({ tenant: TenantName });
 
-export const UsageQuery = Type.Object({
-  from: Type.Optional(
-    Type.String({
-      description:
-        'The first day: a date, or a time (RFC 3339, with `Z` or an offset) within the UTC day. Default: 29 ' +
-        'days before `to`.',
-      examples: ['2026-09-01'],
-    }),
-  ),
-  to: Type.Optional(
-    Type.String({
-      description: 'The last day (inclusive). At most 366 days in total. Default: today.',
-      examples: ['2026-09-30'],
-    }),
-  ),
-});
-
 const amount = (description: string) => Type.Integer({ format: 'int64', description });
 
 export const UsageOfDay = Type.Object(

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Static } from 'typebox';
+import { type Days, dateOf, dayOf } from '../../http/days.ts';
 import type { TenantPool } from '../../postgres/connections/tenant-pool.ts';
-import { type Days, dateOf, dayOf } from './days.ts';
 import type { UsageOfDay } from './schemas.ts';
 import { UsageCounter } from './usage-counter.ts';
 import { type AddedMeasure, addMeasures, OutcomeUnknown, readUsage } from './usage-store.ts';

@@ -1,6 +1,6 @@
 import pg from 'pg';
+import type { Days } from '../../http/days.ts';
 import type { TenantPool } from '../../postgres/connections/tenant-pool.ts';
-import type { Days } from './days.ts';
 
 export type Measure = 'entries' | 'bytes' | 'requests' | 'inputTokens' | 'outputTokens';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callsKept, dropOldCalls } from '../../../src/desk/calls/store.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
-import { begunCall, endedCall } from '../../support/server/calls.ts';
+import { begunCall, endedCall, wrongSums } from '../../support/server/calls.ts';
 import { complete, newTenant, setProviderToken, usageOf } from '../../support/server/completions.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
@@ -260,4 +260,99 @@ test('the record of a tenant that is gone is dropped, and others are not held up
   const end = endedCall({ inputTokens: 3, outputTokens: 4 });
   await quota.record('nobody', call, end);
   expect(server.logLines.filter((line) => line.includes('a settlement of calls failed'))).toEqual([]);
+});
+
+/** The costs of a tenant, by name: calls, the cost, calls without one; `others` and `none` for what has no name. */
+async function costsOf(tenant: string, parameters: string): Promise<Record<string, [number, string, number]>> {
+  const token = await server.token(tenant, { scope: 'usage.usage_read' });
+  const response = await server.call(`/usage/${tenant}/costs?${parameters}`, { token });
+  expect(response.status).toBe(200);
+  const items = (await response.json()) as { name: string | null; others?: true; [member: string]: unknown }[];
+  return Object.fromEntries(
+    items.map(({ name, others, calls, costUsd, callsWithoutCost }) => [
+      name ?? (others ? 'others' : 'none'),
+      [calls, costUsd, callsWithoutCost] as [number, string, number],
+    ]),
+  );
+}
+
+const priceOfTest = { tiers: [{ above: -1, input: 1, cachedInput: 1, cacheWrites: 1, output: 2_000_000 }] };
+
+test('costs are exact sums by day, month and each member of calls, and tell the calls whose cost nobody knows', async () => {
+  const tenant = await newTenant(server);
+  const { quota } = server.context.completions;
+  const end = endedCall({ inputTokens: 1, outputTokens: 2 });
+  const known = { token: 'own', price: priceOfTest } as const;
+  for (const call of [
+    begunCall({ ...known, at: Date.parse('2026-08-31T23:59:59.999Z'), agentId: 'helper' }),
+    begunCall({ ...known, at: Date.parse('2026-09-01T00:00:00Z'), user: 'ann', clientId: 'other' }),
+    begunCall({ ...known, at: Date.parse('2026-09-02T12:00:00Z'), user: 'ann', provider: 'google', model: 'large' }),
+    begunCall({ token: 'own', at: Date.parse('2026-09-02T12:00:00Z'), user: 'bob' }),
+  ]) {
+    await quota.record(tenant, call, end);
+  }
+  const range = 'from=2026-08-30&to=2026-09-02';
+  const one = '0.000004000001';
+  expect(await costsOf(tenant, range)).toEqual({
+    '2026-08-30': [0, '0', 0],
+    '2026-08-31': [1, one, 0],
+    '2026-09-01': [1, one, 0],
+    '2026-09-02': [2, one, 1],
+  });
+  expect(await costsOf(tenant, `${range}&by=month`)).toEqual({
+    '2026-08': [1, one, 0],
+    '2026-09': [3, '0.000008000002', 1],
+  });
+  const by = async (member: string) => await costsOf(tenant, `${range}&by=${member}`);
+  expect(await by('client')).toEqual({ c: [3, '0.000008000002', 1], other: [1, one, 0] });
+  expect(await by('agent')).toEqual({ helper: [1, one, 0], none: [3, '0.000008000002', 1] });
+  expect(await by('model')).toEqual({ m: [3, '0.000008000002', 1], large: [1, one, 0] });
+  expect(await by('provider')).toEqual({ openai: [3, '0.000008000002', 1], google: [1, one, 0] });
+  expect(await by('user')).toEqual({ ann: [2, '0.000008000002', 0], bob: [1, '0', 1], none: [1, one, 0] });
+  expect(await costsOf(tenant, 'from=2026-09-01&to=2026-09-01&by=user')).toEqual({ ann: [1, one, 0] });
+  expect(await wrongSums(server.database.pool, tenant)).toEqual([]);
+
+  const token = await server.token(tenant);
+  for (const wrong of ['by=colour', 'from=2026-09-02&to=2026-09-01', 'from=2025-09-02&to=2026-09-03']) {
+    expect((await server.call(`/usage/${tenant}/costs?${wrong}`, { token })).status).toBe(400);
+  }
+  const other = await server.token(tenant, { scope: 'ai.completion_manage' });
+  expect((await server.call(`/usage/${tenant}/costs`, { token: other })).status).toBe(403);
+});
+
+test('a day has sums of 1,000 users and of 1,000 models, those of more are one, and a name that has a row keeps it', async () => {
+  const tenant = await newTenant(server);
+  const { quota } = server.context.completions;
+  const end = endedCall({ inputTokens: 0, outputTokens: 1 });
+  const at = Date.parse('2026-09-01T00:00:00Z');
+  const call = (name: number) =>
+    begunCall({
+      token: 'own',
+      at,
+      price: priceOfTest,
+      user: `user ${name}`,
+      model: `model ${name}`,
+      agentId: `${name}`,
+    });
+  const record = async (first: number, last: number) => {
+    const names = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+    await Promise.all(names.map((name) => quota.record(tenant, call(name), end)));
+  };
+  await record(1, 999);
+  await record(1000, 1000);
+  await record(1000, 1002);
+  for (const by of ['user', 'model']) {
+    const costs = await costsOf(tenant, `from=2026-09-01&to=2026-09-01&by=${by}`);
+    expect(Object.keys(costs)).toHaveLength(1001);
+    expect(costs[`${by} 1000`]).toEqual([2, '0.000004', 0]);
+    expect(costs.others).toEqual([2, '0.000004', 0]);
+    expect(costs.none).toBeUndefined();
+  }
+  // All agents have rows; an answer has those that cost most.
+  const agents = await costsOf(tenant, 'from=2026-09-01&to=2026-09-01&by=agent');
+  expect([agents['1000'], agents.others]).toEqual([
+    [2, '0.000004', 0],
+    [2, '0.000004', 0],
+  ]);
+  expect(Object.keys(agents)).toHaveLength(1001);
 });

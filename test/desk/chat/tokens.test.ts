@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { dayOf } from '../../../src/tenants/usage/days.ts';
+import { dayOf } from '../../../src/http/days.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { agentKey, allOf, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { letOthersWork } from '../../support/server/patience.ts';

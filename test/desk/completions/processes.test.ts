@@ -7,6 +7,7 @@ import { defaultTimes } from '../../../src/desk/completions/service.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { Random } from '../../support/oracle/random.ts';
+import { wrongSums } from '../../support/server/calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
@@ -80,6 +81,7 @@ test('from three processes the quota is used up to its last token, and never bey
   expect(counted.output).toBeLessThanOrEqual(quotaLimits.output);
   expect(await quota.state(tenant)).toEqual({ used: counted, reserved: { input: 0, output: 0 } });
   expect(await recorded(tenant)).toEqual(since(counted));
+  expect(await wrongSums(database.pool, tenant)).toEqual([]);
   expect(leftAtFirstRefusal).toBeLessThan(16);
   console.info(
     `${runs} completions: ${tally(statuses)}; left at the first refusal: ${leftAtFirstRefusal} output tokens`,
@@ -106,6 +108,7 @@ test('with processes killed under way it is never passed, and what was in flight
   const { used, reserved } = await quota.state(tenant);
   expect(reserved).toEqual({ input: 0, output: 0 });
   expect(await recorded(tenant)).toEqual(since(used));
+  expect(await wrongSums(database.pool, tenant)).toEqual([]);
   const dead = await chargedForTheDead(tenant);
   for (const kind of ['input', 'output'] as const) {
     expect(used[kind]).toBeGreaterThanOrEqual(counted[kind]);

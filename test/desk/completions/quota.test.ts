@@ -5,8 +5,9 @@ import { AnnalsError } from '../../../src/core/errors.ts';
 import { createQuota, inputBound, type Quota, quotaLimits } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import type { BegunCall } from '../../../src/providers/call-record.ts';
 import type { Reservation } from '../../../src/providers/provider-caller.ts';
-import { begunCall, endedCall } from '../../support/server/calls.ts';
+import { begunCall, endedCall, wrongSums } from '../../support/server/calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
@@ -82,6 +83,7 @@ test('a plain account of any calls, one after another or overlapping, agrees wit
         reserved.output += reservation.output;
       }
       expect(await quota.state(tenant)).toEqual({ used, reserved });
+      expect(await wrongSums(database.pool, tenant)).toEqual([]);
     }),
     { numRuns: 40 },
   );
@@ -212,7 +214,9 @@ test('figures that come after the lease has ended correct what was charged', asy
     used: { input: 10, output: 20 },
     reserved: { input: 0, output: 0 },
   });
+  expect(await wrongSums(database.pool, tenant)).toEqual([]);
   if (typeof late === 'object') await late.settle(endedCall({ inputTokens: 3, outputTokens: 25 }));
+  expect(await wrongSums(database.pool, tenant)).toEqual([]);
   expect(await quota.state(tenant)).toMatchObject({
     used: { input: 3, output: 25 },
     reserved: { input: 0, output: 0 },
@@ -290,6 +294,21 @@ async function newTenant(): Promise<string> {
   return `quota${tenants}`;
 }
 
+let calls = 0;
+
+/** With and without an agent, a user, a key's maker and a price, on two days. */
+function variedCall(): BegunCall {
+  calls += 1;
+  const tiers = [{ above: -1, input: 3, cachedInput: 1, cacheWrites: 4, output: 7 }];
+  return begunCall({
+    at: Date.now() - (calls % 3 === 0 ? 86_400_000 : 0),
+    model: `m${calls % 2}`,
+    ...(calls % 4 !== 0 && { price: { tiers } }),
+    ...(calls % 2 === 0 && { agentId: 'a' }),
+    ...(calls % 5 !== 0 && { user: `u${calls % 7}`, makerId: 'maker' }),
+  });
+}
+
 /** The reservation, or the type of the error. */
 async function reserve(
   tenant: string,
@@ -297,7 +316,7 @@ async function reserve(
   { sends = true } = {},
 ): Promise<Reservation | string> {
   try {
-    const reservation = await quota.reserve({ tenant, call: begunCall(), input, output, maxDuration: 60_000 });
+    const reservation = await quota.reserve({ tenant, call: variedCall(), input, output, maxDuration: 60_000 });
     if (sends) expect(await reservation.send()).toBe(true);
     return reservation;
   } catch (error) {

@@ -1,9 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
+import type pg from 'pg';
 import type { BegunCall, EndOfCall } from '../../../src/providers/call-record.ts';
 import type { FailedUsage } from '../../../src/providers/port.ts';
 
 /** A call that is about to leave. */
-export function begunCall(): BegunCall {
+export function begunCall(known: Partial<BegunCall> = {}): BegunCall {
   const id = randomUUIDv7();
   return {
     id,
@@ -14,6 +15,7 @@ export function begunCall(): BegunCall {
     model: 'm',
     clientId: 'c',
     price: undefined,
+    ...known,
   };
 }
 
@@ -21,4 +23,28 @@ export function begunCall(): BegunCall {
 export function endedCall(usage: FailedUsage): EndOfCall {
   const reported = typeof usage === 'object' ? usage : { inputTokens: undefined, outputTokens: undefined };
   return { usage, reported, durationMs: 1, finishReason: 'stop' };
+}
+
+/** Where the stored sums of a tenant differ from the sums over the records of its calls. By the law of sums: nowhere. */
+export async function wrongSums(pool: pg.Pool, tenant: string): Promise<unknown[]> {
+  const { rows } = await pool.query(
+    `select by, day, name, calls, uncosted, input, output, cost::text from call_sum where tenant = $1 and calls <> 0
+     except all
+     select part.by, floor(extract(epoch from at) / 86400)::integer, part.name, count(*),
+            count(*) filter (where cost is null), coalesce(sum(input_tokens), 0)::bigint,
+            coalesce(sum(output_tokens), 0)::bigint, coalesce(sum(cost), 0)::text
+       from call_record
+       cross join lateral (values ('all', ''), ('client', client), ('maker', maker), ('agent', agent), ('model', model),
+                                  ('provider', provider), ('user', end_user)) as part (by, name)
+       where tenant = $1 and part.name is not null
+       group by 1, 2, 3`,
+    [tenant],
+  );
+  const { rows: counts } = await pool.query(
+    `select coalesce(sum(calls), 0)::bigint as calls,
+            (select count(*) from call_record where tenant = $1)::bigint as records
+       from call_sum where tenant = $1 and by = 'all'`,
+    [tenant],
+  );
+  return [...rows, ...counts.filter(({ calls, records }) => calls !== records)];
 }

@@ -1,6 +1,6 @@
 import { type CursorPage, type ListParameters, listWalk } from '../pages/cursor-page.ts';
 import type { Walk } from '../pages/walk.ts';
-import type { ModelCall, UsageOfDay } from '../schemas.ts';
+import type { CostsOf, ModelCall, UsageOfDay } from '../schemas.ts';
 import { plainAnswers } from '../transport/answer-json.ts';
 import { type CallOptions, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
@@ -10,6 +10,11 @@ export interface UsageOptions {
   readonly from?: Date | string | undefined;
   /** The last day, included; at most 366 days in all. Default: today. */
   readonly to?: Date | string | undefined;
+}
+
+export interface CostsOptions extends UsageOptions {
+  /** What the sums tell apart. Default: the day. */
+  readonly by?: 'day' | 'month' | 'client' | 'agent' | 'model' | 'provider' | 'user' | undefined;
 }
 
 /** What the tenant has used. */
@@ -31,6 +36,17 @@ export class Usage {
   async byDay({ from, to }: UsageOptions = {}, options?: CallOptions): Promise<UsageOfDay[]> {
     const query = { from: textOf(from), to: textOf(to) };
     return await this.#transport.fetchJson({ method: 'GET', path: this.#path, query }, options);
+  }
+
+  /**
+   * What calls of models cost: exact sums, by day or by what tells calls apart.
+   *
+   * @example
+   * for (const { name, costUsd } of await annals.usage.costs({ by: 'model' })) console.log(name, costUsd);
+   */
+  async costs({ from, to, by }: CostsOptions = {}, options?: CallOptions): Promise<CostsOf[]> {
+    const query = { from: textOf(from), to: textOf(to), by };
+    return await this.#transport.fetchJson({ method: 'GET', path: `${this.#path}/costs`, query }, options);
   }
 
   /**

@@ -1,11 +1,30 @@
-import { AnnalsError } from '../../core/errors.ts';
-import { parseInstant } from '../../query/instant.ts';
+import { Type } from 'typebox';
+import { AnnalsError } from '../core/errors.ts';
+import { parseInstant } from '../query/instant.ts';
 
 /** Days since 1970-01-01, both included. */
 export interface Days {
   readonly first: number;
   readonly last: number;
 }
+
+/** The parameters that `parseDays` reads. */
+export const DaysQuery = Type.Object({
+  from: Type.Optional(
+    Type.String({
+      description:
+        'The first day: a date, or a time (RFC 3339, with `Z` or an offset) within the UTC day. Default: 29 ' +
+        'days before `to`.',
+      examples: ['2026-09-01'],
+    }),
+  ),
+  to: Type.Optional(
+    Type.String({
+      description: 'The last day (inclusive). At most 366 days in total. Default: today.',
+      examples: ['2026-09-30'],
+    }),
+  ),
+});
 
 const maxDays = 366;
 const defaultDays = 30;

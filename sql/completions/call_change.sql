@@ -1,0 +1,9 @@
+-- What a call adds to the sums, or takes away with the sign -1.
+create function call_change(sign integer, at timestamptz, client text, maker text, agent text, model text,
+                            provider text, end_user text, input_tokens bigint, output_tokens bigint, cost numeric)
+returns jsonb language sql immutable as $$
+  select jsonb_build_object('sign', sign, 'day', usage_day(at), 'client', client, 'maker', maker, 'agent', agent,
+                            'model', model, 'provider', provider, 'user', end_user,
+                            'input', sign * coalesce(input_tokens, 0), 'output', sign * coalesce(output_tokens, 0),
+                            'cost', sign * cost)
+$$;

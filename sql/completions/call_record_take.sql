@@ -1,0 +1,20 @@
+-- Deletes the records of these calls, which others replace. Answers what that takes away, as call_sum_add takes it; null
+-- where none was there.
+create function call_record_take(of_tenant text, ids text[]) returns jsonb language plpgsql as $$
+declare
+  taken jsonb;
+begin
+  if ids is null then
+    return null;
+  end if;
+  with deleted as (
+    delete from call_record r where r.tenant = of_tenant and r.id = any (ids)
+      returning r.at, r.client, r.maker, r.agent, r.model, r.provider, r.end_user, r.input_tokens, r.output_tokens,
+                r.cost
+  )
+  select jsonb_agg(call_change(-1, d.at, d.client, d.maker, d.agent, d.model, d.provider, d.end_user,
+                               d.input_tokens, d.output_tokens, d.cost))
+    into taken from deleted d;
+  return taken;
+end
+$$;

@@ -1,0 +1,88 @@
+import { sql } from 'kysely';
+import type { Static } from 'typebox';
+import { type Days, dateOf } from '../../http/days.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { CostsBy, CostsOf } from './schemas.ts';
+import { dollarsText } from './store.ts';
+
+/** Sums with a name in one answer; what comes after the largest is one sum. As many as call_sum_add keeps of a day. */
+export const maxSums = 1_000;
+
+interface SumRow {
+  name: string | null;
+  isOthers: boolean;
+  calls: number;
+  uncosted: number;
+  input: number;
+  output: number;
+  cost: string;
+}
+
+const sums = sql`sum(calls)::bigint as calls, sum(uncosted)::bigint as uncosted, sum(input)::bigint as input,
+  sum(output)::bigint as output`;
+
+/**
+ * What the calls of these days cost, by what tells them apart. By days and months there is an item for each, also without calls;
+ * otherwise the largest cost is the first. One statement reads it, and so one snapshot.
+ */
+export async function readCosts(
+  db: Database,
+  tenant: string,
+  days: Days,
+  by: CostsBy,
+): Promise<Static<typeof CostsOf>[]> {
+  if (by !== 'day' && by !== 'month') return (await sumsByName(db, tenant, days, by)).map(costsOf);
+  const length = by === 'day' ? 10 : 7;
+  const found = new Map((await sumsByTime(db, tenant, days, length)).map((row) => [row.name, costsOf(row)]));
+  const names = new Set<string>();
+  for (let day = days.first; day <= days.last; day += 1) names.add(dateOf(day).slice(0, length));
+  return [...names].map((name) => found.get(name) ?? costsOf({ name, ...noCalls }));
+}
+
+/** By the first characters of dates. */
+async function sumsByTime(db: Database, tenant: string, { first, last }: Days, length: number): Promise<SumRow[]> {
+  const { rows } = await sql<SumRow>`
+    select left((date '1970-01-01' + day)::text, ${length}) as name, false as "isOthers", ${sums}, ${dollarsText(sql`sum(cost)`)} as cost
+      from call_sum
+      where tenant = ${tenant} and by = 'all' and day between ${first} and ${last}
+      group by 1`.execute(db);
+  return rows;
+}
+
+/** What neither a name nor the others have of all calls is that of calls without a name: of no agent, for no user. */
+async function sumsByName(db: Database, tenant: string, { first, last }: Days, by: string): Promise<SumRow[]> {
+  const { rows } = await sql<SumRow>`
+    with part as (
+      select by, name, ${sums}, sum(cost) as cost,
+             row_number() over (partition by by order by sum(cost) desc, sum(calls) desc, name) as place
+        from call_sum
+        where tenant = ${tenant} and by in (${by}, ${`other ${by}`}, 'all') and day between ${first} and ${last}
+        group by by, name
+    ), counted as (
+      select by = ${by} and place <= ${maxSums} as is_named, by <> 'all' as is_told, name, calls, uncosted, input, output, cost
+        from part
+      union all
+      select false, false, null, -calls, -uncosted, -input, -output, -cost from part where by <> 'all'
+    )
+    select case when is_named then name end as name, is_told and not is_named as "isOthers", ${sums},
+           ${dollarsText(sql`sum(cost)`)} as cost
+      from counted
+      group by is_named, is_told, case when is_named then name end
+      having sum(calls) <> 0
+      order by is_named desc, is_told desc, sum(cost) desc, sum(calls) desc, name`.execute(db);
+  return rows;
+}
+
+const noCalls = { isOthers: false, calls: 0, uncosted: 0, input: 0, output: 0, cost: '0' };
+
+function costsOf({ name, isOthers, calls, uncosted, input, output, cost }: SumRow): Static<typeof CostsOf> {
+  return {
+    name,
+    ...(isOthers && { others: true as const }),
+    calls,
+    inputTokens: input,
+    outputTokens: output,
+    costUsd: cost,
+    callsWithoutCost: uncosted,
+  };
+}
