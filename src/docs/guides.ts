@@ -55,7 +55,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
     title: 'Run Annals',
     names: ['reference', 'operations', 'deploy', 'upgrading', 'metrics', 'traces', 'cluster', 'sign-in/README'],
   },
-  { title: 'Look inside', names: ['architecture'] },
+  { title: 'Look inside', names: ['architecture', 'proof'] },
 ];
 const otherGuides = 'More';
 export const recordsOfDecisions = 'Records of decisions';

@@ -1,0 +1,192 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { commitmentOf, commitmentOfEntry, hashField } from '../../../src/history/proof/encoding/commitment.ts';
+import { countOfFields, type EntryFields, fieldsOf, labelsOf } from '../../../src/history/proof/encoding/fields.ts';
+import { entryLeaf } from '../../../src/history/proof/encoding/leaf.ts';
+import { newSeed, saltCover, saltsOf } from '../../../src/history/proof/encoding/salts.ts';
+import { splitPaths } from '../../../src/history/proof/encoding/split-paths.ts';
+
+interface Vector {
+  position: number;
+  seed: string;
+  hidden: string[];
+  entry: {
+    identity: string;
+    context?: string;
+    time: string;
+    type: string;
+    entity: string;
+    entityId: string;
+    name?: string;
+    schemaVersion?: string;
+    actor: string;
+    recordedBy?: string;
+    marks?: string;
+    related: (string | null)[];
+    paths: (string | null)[];
+  };
+  commitment: string;
+  leafHash: string;
+  cover: string[];
+  firstHash: string;
+  lastHash: string;
+}
+
+const page = readFileSync(new URL('../../../docs/proof.md', import.meta.url), 'utf8');
+const vectors: Vector[] = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? '[]');
+const program = fileURLToPath(new URL('commitment-vectors.py', import.meta.url));
+const python = spawnSync('python3', ['--version']).status === 0;
+
+/** The text of `paths` that has these parts. */
+function pathsText(parts: readonly (string | null)[]): string {
+  if (parts.length === 3 && parts[0] === null) return parts[2] ?? '';
+  const members: string[] = [];
+  for (let at = 0; at < parts.length; at += 3) {
+    const [path, before, after] = parts.slice(at, at + 3);
+    const sides = [before === null ? [] : [`"before":${before}`], after === null ? [] : [`"after":${after}`]].flat();
+    members.push(`${path}:{${sides.join(',')}}`);
+  }
+  return `{${members.join(',')}}`;
+}
+
+function relatedText([entity, entityId, ...others]: readonly (string | null)[]): string | null {
+  if (entityId === undefined) return null;
+  if (entity === null) return entityId;
+  expect(others).toEqual([]);
+  return JSON.stringify([{ entity, entityId }]);
+}
+
+function fieldsOfVector({ entry }: Vector): EntryFields {
+  return fieldsOf({
+    identity: entry.identity,
+    context: entry.context ?? null,
+    at: Number(entry.time),
+    type: entry.type,
+    entity: entry.entity,
+    entityId: entry.entityId,
+    name: entry.name ?? null,
+    schemaVersion: entry.schemaVersion ?? null,
+    actor: entry.actor,
+    recordedBy: entry.recordedBy ?? null,
+    marks: entry.marks ?? null,
+    related: relatedText(entry.related),
+    paths: pathsText(entry.paths),
+  });
+}
+
+/** The hashes of all fields, one after the other as they are shown. */
+function hashesOf(fields: EntryFields, seed: Buffer): Buffer[] {
+  const salts = saltsOf({ seed }, countOfFields(fields));
+  return labelsOf(fields).map((label, index) => hashField(label, fields.texts[index] ?? null, salts[index] as Buffer));
+}
+
+const jsonText = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.stringify(value));
+const shownFields = fc.array(fc.boolean(), { minLength: 11, maxLength: 70 });
+
+describe('the commitment to an entry', () => {
+  it('is that of the vectors in the documentation', () => {
+    expect(vectors.length).toBeGreaterThan(3);
+    for (const vector of vectors) {
+      const seed = Buffer.from(vector.seed, 'hex');
+      const fields = fieldsOfVector(vector);
+      const labels = labelsOf(fields);
+      const commitment = commitmentOfEntry(fields, seed);
+      expect(commitment.toString('base64')).toBe(vector.commitment);
+      const leaf = Buffer.concat([Buffer.of(0), Buffer.from(entryLeaf(vector.position, commitment))]);
+      expect(createHash('sha256').update(leaf).digest('hex')).toBe(vector.leafHash);
+      const hashes = hashesOf(fields, seed);
+      expect([hashes.at(0)?.toString('hex'), hashes.at(-1)?.toString('hex')]).toEqual([
+        vector.firstHash,
+        vector.lastHash,
+      ]);
+      expect(commitmentOf(fields, hashes)).toEqual(commitment);
+      const isFirst = (index: number) => labels.indexOf(labels[index] as (typeof labels)[number]) === index;
+      const shown = labels.map((label, index) => !(vector.hidden.includes(label) && isFirst(index)));
+      const cover = saltCover({ seed }, labels.length, shown);
+      expect(cover.map((node) => node.toString('hex'))).toEqual(vector.cover);
+    }
+  });
+
+  it.skipIf(!python)('is what a program in Python makes of it (needs python3)', () => {
+    const given = vectors.map(({ position, seed, hidden, entry }) => ({ position, seed, hidden, entry }));
+    const { stdout } = spawnSync('python3', [program], { input: JSON.stringify(given), encoding: 'utf8' });
+    expect(JSON.parse(stdout)).toEqual(vectors);
+  });
+
+  it('is another one for each column that differs', () => {
+    const seed = newSeed();
+    const [, vector] = vectors;
+    const { texts, ...counts } = fieldsOfVector(vector as Vector);
+    const changed = texts.flatMap((text, index) =>
+      [null, '', `${text}x`].filter((other) => other !== text).map((other) => texts.with(index, other)),
+    );
+    const made = [texts, ...changed].map((one) => commitmentOfEntry({ ...counts, texts: one }, seed).toString('hex'));
+    expect(new Set(made).size).toBe(made.length);
+  });
+
+  it('takes long texts like short ones', () => {
+    const salt = newSeed();
+    for (const text of ['é'.repeat(1361), 'é'.repeat(1362), 'x'.repeat(4089), 'x'.repeat(200_000)]) {
+      const expected = createHash('sha256');
+      const pad = (byte: number) => Buffer.alloc(64, byte).map((one, index) => one ^ (salt[index] ?? 0));
+      const inner = createHash('sha256').update(pad(0x36)).update(`after=${text}`).digest();
+      expect(hashField('after', text, salt)).toEqual(expected.update(pad(0x5c)).update(inner).digest());
+    }
+  });
+});
+
+describe('the text of paths', () => {
+  it('follows from the fields again, whatever it is', () => {
+    const side = fc.option(jsonText);
+    const usual = fc
+      .array(
+        fc.tuple(
+          fc.string().map((name) => JSON.stringify(name)),
+          side,
+          side,
+        ),
+      )
+      .map((paths) => paths.flat())
+      .map(pathsText);
+    const cut = fc.tuple(usual, fc.nat(40), fc.constantFrom('', ' ', '"', ',', '}', '{')).map(([text, at, by]) => {
+      return text.slice(0, at) + by + text.slice(at + 1);
+    });
+    fc.assert(
+      fc.property(fc.oneof(usual, cut, fc.string()), (text) => {
+        expect(pathsText(splitPaths(text))).toBe(text);
+      }),
+    );
+    expect(splitPaths('{"a\\"}":{"before":"}\\\\","after":[{"b":"]"}]},"c":{}}')).toEqual([
+      ...['"a\\"}"', '"}\\\\"', '[{"b":"]"}]'],
+      ...['"c"', null, null],
+    ]);
+    expect(splitPaths('{"a":{"after":1,"before":2}}')).toEqual([null, null, '{"a":{"after":1,"before":2}}']);
+    expect(splitPaths('{"a":{"before":1,"after":2,"more":3}}')[0]).toBeNull();
+  });
+});
+
+describe('a cover', () => {
+  it('tells the salts of the shown fields and no others, and of a cover a smaller one can be made', () => {
+    const seed = newSeed();
+    fc.assert(
+      fc.property(shownFields, fc.infiniteStream(fc.boolean()), (shown, others) => {
+        const fields = shown.length;
+        const salts = saltsOf({ seed }, fields);
+        const cover = saltCover({ seed }, fields, shown);
+        expect(saltsOf({ cover, shown }, fields)).toEqual(salts.map((salt, index) => (shown[index] ? salt : null)));
+        expect(cover).not.toContainEqual(seed);
+        const fewer = shown.map((one) => one && others.next().value === true);
+        expect(saltCover({ cover, shown }, fields, fewer)).toEqual(saltCover({ seed }, fields, fewer));
+        const hidden = shown.indexOf(false);
+        if (hidden === -1) return;
+        expect(() => saltCover({ cover, shown }, fields, shown.with(hidden, true))).toThrow(RangeError);
+        expect(() => saltsOf({ cover: [...cover, seed], shown }, fields)).toThrow(RangeError);
+        if (cover.length > 0) expect(() => saltsOf({ cover: cover.slice(1), shown }, fields)).toThrow(RangeError);
+      }),
+    );
+  });
+});
