@@ -328,6 +328,8 @@ table change_related with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuu
   CREATE INDEX change_related_document ON change_related USING btree (tenant, document, at, sequence)
 
 table change_retention
+  held_reason text collate "C"
+  held_since bigint
   horizon bigint not null
   keep_days integer
   tenant text collate "C" not null
@@ -335,6 +337,16 @@ table change_retention
   change_retention_keep_days_check CHECK (keep_days > 0)
   change_retention_pkey PRIMARY KEY (tenant)
   change_retention_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table change_retention_told
+  horizon bigint not null default 0
+  next_horizon bigint
+  next_until bigint
+  reached bigint not null default 0
+  tenant text collate "C" not null
+  until bigint not null default 0
+  change_retention_told_pkey PRIMARY KEY (tenant)
+  change_retention_told_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
 table change_tally with (fillfactor=80)
   actor bigint not null
@@ -775,7 +787,7 @@ function change_fold_lock(of_tenant text) returns void language plpgsql cost 100
 function change_fold_portions(of_tenant text, most bigint, at_once bigint) returns TABLE(first bigint, last bigint) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_custom_plan set jit=off body 06d74720533f2e01
 function change_hidden(path text, sides jsonb, hidden text, levels integer) returns jsonb language plpgsql immutable parallel safe cost 100 body 8cba33e5fc325837
 function change_hidden_value(path text, value jsonb, hidden text, levels integer) returns jsonb language plpgsql immutable parallel safe cost 100 body ab42489a6cc54a6c
-function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body 369492afb91028ee
+function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body e140a78e29e3c753
 function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771
 function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint, span bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 50 body 2adec0b0eb773c3f
 function change_oldest(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint) returns TABLE(oldest bigint, decided boolean) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 0ff69fc93833cecd

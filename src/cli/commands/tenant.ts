@@ -1,7 +1,9 @@
 import { revokeClients } from '../../access/oauth/clients.ts';
 import { summariseTenants } from '../../history/page/history-summary.ts';
 import { deleteTenant } from '../../postgres/tenants/delete-tenant.ts';
+import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { createTenant, tenantExists, tenantPattern } from '../../postgres/tenants/tenants.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { ProgressLine } from '../progress-line.ts';
@@ -20,8 +22,9 @@ entries counts the change entries that the tenant's retention keeps.
 
 delete removes a tenant with everything it has: its history, configuration, documents,
 agents, jobs and clients. Its tokens stop working within 5 seconds. This cannot be undone,
-so it needs --yes. The service may run meanwhile. If it is interrupted, run it again. It
-prints one JSON object: tenant, deleted, and rows, the number of deleted rows.
+so it needs --yes. A tenant on hold is not deleted. The service may run meanwhile. If it is
+interrupted, run it again. It prints one JSON object: tenant, deleted, and rows, the number of
+deleted rows.
 
 Example:
   annals tenant create acme`,
@@ -68,6 +71,7 @@ async function remove(args: string[], io: CommandIo): Promise<number> {
   const progress = new ProgressLine(io.stderr);
   const outcome = await withInterruptibleDatabase(io, async ({ db }) => {
     const deleted = await tenantExists(db, tenant);
+    await inTransaction(db, (transaction) => refuseHeld(transaction, tenant));
     await revokeClients(db, tenant);
     const onProgress = (rows: number) => progress.show(`${rows} rows deleted`, undefined);
     return { tenant, deleted, rows: await deleteTenant(db, tenant, { onProgress }) };

@@ -1,9 +1,12 @@
 import { CompiledQuery } from 'kysely';
+import { OperatorError } from '../../core/operator-error.ts';
 import type { Database } from '../../postgres/database.ts';
+import { findHold } from '../../postgres/tenants/held-tenant.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { forgetNames } from '../directory/name-documents.ts';
 import { isFilling } from '../positions/fill-positions.ts';
+import { tellPortion } from './tell-dropped.ts';
 
 const day = 86_400_000;
 
@@ -17,7 +20,7 @@ export interface Retention {
 /**
  * Sets a tenant's retention: today and the `keepDays` whole UTC days before it, from now on and day by day. When this
  * returns, no answer has older entries; Annals deletes their rows later. A horizon never moves back, because the entries
- * before it may be gone already.
+ * before it may be gone already. Throws an OperatorError if the tenant is on hold.
  */
 export async function setRetention(db: Database, tenant: string, keepDays: number, now: number): Promise<Retention> {
   const horizon = Math.max(0, (Math.floor(now / day) - keepDays) * day);
@@ -26,11 +29,14 @@ export async function setRetention(db: Database, tenant: string, keepDays: numbe
       `insert into change_retention as r (tenant, keep_days, horizon) values ($1, $2, $3)
        on conflict (tenant) do update set keep_days = excluded.keep_days,
          horizon = greatest(r.horizon, ($4::bigint / $5 - r.keep_days) * $5, excluded.horizon)
+         where r.held_since is null
        returning horizon`,
       [tenant, keepDays, horizon, now, day],
     ),
   );
-  return { tenant, keepDays, horizon: rows[0]?.horizon ?? horizon };
+  const [set] = rows;
+  if (set === undefined) throw new OperatorError(`${tenant} is on hold: its retention stands still until the release`);
+  return { tenant, keepDays, horizon: set.horizon };
 }
 
 /** The tenants that have dropped some of their history, or are to drop some. */
@@ -51,7 +57,8 @@ export async function readHorizon(db: Database, tenant: string, now: number): Pr
  * that none are left. `from` is where an earlier portion stopped, so that this one does not search the same range again.
  * `reached` is where this portion stopped, in milliseconds since 1970. Each call is a short transaction, and no reader or
  * recorder waits for it. In the tallies it may conflict with a fold, or with another process that deletes the same rows.
- * The loser of such a race starts again. Nothing is deleted while older entries are still to get their positions.
+ * The loser of such a race starts again. Nothing is deleted while older entries are still to get their positions, or while the tenant
+ * is on hold.
  */
 export async function dropPortion(
   db: Database,
@@ -91,7 +98,8 @@ export async function dropPortion(
   return await inTransaction(
     db,
     async (transaction) => {
-      if (await isFilling(transaction, tenant)) return { dropped: 0, reached: from };
+      const isHeld = (await findHold(transaction, tenant)) !== undefined;
+      if (isHeld || (await isFilling(transaction, tenant))) return { dropped: 0, reached: from };
       const { rows } = await transaction.executeQuery<{ dropped: number; reached: number; documents: string[] }>(
         statement,
       );
@@ -114,12 +122,14 @@ export interface DropExpiredOptions {
 }
 
 /**
- * Deletes all expired rows, one portion of each tenant in turn. So a tenant with a long history does not delay the
+ * Deletes all expired rows, after receipts say which, one portion of each tenant in turn. So a tenant with a long history does not delay the
  * others. If the turn of a tenant fails, the next run tries it again.
  */
 export async function dropExpired(db: Database, options: DropExpiredOptions): Promise<void> {
   const { now, maxRows, signal, rest, onError } = options;
   const reached = new Map<string, number>();
+  /** The horizons before which all entries have receipts. */
+  const told = new Map<string, number>();
   /** The horizons before which no rows are left. */
   const done = new Map<string, number>();
   const failed = new Set<string>();
@@ -134,9 +144,12 @@ export async function dropExpired(db: Database, options: DropExpiredOptions): Pr
         const horizon = await readHorizon(db, tenant, now());
         if (done.get(tenant) === horizon) continue;
         isOpen = true;
-        const portion = await dropPortion(db, tenant, horizon, { maxRows, from: reached.get(tenant) ?? 0 });
-        reached.set(tenant, portion.reached);
-        if (portion.dropped === 0) done.set(tenant, horizon);
+        if (told.get(tenant) !== horizon && !(await tellPortion(db, tenant, horizon, now()))) told.set(tenant, horizon);
+        if (told.get(tenant) === horizon) {
+          const portion = await dropPortion(db, tenant, horizon, { maxRows, from: reached.get(tenant) ?? 0 });
+          reached.set(tenant, portion.reached);
+          if (portion.dropped === 0) done.set(tenant, horizon);
+        }
       } catch (error) {
         onError(error);
         failed.add(tenant);

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { Database } from '../database.ts';
+import type { Database, DatabaseTransaction } from '../database.ts';
 import { inTransaction } from '../transaction.ts';
 import { hasCode } from '../write-once.ts';
+import { refuseHeld } from './held-tenant.ts';
 
 export interface DeleteTenantOptions {
   /** Called after each portion with the number of rows deleted so far. */
@@ -20,7 +21,8 @@ const foreignKeyViolation = '23503';
 /**
  * Deletes a tenant with everything that it has, in short transactions with pauses between them, while the service runs.
  * Idempotent: a call after an interrupted one goes on where that one stopped. Returns the number of deleted rows; 0
- * means that there was nothing. Revoke its clients first: otherwise they go on writing.
+ * means that there was nothing. Revoke its clients first: otherwise they go on writing. Rejects with an OperatorError if the tenant is on
+ * hold, also from the moment on where it is put on hold.
  */
 export async function deleteTenant(db: Database, tenant: string, options: DeleteTenantOptions = {}): Promise<number> {
   const { onProgress, portion = defaultPortion } = options;
@@ -78,7 +80,11 @@ async function* portionsOf(
       select (select count(*) from deleted) as deleted, (select key from portion order by number desc limit 1) as last`;
     let deleted = 0;
     try {
-      const { rows } = await inTransaction(db, (transaction) => statement.execute(transaction), { retries: 3 });
+      const work = async (transaction: DatabaseTransaction) => {
+        await refuseHeld(transaction, tenant);
+        return await statement.execute(transaction);
+      };
+      const { rows } = await inTransaction(db, work, { retries: 3 });
       deleted = rows[0]?.deleted ?? 0;
       after = rows[0]?.last ?? undefined;
     } catch (error) {
@@ -98,6 +104,7 @@ async function deleteRest(db: Database, tables: readonly TenantTable[], tenant: 
     db,
     async (transaction) => {
       await sql`select from tenant where tenant = ${tenant} for update`.execute(transaction);
+      await refuseHeld(transaction, tenant);
       let rows = 0;
       for (const { name } of tables) {
         const { numAffectedRows = 0n } = await sql`delete from ${sql.table(name)} where tenant = ${tenant}`.execute(

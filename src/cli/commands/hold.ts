@@ -1,0 +1,48 @@
+import { type HoldReason, holdReasons, holdTenant, releaseTenant } from '../../history/retention/hold.ts';
+import { findHold } from '../../postgres/tenants/held-tenant.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, UsageError } from '../command.ts';
+import { requireNamedTenant } from '../require-tenant.ts';
+import { withDatabase } from '../with-database.ts';
+
+export const command: Command = {
+  help: `Usage: annals hold --tenant T --reason lawsuit|investigation|audit|other
+       annals hold --tenant T --release
+       annals hold --tenant T
+
+Puts a tenant on hold. When the command returns, nothing of the tenant's history is dropped or
+erased and the tenant cannot be deleted, until --release. Its retention stands still: days that
+pass meanwhile are dropped after the release. Without either option it prints how the tenant
+stands. Hold and release are recorded in the history, and each has a receipt. Prints one JSON
+object: tenant, heldSince and reason, both null without a hold.
+
+Example:
+  annals hold --tenant acme --reason lawsuit`,
+
+  async run(args, io) {
+    const { values } = parseCommand('hold', {
+      args,
+      options: { tenant: { type: 'string' }, reason: { type: 'string' }, release: { type: 'boolean', default: false } },
+    });
+    const { tenant, reason, release } = values;
+    if (tenant === undefined) throw new UsageError('hold needs --tenant');
+    if (release && reason !== undefined) throw new UsageError('hold takes --reason or --release');
+    if (reason !== undefined && !isReason(reason)) {
+      throw new UsageError(`hold needs a --reason of ${holdReasons.join(', ')}`);
+    }
+    return await withDatabase(io, async ({ db, now }) => {
+      await requireNamedTenant(db, tenant);
+      if (release) await releaseTenant(db, tenant, now());
+      if (reason !== undefined) await holdTenant(db, tenant, reason, now());
+      const hold = await inTransaction(db, (transaction) => findHold(transaction, tenant));
+      const heldSince = hold === undefined ? null : new Date(hold.since).toISOString();
+      io.answer(JSON.stringify({ tenant, heldSince, reason: hold?.reason ?? null }));
+      return 0;
+    });
+  },
+};
+
+function isReason(text: string): text is HoldReason {
+  return holdReasons.some((reason) => reason === text);
+}

@@ -1,0 +1,66 @@
+import { sql } from 'kysely';
+import { OperatorError } from '../../core/operator-error.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { type Hold, lockHold } from '../../postgres/tenants/held-tenant.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { writeReceipt } from '../../recording/receipts/receipt-store.ts';
+import { recordDocumentChange } from '../../recording/record-document-change.ts';
+
+/** Why a tenant may be on hold. Not free text: the receipt can never be erased. */
+export const holdReasons = ['lawsuit', 'investigation', 'audit', 'other'] as const;
+export type HoldReason = (typeof holdReasons)[number];
+
+/** Recorded as the entity type of holds. */
+const holdEntity = 'annals-hold';
+const retries = 20;
+
+/**
+ * Puts a hold on a tenant. When this returns, nothing of it is dropped or erased any more, and its horizon stands still. It waits for a
+ * portion that is being dropped at the moment. A second call changes nothing and returns the hold that there is.
+ */
+export async function holdTenant(db: Database, tenant: string, reason: HoldReason, now: number): Promise<Hold> {
+  const work = async (transaction: DatabaseTransaction) => {
+    const known = await lockHold(transaction, tenant);
+    if (known !== undefined) return known;
+    const hold = { since: now, reason };
+    await sql`
+      insert into change_retention as r (tenant, horizon, held_since, held_reason)
+        values (${tenant}, 0, ${now}::bigint, ${reason})
+        on conflict (tenant) do update set held_since = excluded.held_since, held_reason = excluded.held_reason`.execute(
+      transaction,
+    );
+    await note(transaction, tenant, now, { what: 'hold', reason, after: documentOf(hold) });
+    return hold;
+  };
+  return await inTransaction(db, work, { retries });
+}
+
+/** Ends the hold of a tenant. Throws an OperatorError where it has none. */
+export async function releaseTenant(db: Database, tenant: string, now: number): Promise<void> {
+  const work = async (transaction: DatabaseTransaction) => {
+    const known = await lockHold(transaction, tenant);
+    if (known === undefined) throw new OperatorError(`${tenant} is not on hold`);
+    await sql`update change_retention set held_since = null, held_reason = null where tenant = ${tenant}`.execute(
+      transaction,
+    );
+    await note(transaction, tenant, now, { what: 'release', reason: known.reason, before: documentOf(known) });
+  };
+  await inTransaction(db, work, { retries });
+}
+
+/** The change of this service's own document, and the receipt. */
+async function note(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  now: number,
+  { what, reason, ...documents }: { what: 'hold' | 'release'; reason: string; before?: string; after?: string },
+): Promise<void> {
+  const change = { entity: holdEntity, entityId: tenant, at: now, ...documents };
+  await recordDocumentChange(transaction, { tenant, actor: 'operator' }, change);
+  const at = new Date(now).toISOString();
+  await writeReceipt(transaction, tenant, { what, positions: [], at, by: 'operator', reason });
+}
+
+function documentOf({ since, reason }: Hold): string {
+  return JSON.stringify({ since: new Date(since).toISOString(), reason });
+}

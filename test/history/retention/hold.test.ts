@@ -1,0 +1,249 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dropOldAccesses } from '../../../src/access/accesses/store.ts';
+import { holdTenant, releaseTenant } from '../../../src/history/retention/hold.ts';
+import { dropExpired, dropPortion, readHorizon, setRetention } from '../../../src/history/retention/retention.ts';
+import { tellPortion } from '../../../src/history/retention/tell-dropped.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
+import { findHold } from '../../../src/postgres/tenants/held-tenant.ts';
+import { createTenant, tenantExists } from '../../../src/postgres/tenants/tenants.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { annals } from '../../support/server/command.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { changeOf } from '../../support/server/history.ts';
+
+const day = 86_400_000;
+const today = Date.UTC(2026, 8, 15);
+
+let database: TestDatabase;
+let tenants = 0;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+afterAll(() => database.drop());
+
+/** A tenant with `each` entries on each of twenty days. */
+async function newTenant(each = 2): Promise<string> {
+  tenants += 1;
+  const tenant = `kept${tenants}`;
+  await createTenant(database.db, tenant);
+  const ats = Array.from({ length: 20 * each }, (_none, i) => today - Math.floor(i / each) * day + i);
+  await createRecorder(database.db, tenant, () => today)(ats.map((at) => changeOf({ at })));
+  await foldHistory(database.db, tenant);
+  return tenant;
+}
+
+async function countEntries(tenant: string): Promise<number> {
+  const { rows } = await database.pool.query('select count(*)::bigint as entries from change_entry where tenant = $1', [
+    tenant,
+  ]);
+  return rows[0].entries;
+}
+
+async function drop(now: number): Promise<void> {
+  const failures: unknown[] = [];
+  await dropExpired(database.db, {
+    now: () => now,
+    maxRows: 7,
+    signal: new AbortController().signal,
+    rest: async () => {},
+    onError: (error) => failures.push(error),
+  });
+  expect(failures).toEqual([]);
+}
+
+async function receiptsOf(tenant: string) {
+  const receipts = await readReceipts(database.db, tenant, { limit: 100 });
+  return receipts.map(({ body }) => JSON.parse(body) as { what: string; positions: number[][]; reason?: string });
+}
+
+test('a hold keeps what retention is about to drop, and its horizon stands still until the release', async () => {
+  const tenant = await newTenant();
+  await setRetention(database.db, tenant, 10, today);
+  const held = await holdTenant(database.db, tenant, 'audit', today);
+  expect(await holdTenant(database.db, tenant, 'lawsuit', today + 5)).toEqual(held);
+  await drop(today + 5 * day);
+  expect(await countEntries(tenant)).toBe(41);
+  expect(await readHorizon(database.db, tenant, today + 5 * day)).toBe(today - 10 * day);
+  await expect(setRetention(database.db, tenant, 2, today)).rejects.toThrow(`${tenant} is on hold`);
+  await releaseTenant(database.db, tenant, today + 5 * day);
+  expect(await readHorizon(database.db, tenant, today + 5 * day)).toBe(today - 5 * day);
+  await drop(today + 5 * day);
+  // Today and five days before it, with the two changes of this service.
+  expect(await countEntries(tenant)).toBe(6 * 2 + 2);
+  await expect(releaseTenant(database.db, tenant, today)).rejects.toThrow('is not on hold');
+  expect(await receiptsOf(tenant)).toMatchObject([
+    { what: 'hold', reason: 'audit' },
+    { what: 'release', reason: 'audit' },
+    { what: 'retention' },
+  ]);
+  const { rows } = await database.pool.query(
+    `select k.type, e.entity_id from change_entry e join change_kind k using (tenant, kind)
+       where tenant = $1 and k.entity = 'annals-hold' order by e.sequence`,
+    [tenant],
+  );
+  expect(rows).toEqual([
+    { type: 'create', entity_id: tenant },
+    { type: 'delete', entity_id: tenant },
+  ]);
+});
+
+test('retention tells by receipts which positions it drops, each once, over several horizons and late entries', async () => {
+  const { db } = database;
+  const tenant = await newTenant(1);
+  await setRetention(db, tenant, 15, today);
+  await drop(today);
+  await drop(today);
+  const late = changeOf({ at: today - 10 * day });
+  await createRecorder(db, tenant, () => today)([late]);
+  await foldHistory(db, tenant);
+  await setRetention(db, tenant, 10, today);
+  await drop(today);
+  await setRetention(db, tenant, 9, today);
+  await drop(today);
+  const told = (await receiptsOf(tenant)).map(({ positions }) => positions);
+  // Days 16 to 19, then 11 to 15, then day 10 and the late one.
+  expect(told).toEqual([[[17, 20]], [[12, 16]], [[11, 11], [22, 22]]]); // biome-ignore format: a row for each
+  expect(await countEntries(tenant)).toBe(10);
+});
+
+test('receipts of retention go on where a portion ended, also when more was recorded meanwhile', async () => {
+  const { db, pool } = database;
+  const tenant = await newTenant(1);
+  // Rows of one position each, as after rounds of single changes.
+  await pool.query(
+    `with gone as (delete from change_position where tenant = $1 returning *)
+     insert into change_position (tenant, first, ats, sequences, recorded, fingerprints, oldest, newest)
+       select tenant, first + i - 1, array[ats[i]], array[sequences[i]], array[recorded[i]], array[fingerprints[i]], ats[i], ats[i]
+         from gone cross join lateral generate_subscripts(ats, 1) as i`,
+    [tenant],
+  );
+  const horizon = today - 2 * day;
+  const more: boolean[] = [];
+  for (let portion = 0; portion < 8; portion += 1) {
+    more.push(await tellPortion(db, tenant, horizon, today));
+    if (portion !== 1) continue;
+    await createRecorder(db, tenant, () => today)([changeOf({ at: today - 5 * day })]);
+    await foldHistory(db, tenant);
+  }
+  expect(more.at(-1)).toBe(false);
+  const positions = (await receiptsOf(tenant)).flatMap((receipt) => receipt.positions);
+  const each = positions.flatMap(([from = 0, to = 0]) => Array.from({ length: to - from + 1 }, (_none, i) => from + i));
+  // Of days 3 to 19; the late one comes behind the receipts of the first two portions.
+  expect(each.filter((position) => position <= 20)).toEqual(Array.from({ length: 17 }, (_none, i) => i + 4));
+  expect(each).toHaveLength(18);
+});
+
+test('a tenant on hold is not deleted: not at first, and from the hold on where the deletion is under way', async () => {
+  const { db } = database;
+  const tenant = await newTenant();
+  await holdTenant(db, tenant, 'other', today);
+  await expect(deleteTenant(db, tenant)).rejects.toThrow(`${tenant} is on hold since`);
+  expect(await countEntries(tenant)).toBe(41);
+  await releaseTenant(db, tenant, today);
+  const answered = Promise.withResolvers<number>();
+  let isPutOnHold = false;
+  const deletion = deleteTenant(db, tenant, {
+    portion: 3,
+    onProgress: () => {
+      if (isPutOnHold) return;
+      isPutOnHold = true;
+      holdTenant(db, tenant, 'other', today)
+        .then(() => countEntries(tenant))
+        .then(answered.resolve, answered.reject);
+    },
+  });
+  await expect(deletion).rejects.toThrow(`${tenant} is on hold since`);
+  expect(await countEntries(tenant)).toBe(await answered.promise);
+  expect(await tenantExists(db, tenant)).toBe(true);
+});
+
+test('a hold answers after the portion that is being dropped at the moment, and nothing is dropped behind its answer', async () => {
+  const { db } = database;
+  for (let trial = 0; trial < 3; trial += 1) {
+    const tenant = await newTenant(10);
+    await setRetention(db, tenant, 3, today);
+    const horizon = await readHorizon(db, tenant, today);
+    let isOver = false;
+    const dropping = Promise.all(
+      [1, 2].map(async () => {
+        while (!isOver) {
+          await tellPortion(db, tenant, horizon, today);
+          await dropPortion(db, tenant, horizon, { maxRows: 3 });
+        }
+      }),
+    );
+    await holdTenant(db, tenant, 'lawsuit', today);
+    const left = await countEntries(tenant);
+    for (let round = 0; round < 10; round += 1) await dropPortion(db, tenant, horizon, { maxRows: 3 });
+    isOver = true;
+    await dropping;
+    expect(await countEntries(tenant)).toBe(left);
+  }
+});
+
+test('a hold waits for a transaction that drops, and one that drops afterwards finds the hold', async () => {
+  const { db } = database;
+  const tenant = await newTenant();
+  const order: string[] = [];
+  await inTransaction(db, async (transaction) => {
+    expect(await findHold(transaction, tenant)).toBeUndefined();
+    const holding = holdTenant(db, tenant, 'other', today).then(() => order.push('held'));
+    for (;;) {
+      const { rows } = await sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and query like '%for no key update%'`.execute(db);
+      if (rows.length > 0) break;
+    }
+    order.push('dropped');
+    return { holding };
+  }).then(({ holding }) => holding);
+  expect(order).toEqual(['dropped', 'held']);
+});
+
+test('what is kept for a time is kept while the tenant is on hold', async () => {
+  const { db, pool } = database;
+  const tenant = await newTenant();
+  await pool.query(
+    `insert into access_event (tenant, id, at, kind, client, name, details)
+       values ($1, '0', now() - interval '3 years', 'a', 'b', 'c', '{}')`,
+    [tenant],
+  );
+  const countAccesses = async () => (await pool.query('select from access_event where tenant = $1', [tenant])).rowCount;
+  await holdTenant(db, tenant, 'audit', today);
+  await dropOldAccesses(db);
+  expect(await countAccesses()).toBe(1);
+  await releaseTenant(db, tenant, today);
+  await dropOldAccesses(db);
+  expect(await countAccesses()).toBe(0);
+});
+
+test('annals hold: prints how a tenant stands, refuses its deletion and its retention, and takes reasons out of a list', async () => {
+  const tenant = await newTenant();
+  const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: Buffer.alloc(32, 1).toString('base64') };
+  const run = (...args: string[]) => annals(args, environment);
+  expect(await run('hold', '--tenant', tenant, '--reason', 'my neighbour')).toMatchObject({ code: 2, stdout: '' });
+  expect(await run('hold', '--tenant', tenant, '--reason', 'other', '--release')).toMatchObject({
+    code: 2,
+    stdout: '',
+  });
+  const { stdout } = await run('hold', '--tenant', tenant, '--reason', 'lawsuit');
+  expect(JSON.parse(stdout)).toEqual({ tenant, heldSince: expect.any(String), reason: 'lawsuit' });
+  expect((await run('hold', '--tenant', tenant)).stdout).toBe(stdout);
+  for (const refused of [
+    ['tenant', 'delete', tenant, '--yes'],
+    ['retention', '--tenant', tenant, '--keep-days', '1'],
+  ]) {
+    const { code, stderr } = await run(...refused);
+    expect({ refused, code, told: stderr.includes(`${tenant} is on hold`) }).toEqual({ refused, code: 1, told: true });
+  }
+  expect(JSON.parse((await run('hold', '--tenant', tenant, '--release')).stdout)).toEqual({
+    tenant,
+    heldSince: null,
+    reason: null,
+  });
+});
