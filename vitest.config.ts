@@ -62,6 +62,7 @@ class LongFilesFirst extends BaseSequencer {
 const servers = [
   'test/support/server/memory-folder.ts',
   'test/support/server/bundle-of-run.ts',
+  'test/support/server/pages-of-run.ts',
   'test/support/server/database-server.ts',
 ];
 

@@ -38,27 +38,49 @@ export async function bundleOfCheckout(root) {
 }
 
 /** @param {string} file */
-function textOf(file) {
+export function textOf(file) {
   return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 }
 
 /**
- * A name for the state of what a bundle is made from: the paths, sizes and times of the files.
+ * A name for the state of what a bundle is made from.
  *
  * @param {string} root
  */
 export function stateOfSources(root) {
+  return stateOf(root, [...filesIn(root, ['src', 'build'], /\.[jt]s$/), 'package-lock.json']);
+}
+
+/**
+ * A name for the state of files: their paths, sizes and times.
+ *
+ * @param {string} root
+ * @param {string[]} files
+ */
+export function stateOf(root, files) {
   const hash = createHash('sha256');
-  const add = (file) => {
+  for (const file of files) {
     const { size, mtimeMs } = statSync(join(root, file));
     hash.update(`${file} ${size} ${mtimeMs}\n`);
-  };
-  for (const folder of ['src', 'build']) {
-    const files = readdirSync(join(root, folder), { recursive: true });
-    for (const file of files.sort()) if (/\.[jt]s$/.test(file)) add(join(folder, file));
   }
-  add('package-lock.json');
   return hash.digest('hex').slice(0, 16);
+}
+
+/**
+ * The files of folders, however deep, whose names match.
+ *
+ * @param {string} root
+ * @param {string[]} folders
+ * @param {RegExp} pattern
+ */
+export function filesIn(root, folders, pattern) {
+  return folders.flatMap((folder) => {
+    const files = readdirSync(join(root, folder), { recursive: true });
+    return files
+      .filter((file) => pattern.test(file))
+      .map((file) => join(folder, file))
+      .sort();
+  });
 }
 
 function removeOldest(bundles) {

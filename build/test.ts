@@ -14,7 +14,7 @@ async function run(command: string, args: readonly string[], options: { shell?: 
 }
 
 async function runTests(): Promise<boolean> {
-  const isBuilt = await run('npm run build --workspaces', [], { shell: true });
+  const isBuilt = await run('npm run build --workspace clients/typescript', [], { shell: true });
   return isBuilt && (await run(process.execPath, [vitest, 'run', ...process.argv.slice(2)]));
 }
 

@@ -11,8 +11,7 @@ const quality = constants.BROTLI_PARAM_QUALITY;
 export function precompress(part = 'assets'): Plugin {
   return {
     name: 'precompress',
-    // A build that is only measured and tested has a manifest.
-    apply: ({ build }, { command }) => command === 'build' && build?.manifest !== true,
+    apply: 'build',
     async writeBundle({ dir = '' }) {
       const folder = join(dir, part);
       for (const name of await readdir(folder)) {

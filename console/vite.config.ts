@@ -16,6 +16,8 @@ export default defineConfig(({ command }) => ({
     target: 'es2023',
     outDir: 'dist',
     emptyOutDir: true,
+    // For the test of the pages' sizes.
+    manifest: true,
     // The content security policy allows no data: addresses, and no script in the page.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

@@ -1,8 +1,17 @@
-// Writes src/openapi.ts, the types of what the service takes and answers.
+// Writes src/openapi.ts, the types of what the service takes and answers, unless they are there as the sources are now.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import openapiTypes, { astToString } from 'openapi-typescript';
-import { describedSchemas } from './described-schemas.ts';
+import { filesIn, stateOf, textOf } from '../../build/checkout.js';
 
-const types = astToString(await openapiTypes(JSON.stringify(await describedSchemas())));
-writeFileSync(join(import.meta.dirname, 'src', 'openapi.ts'), types);
+const root = join(import.meta.dirname, '..', '..');
+const file = join(import.meta.dirname, 'src', 'openapi.ts');
+const own = ['write-types.ts', 'described-schemas.ts'].map((name) => join('clients', 'typescript', name));
+const state = stateOf(root, [...filesIn(root, ['src'], /\.ts$/), ...own, 'package-lock.json']);
+const head = `// Of the sources ${state}.\n`;
+if (!textOf(file)?.startsWith(head)) {
+  const [{ default: openapiTypes, astToString }, { describedSchemas }] = await Promise.all([
+    import('openapi-typescript'),
+    import('./described-schemas.ts'),
+  ]);
+  writeFileSync(file, head + astToString(await openapiTypes(JSON.stringify(await describedSchemas()))));
+}

@@ -3,20 +3,19 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Manifest, ManifestChunk } from 'vite';
 import { expect, test } from 'vitest';
-import { buildConsole } from './support/build-console.ts';
+import { builtConsole } from './support/built-console.ts';
 
 const firstPageLimit = 80 * 1_024;
 const wholeLimit = 300 * 1_024;
 
 test('the first page needs at most 80 KiB, and all pages together at most 300 KiB', async () => {
-  const folder = await buildConsole();
-  const manifest: Manifest = JSON.parse(await readFile(join(folder, '.vite', 'manifest.json'), 'utf8'));
-  const size = async (file: string) => gzipSync(await readFile(join(folder, file))).byteLength;
+  const manifest: Manifest = JSON.parse(await readFile(join(builtConsole, '.vite', 'manifest.json'), 'utf8'));
+  const size = async (file: string) => gzipSync(await readFile(join(builtConsole, file))).byteLength;
   const sizeOfAll = async (files: Iterable<string>) =>
     (await Promise.all([...new Set(files)].map(size))).reduce((sum, one) => sum + one, 0);
 
   // The manifest leaves out the code of threads.
-  const all = (await readdir(join(folder, 'assets')))
+  const all = (await readdir(join(builtConsole, 'assets')))
     .filter((file) => !/\.(br|gz)$/.test(file))
     .map((file) => join('assets', file));
   expect(all).toEqual(expect.arrayContaining([...new Set(Object.values(manifest).flatMap(filesOf))]));
@@ -34,8 +33,7 @@ test('the first page needs at most 80 KiB, and all pages together at most 300 Ki
 });
 
 test('nothing in the page is at an address elsewhere or needs what the policy forbids', async () => {
-  const folder = await buildConsole();
-  const index = await readFile(join(folder, 'index.html'), 'utf8');
+  const index = await readFile(join(builtConsole, 'index.html'), 'utf8');
   expect(index.match(/<base href="\/console\/">/g)).toHaveLength(1);
   for (const [, address] of index.matchAll(/(?:src|href)="([^"]*)"/g)) {
     expect(address === '/console/' || address?.startsWith('./assets/'), address).toBe(true);

@@ -4,6 +4,7 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { stateFile } from '../../build/checkout.js';
 import { maxInlineCharacters } from '../../src/core/concurrency/threaded.ts';
 import { annals, startAnnals } from '../support/server/command.ts';
 import { createEmptyTestDatabase } from '../support/server/database.ts';
@@ -17,14 +18,16 @@ test('the packed package migrates an empty database, and serves it with the shop
   const source = await copyPackage();
   const target = await temporaryFolder();
   const path = `${dirname(process.execPath)}:${process.env.PATH}`;
-  await run('npm', ['pack', '--offline', '--pack-destination', target], {
-    cwd: source,
-    env: { ...process.env, PATH: path },
-  });
+  // The pages are those of the run: `prepare` would build them once more.
+  const env = { ...process.env, PATH: path };
+  await run('npm', ['run', 'build'], { cwd: source, env });
+  await run('npm', ['pack', '--offline', '--ignore-scripts', '--pack-destination', target], { cwd: source, env });
   const [tarball] = await readdir(target);
   await run('tar', ['xzf', join(target, tarball ?? 'none'), '-C', target]);
   const folder = join(target, 'package');
   expect(await readdir(folder)).not.toContain('src');
+  for (const page of ['console', 'clients/viewer'])
+    expect(await readdir(join(folder, page, 'dist'))).not.toContain(stateFile);
   for (const file of [
     'console/dist/index.html',
     'clients/viewer/dist/viewer.js',

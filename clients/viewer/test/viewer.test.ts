@@ -13,7 +13,7 @@ import { changeOf } from '../../../test/support/server/history.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server/server.ts';
 import type { ViewerToken } from '../src/history-element.ts';
 import { createReads } from '../src/reads/viewer-reads.ts';
-import { buildViewer } from './support/build.ts';
+import { buildHosts } from './support/build.ts';
 import { type Host, startHost } from './support/host.ts';
 
 const minute = 60_000;
@@ -37,7 +37,7 @@ const problems: string[] = [];
 let provoked: RegExp = /^$/;
 
 beforeAll(async () => {
-  const folder = await buildViewer();
+  const folder = await buildHosts();
   [server, browser] = await Promise.all([
     startTestServer({ clock: { now: () => Date.now() + ahead, elapsed: () => performance.now() + ahead } }),
     startChromium(),

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { buildConsole } from './build-console.ts';
+import { builtConsole } from './built-console.ts';
 
 /** Answers of the service by the last part of their path, such as `entries`. */
 export type Answers = Readonly<Record<string, string>>;
@@ -27,7 +27,6 @@ const session = {
  * page to show.
  */
 export async function openAnswered(browser: Browser, answers: Answers): Promise<Page> {
-  const folder = await buildConsole();
   const context = await browser.newContext({
     reducedMotion: 'reduce',
     locale: 'en-GB',
@@ -39,9 +38,9 @@ export async function openAnswered(browser: Browser, answers: Answers): Promise<
     const [part = '', operation = ''] = [path.split('/')[0], path.split('/').at(-1)];
     const body = known[operation];
     if (part === 'assets') {
-      await route.fulfill({ body: await readFile(join(folder, path)), contentType: types[extname(path)] ?? '' });
+      await route.fulfill({ body: await readFile(join(builtConsole, path)), contentType: types[extname(path)] ?? '' });
     } else if (part !== 'api') {
-      await route.fulfill({ body: await readFile(join(folder, 'index.html')), contentType: 'text/html' });
+      await route.fulfill({ body: await readFile(join(builtConsole, 'index.html')), contentType: 'text/html' });
     } else if (body === undefined) {
       await route.fulfill({ status: 404, body: '{"type":"resource_not_found","message":"none"}' });
     } else {

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { startTestServer, type TestServer } from '../../../test/support/server/server.ts';
-import { buildConsole } from './build-console.ts';
 
 /** A second process's worth of the service, on the same database, that is reached through a proxy under a path. */
 export async function startBehindProxy(
@@ -27,7 +26,6 @@ export async function startBehindProxy(
   const url = `http://127.0.0.1:${port}${path}`;
   const server = await startTestServer({
     database,
-    consoleFolder: await buildConsole(),
     environment: { ANNALS_BASE_URL: url, ...environment },
   });
   target = server.baseUrl;

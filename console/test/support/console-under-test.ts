@@ -6,7 +6,6 @@ import { storeDocuments } from '../../../src/tenants/custom-entities/store-docum
 import { startTestServer, type TestServer } from '../../../test/support/server/server.ts';
 import { startVendor, type Vendor } from '../../../test/support/vendor/vendor-server.ts';
 import { checkAccessibility } from './accessibility.ts';
-import { buildConsole } from './build-console.ts';
 import { startChromium } from './chromium.ts';
 import { createWindows, type OpenOptions } from './windows.ts';
 
@@ -49,7 +48,6 @@ export async function startConsole(): Promise<ConsoleUnderTest> {
 
 async function startService(vendor: Vendor): Promise<TestServer> {
   const server = await startTestServer({
-    consoleFolder: await buildConsole(),
     environment: {
       OPENAI_BASE_URL: vendor.baseUrl,
       ANTHROPIC_BASE_URL: vendor.baseUrl,

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { bundleOfCheckout } from '../../../build/checkout.js';
 import { packageFolder } from '../../../src/core/package-folder.ts';
 
-// What a package is built from, and what stands in it.
+// What a package is built from, and what stands in it. The run has built the pages.
 const parts = [
   'bin',
   'build',
@@ -19,18 +19,9 @@ const parts = [
   'docs',
   'examples',
   'clients/typescript/README.md',
-  'clients/typescript/src',
   'clients/viewer/README.md',
-  'clients/viewer/package.json',
-  'clients/viewer/src',
-  'clients/viewer/vite.config.ts',
-  'console/client-aliases.ts',
-  'console/index.html',
-  'console/package.json',
-  'console/precompress.ts',
-  'console/src',
-  'console/tsconfig.json',
-  'console/vite.config.ts',
+  'clients/viewer/dist',
+  'console/dist',
   'package.json',
   'package-lock.json',
   'tsconfig.json',
