@@ -36,6 +36,20 @@ export async function bundle(root: string, folder: string): Promise<OutputChunk[
   }
 }
 
+/** Writes "annals verify" into one file of its own, which needs nothing else of Annals. Throws where it would. */
+export async function bundleVerifier(root: string, folder: string): Promise<void> {
+  const build = await rolldown({ cwd: root, input: join(root, 'src/cli/annals-verify.ts'), platform: 'node' });
+  try {
+    const { output } = await build.write({ dir: folder, format: 'esm', entryFileNames: '[name].js' });
+    const imported = output.flatMap((file) => (file.type === 'chunk' ? file.imports : []));
+    const foreign = imported.filter((name) => !name.startsWith('node:'));
+    if (output.length !== 1 || foreign.length > 0)
+      throw new Error(`annals-verify.js is not alone: ${foreign.join(', ')}`);
+  } finally {
+    await build.close();
+  }
+}
+
 /** The command line, the workers, and what a worker loads by itself: so it does not load the whole service. */
 function entriesOf(root: string): Record<string, string> {
   const source = join(root, 'src');

@@ -48,6 +48,14 @@ export class MerkleFold {
   root(): Buffer {
     return this.#roots.length === 0 ? emptyRoot : joinRoots(this.#roots);
   }
+
+  /**
+   * The root of a tree whose leaves begin with complete subtrees of one size, which were added here as if they were leaves, and
+   * end with `leafHashes`, which are fewer than such a subtree has.
+   */
+  rootWith(leafHashes: readonly Buffer[]): Buffer {
+    return leafHashes.length === 0 ? this.root() : joinRoots([...this.#roots, rootOf(leafHashes)]);
+  }
 }
 
 /** The root of a tree whose leaves have these hashes. */

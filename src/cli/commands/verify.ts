@@ -1,0 +1,178 @@
+import { readFile } from 'node:fs/promises';
+import { OperatorError } from '../../core/operator-error.ts';
+import { parseVerifierKey } from '../../history/proof/tlog/note.ts';
+import { parsePolicy } from '../../history/proof/tlog/policy.ts';
+import { BundleFault } from '../../history/proof/verify/lines.ts';
+import { firstBytes, readBundle } from '../../history/proof/verify/read-bundle.ts';
+import type { Verdict } from '../../history/proof/verify/verdicts.ts';
+import {
+  findingOfPolicy,
+  type Trusted,
+  type Verification,
+  verifyBundle,
+} from '../../history/proof/verify/verify-bundle.ts';
+import { verifyProof } from '../../history/proof/verify/verify-proof.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
+
+const proofStart = 'c2sp.org/tlog-proof@';
+/** Lines about single positions that are printed; --ndjson prints all. */
+const maxLines = 100;
+
+export const command: Command = {
+  help: `Usage: annals verify FILE --key VKEY [--key VKEY ...] [--checkpoint OLD] [--policy FILE]
+                     [--accept RECEIPT,RECEIPT...] [--ndjson]
+
+Verifies a bundle of "annals proof bundle", or the proof of one entry, without a database and
+without a network. The same program is one file, annals-verify.js, which Node 20.19 or newer
+runs by itself.
+
+  --key VKEY         the verifier key of the log ("annals proof vkey"); give the old one and
+                     the new one where the key was changed
+  --checkpoint OLD   a checkpoint that you kept: the history up to it has to be the same
+  --policy FILE      witnesses that have to have signed (C2SP tlog-policy)
+  --accept RECEIPTS  the receipts that you know of and accept, as erasure@4021
+  --ndjson           print the verdict on each range of positions as NDJSON
+
+It prints what is wrong, position by position:
+
+  verified   the entry is what was sealed
+  redacted   fields of it were erased, and a receipt says so
+  erased     it is gone, and a receipt of an erasure says so
+  expired    it is gone, and a receipt of retention says so
+  MISSING    it is not there, and no receipt says why
+  CHANGED    it is not what was sealed
+  LOST       the old checkpoint signs it, and it is gone with a restore
+
+The exit code is 0 only where nothing is wrong and every receipt is accepted; that of the
+first sealing needs none. docs/proof.md says what all of this means, and what it does not.
+
+Example:
+  annals verify acme.bundle --key "$(cat acme.vkey)" --checkpoint acme-2026-01.checkpoint`,
+
+  async run(args, io) {
+    const { values, positionals } = parseCommand('verify', {
+      args,
+      options: {
+        key: { type: 'string', multiple: true },
+        checkpoint: { type: 'string' },
+        policy: { type: 'string' },
+        accept: { type: 'string', multiple: true },
+        ndjson: { type: 'boolean' },
+      },
+      allowPositionals: true,
+    });
+    const [file, ...more] = positionals;
+    const keys = values.key ?? [];
+    if (file === undefined || more.length > 0 || keys.length === 0) throw new UsageError('verify needs FILE and --key');
+    for (const key of keys) fromAuditor('--key:', () => parseVerifierKey(key));
+    const trusted: Trusted = {
+      keys,
+      oldCheckpoint: values.checkpoint === undefined ? undefined : await readText(values.checkpoint),
+      policy: values.policy === undefined ? undefined : await readText(values.policy),
+      accept: new Set((values.accept ?? []).flatMap((names) => names.split(',')).map((name) => name.trim())),
+    };
+    if (trusted.policy !== undefined) fromAuditor('--policy:', () => parsePolicy(trusted.policy ?? ''));
+    try {
+      const start = await firstBytes(file, proofStart.length);
+      if (start.toString() === proofStart) return printProof(await readText(file), trusted, io);
+      return await printBundle(file, trusted, values.ndjson === true, io);
+    } catch (error) {
+      if (error instanceof BundleFault) throw new OperatorError(`${file} ${error.message}`, { cause: error });
+      if (error instanceof RangeError) throw new OperatorError(error.message, { cause: error });
+      throw readFault(file, error);
+    }
+  },
+};
+
+async function printBundle(file: string, trusted: Trusted, isNdjson: boolean, io: CommandIo): Promise<number> {
+  let lines = 0;
+  const tell = (verdict: Verdict): void => {
+    if (isNdjson) io.answer(JSON.stringify(verdict));
+    else if (!['verified', 'receipt', 'not shown'].includes(verdict.verdict)) {
+      lines += 1;
+      if (lines <= maxLines) io.answer(lineOf(verdict));
+    }
+  };
+  const result = await verifyBundle(() => readBundle(file), trusted, tell);
+  if (isNdjson) {
+    const receipts = result.receipts.map(({ receipt, isAccepted }) => ({ name: receipt.name, accepted: isAccepted }));
+    io.answer(
+      JSON.stringify({
+        right: result.isRight,
+        counts: Object.fromEntries(result.counts),
+        findings: result.findings,
+        receipts,
+      }),
+    );
+  } else {
+    if (lines > maxLines) io.answer(`... and ${lines - maxLines} more ranges: --ndjson prints all`);
+    printSummary(result, io);
+  }
+  return result.isRight ? 0 : 1;
+}
+
+function printSummary({ isRight, findings, counts, receipts }: Verification, io: CommandIo): void {
+  const list = [...counts].map(([word, count]) => `${count} ${word}`).join(', ');
+  io.answer(`Positions: ${list || 'none'}.`);
+  for (const { text, isWrong } of findings) io.answer(isWrong ? `WRONG: ${text}` : text);
+  for (const { receipt, isAccepted } of receipts) {
+    const about = receipt.ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+    io.answer(`Receipt ${receipt.name}, about ${about} positions: ${isAccepted ? 'accepted' : 'not accepted'}`);
+  }
+  const unknown = receipts.filter(({ isAccepted }) => !isAccepted).map(({ receipt }) => receipt.name);
+  if (unknown.length > 0) {
+    io.answer(
+      `Ask the operator about the receipts that you do not know. To accept them: --accept ${unknown.join(',')}`,
+    );
+  }
+  io.answer(isRight ? 'Nothing is wrong.' : 'This history is not verified.');
+}
+
+function printProof(text: string, { keys, policy, oldCheckpoint }: Trusted, io: CommandIo): number {
+  if (oldCheckpoint !== undefined) {
+    throw new OperatorError('the proof of one entry has a checkpoint of its own; --checkpoint is for bundles');
+  }
+  const result = verifyProof(text, keys);
+  if (typeof result === 'string') {
+    io.answer(`CHANGED: the proof ${result}.`);
+    return 1;
+  }
+  const { position, origin, size, hidden, checkpoint } = result;
+  io.answer(`Position ${position} is verified: the checkpoint of ${origin} signs the positions up to ${size}.`);
+  if (hidden.length > 0) io.answer(`Not shown: ${hidden.join(', ')}.`);
+  if (policy === undefined) return 0;
+  const { text: witnesses, isWrong } = findingOfPolicy(checkpoint, parsePolicy(policy));
+  io.answer(isWrong ? `WRONG: ${witnesses}` : witnesses);
+  return isWrong ? 1 : 0;
+}
+
+function lineOf({ from, to, verdict, receipt, fields, reason }: Verdict): string {
+  const places = from === to ? `${from}` : `${from} to ${to}`;
+  const details = [reason, fields?.join(', '), receipt].filter((detail) => detail !== undefined);
+  return `${verdict.padEnd(9)} ${places}: ${details.join('; ')}`;
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw readFault(path, error);
+  }
+}
+
+function readFault(path: string, error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return ['ENOENT', 'EACCES', 'EISDIR', 'EPERM'].includes(code)
+    ? new OperatorError(`cannot read ${path} (${code})`, { cause: error })
+    : error;
+}
+
+function fromAuditor(what: string, parse: () => unknown): void {
+  try {
+    parse();
+  } catch (error) {
+    if (error instanceof RangeError) throw new OperatorError(`${what} ${error.message}`, { cause: error });
+    throw error;
+  }
+}
