@@ -38,7 +38,7 @@ export async function bundle(root: string, folder: string): Promise<OutputChunk[
 
 /** Writes "annals verify" into one file of its own, which needs nothing else of Annals. Throws where it would. */
 export async function bundleVerifier(root: string, folder: string): Promise<void> {
-  const build = await rolldown({ cwd: root, input: join(root, 'src/cli/annals-verify.ts'), platform: 'node' });
+  const build = await rolldown({ cwd: root, input: join(root, 'src/annals-verify.ts'), platform: 'node' });
   try {
     const { output } = await build.write({ dir: folder, format: 'esm', entryFileNames: '[name].js' });
     const imported = output.flatMap((file) => (file.type === 'chunk' ? file.imports : []));

@@ -12,7 +12,7 @@ export interface Import {
  * know each other.
  */
 export const layers: readonly (readonly string[])[] = [
-  ['main'],
+  ['main', 'annals-verify'],
   ['cli'],
   ['app'],
   ['context'],

@@ -1,6 +1,6 @@
-import { OperatorError } from '../core/operator-error.ts';
-import { UsageError } from './command.ts';
-import { command } from './commands/verify.ts';
+import { UsageError } from './cli/command.ts';
+import { command } from './cli/commands/verify.ts';
+import { OperatorError } from './core/operator-error.ts';
 
 /** "annals verify" as a program of its own, which is built into one file: an auditor needs nothing else of Annals. */
 const { stdin, stdout, stderr } = process;
