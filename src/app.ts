@@ -80,6 +80,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     readRestriction,
     savedViews,
     sealer,
+    sealing,
     subscriptions,
     usage,
     verifyKey,
@@ -101,6 +102,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     now: () => clock.now(),
     findTenants,
     folds: metrics && foldObserver(metrics),
+    sealing,
   });
   await app.register(configurationRoutes, { configuration });
   await app.register(sealTokensAtStart, { db, sealer });
@@ -180,7 +182,7 @@ export async function buildRecorderApp(
   context: Context,
   { mapping, isAlone = false, ...options }: RecorderAppOptions,
 ): Promise<HttpServer> {
-  const { clock, db, findTenants, logger, metrics, oauth, sealer } = context;
+  const { clock, db, findTenants, logger, metrics, oauth, sealer, sealing } = context;
   const now = () => clock.now();
   const app = await createApp(context, options, { verifyBasic: oauth.verifyBasic });
 
@@ -195,7 +197,10 @@ export async function buildRecorderApp(
       onTaken: metrics && takenObserver(metrics),
     }),
   });
-  if (isAlone) await app.register(changelogUpkeep, { db, now, findTenants, folds: metrics && foldObserver(metrics) });
+  if (isAlone) {
+    const folds = metrics && foldObserver(metrics);
+    await app.register(changelogUpkeep, { db, now, findTenants, folds, sealing });
+  }
 
   return app;
 }

@@ -21,6 +21,9 @@ begin
     array[(extract(epoch from clock_timestamp()) * 1000)::bigint], array[change_position_fingerprint()],
     last_given.snapshot, last_given.placement);
   insert into change_receipt (tenant, position, body) values (of_tenant, receipt_position, receipt_write.body);
+  -- What seals the tenant follows its folds.
+  insert into change_folded as so_far (tenant, folds) values (of_tenant, 1)
+    on conflict (tenant) do update set folds = so_far.folds + 1;
   return receipt_position;
 end
 $$;

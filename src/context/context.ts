@@ -57,7 +57,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const languageModels = createProviders(foundation, made);
   const access = await createAccess(foundation, options.overrides?.consoleFolder);
   const tenants = createTenants(foundation, made);
-  const history = createHistory(foundation, tenants, options.worker?.of ?? 1, made);
+  const { installation } = access.oauth;
+  const history = createHistory(foundation, { ...tenants, installation }, options.worker?.of ?? 1, made);
   const desk = await createDesk(
     foundation,
     { ...history, languageModels },

@@ -1,3 +1,4 @@
+import type { Config } from '../core/config/config.ts';
 import type { ExportHistory } from '../core/export-history.ts';
 import { type AnswerQuery, createAnswerQuery } from '../history/answer.ts';
 import { createExportHistory } from '../history/export/export-history.ts';
@@ -7,6 +8,8 @@ import { createFeedReads } from '../history/feed/read-matches.ts';
 import { createFindPage, type FindPage } from '../history/find-page.ts';
 import { createHistoryReads, type HistoryReads } from '../history/history-reads.ts';
 import { DictionaryCache, maxNameBytes } from '../history/names/dictionary-cache.ts';
+import type { Sealing } from '../history/proof/sealing/seal-tenants.ts';
+import { hostOfLogs, openSigner } from '../history/proof/sealing/signer.ts';
 import { createTextAnswers, type TextAnswers } from '../history/text-answers.ts';
 import { createSavedViews, type SavedViews } from '../history/views/service.ts';
 import type { DocumentLists } from '../pagination/document-lists.ts';
@@ -23,6 +26,8 @@ export interface HistoryServices {
   feed: Feed;
   exportHistory: ExportHistory;
   savedViews: SavedViews;
+  /** Undefined where this process seals no history. */
+  sealing: Sealing | undefined;
 }
 
 /**
@@ -31,8 +36,8 @@ export interface HistoryServices {
  * @param processes how many processes share the memory for names
  */
 export function createHistory(
-  { pool, db, vital, exports, regexes, sealer, clock, logger }: Foundation,
-  { documents }: { documents: DocumentLists },
+  { config, pool, db, vital, exports, regexes, sealer, clock, logger }: Foundation,
+  { documents, installation }: { documents: DocumentLists; installation: string },
   processes: number,
   closing: AsyncDisposableStack,
 ): HistoryServices {
@@ -56,5 +61,18 @@ export function createHistory(
     feed: createFeed(createFeedReads({ ...history, sealer }), { follow, onError }),
     exportHistory: createExportHistory({ ...history, db: exports.db }),
     savedViews: createSavedViews({ db, documents, now }),
+    sealing: createSealing(config, installation, now, closing),
   };
+}
+
+function createSealing(
+  { proofKeyFile, baseUrl }: Config,
+  installation: string,
+  now: () => number,
+  closing: AsyncDisposableStack,
+): Sealing | undefined {
+  if (proofKeyFile === undefined) return undefined;
+  const signer = openSigner(proofKeyFile, hostOfLogs(baseUrl, installation));
+  closing.defer(() => signer.newest.close());
+  return { signer, now };
 }

@@ -1,11 +1,12 @@
 import { rest } from '../core/repeat.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { whileListening } from '../http/while-listening.ts';
+import { type Upkeep, whileListening } from '../http/while-listening.ts';
 import type { Database } from '../postgres/database.ts';
-import type { FindTenants } from '../postgres/tenants/tenants-with.ts';
+import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.ts';
 import { numberPathsOfTenants } from './paths/number-paths.ts';
 import { fillPositionsOfTenants } from './positions/fill-positions.ts';
 import { givePositionsOfTenants } from './positions/give-positions.ts';
+import { type Sealing, sealTenants, unsealed } from './proof/sealing/seal-tenants.ts';
 import { dropExpired } from './retention/retention.ts';
 import { foldTenants, unfolded } from './tallies/fold.ts';
 import { analyseHistory, buildHistoryIndexes } from './tallies/statistics.ts';
@@ -16,6 +17,8 @@ export interface UpkeepOptions {
   findTenants: FindTenants;
   /** For metrics. */
   folds?: FoldObserver | undefined;
+  /** Left out: this process seals no history. */
+  sealing?: Sealing | undefined;
 }
 
 /** Follows the folds of this process. */
@@ -33,10 +36,12 @@ const fillEvery = 5_000;
 const dropEvery = 60_000;
 const analyseEvery = 10_000;
 const buildEvery = 600_000;
+const sealEvery = 5_000;
 const rowsAtOnce = 2_000;
 
 /** The background work of the change history. */
-export async function changelogUpkeep(app: HttpServer, { db, now, findTenants, folds }: UpkeepOptions): Promise<void> {
+export async function changelogUpkeep(app: HttpServer, options: UpkeepOptions): Promise<void> {
+  const { db, now, findTenants, folds, sealing } = options;
   whileListening(app, {
     upkeep: [
       {
@@ -78,8 +83,31 @@ export async function changelogUpkeep(app: HttpServer, { db, now, findTenants, f
       },
       { what: 'analysing the change history', every: analyseEvery, work: () => analyseHistory(db) },
       { what: 'building an index of the change history', every: buildEvery, work: () => buildHistoryIndexes(db) },
+      ...(sealing === undefined ? [] : [sealingOf(db, sealing)]),
     ],
   });
+}
+
+function sealingOf(db: Database, sealing: Sealing): Upkeep {
+  // A look of its own: processes without a key do not ask.
+  const findTenants = sharedLook(db, [unsealed]);
+  let all = true;
+  return {
+    what: 'sealing the change history',
+    every: sealEvery,
+    async work(signal, onError) {
+      const isFirst = all;
+      all = false;
+      // Most of the time goes into hashing here, not to the disk.
+      await sealTenants(db, sealing, {
+        signal,
+        findTenants,
+        onError,
+        rest: (taken) => rest(taken / 4, signal),
+        all: isFirst,
+      });
+    },
+  };
 }
 
 /** The pause is as long as the work took, so recorders and readers have the other half of the disk. */

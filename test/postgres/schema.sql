@@ -226,6 +226,8 @@ table change_entry with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_
 
 table change_folded with (fillfactor=50)
   folds bigint not null
+  seal_after timestamp with time zone
+  sealed bigint not null default '-1'::integer
   tenant text collate "C" not null
   change_folded_pkey PRIMARY KEY (tenant)
   change_folded_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
@@ -657,6 +659,46 @@ table oauth_signing_key
   sealed_key bytea not null
   oauth_signing_key_pkey PRIMARY KEY (kid)
 
+table proof_leaf with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
+  commitments bytea not null storage e
+  first bigint not null
+  kinds bytea not null
+  seeds bytea not null storage e
+  tenant text collate "C" not null
+  proof_leaf_pkey PRIMARY KEY (tenant, first)
+  proof_leaf_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table proof_log
+  began timestamp with time zone not null default now()
+  checkpoint text collate "C"
+  ended timestamp with time zone
+  origin text collate "C" not null
+  receipt bigint
+  signed_at timestamp with time zone
+  size bigint not null default 0
+  tenant text collate "C" not null
+  vkey text collate "C" not null
+  proof_log_pkey PRIMARY KEY (tenant, origin)
+  proof_log_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE UNIQUE INDEX proof_log_current ON proof_log USING btree (tenant) WHERE ended IS NULL
+
+table proof_redaction
+  "position" bigint not null
+  cover bytea not null
+  hashes bytea not null
+  hidden integer[] not null
+  tenant text collate "C" not null
+  proof_redaction_pkey PRIMARY KEY (tenant, "position")
+  proof_redaction_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table proof_tile with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500)
+  hashes bytea not null storage e
+  level integer not null
+  tenant text collate "C" not null
+  tile bigint not null
+  proof_tile_pkey PRIMARY KEY (tenant, level, tile)
+  proof_tile_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
 table routine
   hash text not null
   name text not null
@@ -827,7 +869,7 @@ function index_bytes(of_index regclass) returns bigint language sql cost 100 bod
 function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
 function path_numbers_left(entries text[], without_room integer[], rest integer) returns text[] language plpgsql immutable cost 100 set plan_cache_mode=force_generic_plan set enable_nestloop=off set jit=off body 156ffd06cecf959c
 function path_register(of_tenant text, numbers integer[], entities text[], names text[], rest integer) returns integer[] language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a67ee3a63f7dc0fd
-function receipt_write(of_tenant text, body text) returns bigint language plpgsql cost 100 body aa6d0e269f99f78a
+function receipt_write(of_tenant text, body text) returns bigint language plpgsql cost 100 body 42f79205d17faacf
 function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 body 0df31ce56f584ec9
 function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body da72957dcf236aaa
 function record_numbers(wanted integer) returns bigint[] language sql immutable cost 100 body 6b49cff8b41e2ca7

@@ -24,6 +24,7 @@ Settings are environment variables:
   ANNALS_RECORDER_PORT         a port on which applications record changes
   ANNALS_RECORDER_MAPPING      the file of the recorder's mapping
   ANNALS_METRICS_PORT          a port with GET /metrics for Prometheus
+  ANNALS_PROOF_KEY_FILE        the key that seals histories: annals proof key
   ANNALS_DELIVERIES            on; off sends nothing that subscriptions want
   ANNALS_DELIVERY_ALLOW        private addresses of targets, by tenant
   ANNALS_WORKERS               1; processes that answer, max for one a core

@@ -54,6 +54,8 @@ export interface Config {
   traces: TraceSettings | undefined;
   /** The file of the recorder's mapping. */
   recorderMapping: string | undefined;
+  /** The file of the key that signs histories. Undefined: nothing is sealed. */
+  proofKeyFile: string | undefined;
   /** Processes that answer on the one port; `max`: one for each core. */
   workers: number | 'max';
   logLevel: LogLevel;
@@ -136,6 +138,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     metrics: parsed('ANNALS_METRICS_PORT', (value) => parseListener(value, host), undefined),
     traces: readTraceSettings({ text, parsed }),
     recorderMapping: text('ANNALS_RECORDER_MAPPING'),
+    proofKeyFile: text('ANNALS_PROOF_KEY_FILE'),
     workers: parsed('ANNALS_WORKERS', parseWorkers, 1),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
     sharedProviderToken: parsed('ANNALS_SHARED_PROVIDER_TOKEN', parseToken, undefined),

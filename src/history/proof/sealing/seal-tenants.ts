@@ -1,0 +1,96 @@
+import { sql } from 'kysely';
+import type { Database } from '../../../postgres/database.ts';
+import {
+  type BacklogOptions,
+  type TenantWork,
+  tenantsWith,
+  workInTurn,
+} from '../../../postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../../../postgres/transaction.ts';
+import { lastPosition } from '../../positions/position-store.ts';
+import { readTreeSize } from '../tree/leaf-store.ts';
+import { readLog, tenantsWithLog } from '../tree/log-store.ts';
+import { tryLockProof } from '../tree/proof-lock.ts';
+import { openLog } from './open-log.ts';
+import { sealLeaves } from './seal-leaves.ts';
+import { signLog } from './sign-log.ts';
+import type { LogSigner } from './signer.ts';
+
+/** What seals histories. */
+export interface Sealing {
+  readonly signer: LogSigner;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * Tenants of which something may not be sealed or signed: a fold is behind the positions of what it folded. A minute after the last look, and
+ * where nothing came a day after it.
+ */
+export const unsealed: TenantWork = {
+  table: 'change_folded',
+  condition: `(folds <> sealed or seal_after <= statement_timestamp() - interval '1 day')
+    and coalesce(seal_after, '-infinity') <= statement_timestamp()`,
+};
+
+/** Leaves of a portion from which on the tenant is looked at again soon: a history that grows fast is sealed evenly. */
+const manyLeaves = 512;
+const pauses = { usual: '60 s', soon: '5 s' };
+
+export interface SealTenantsOptions extends BacklogOptions {
+  /** Whether all tenants with a log are looked at, too: a database that was restored may be behind what was signed. */
+  readonly all: boolean;
+}
+
+/** Seals the histories of all tenants, a portion of each in turn. */
+export async function sealTenants(
+  db: Database,
+  sealing: Sealing,
+  { all, ...options }: SealTenantsOptions,
+): Promise<void> {
+  const portion = (tenant: string) => sealPortion(db, tenant, sealing);
+  if (all) await workInTurn(tenantsWithLog, { ...options, findTenants: (work) => tenantsWith(db, work) }, portion);
+  await workInTurn(unsealed, options, portion);
+}
+
+/**
+ * Seals a portion of a tenant's history, and signs the tree where a checkpoint is due. Returns whether there is more to seal. It never waits for
+ * another process that seals the tenant or erases of it.
+ */
+export async function sealPortion(db: Database, tenant: string, { signer, now }: Sealing): Promise<boolean> {
+  // What was folded before has its position before the places are read.
+  const folds = await readFolds(db, tenant);
+  const { position } = await lastPosition(db, tenant);
+  if (position === 0) {
+    await storeLook(db, tenant, folds, pauses.usual);
+    return false;
+  }
+  await openLog(db, tenant, { signer, now, sealing: true });
+  const leaves = await inTransaction(db, async (transaction) =>
+    (await tryLockProof(transaction, tenant)) ? await sealLeaves(transaction, tenant) : undefined,
+  );
+  if (leaves === undefined) return false;
+  const signed = await inTransaction(db, async (transaction) => {
+    if (!(await tryLockProof(transaction, tenant))) return 'waits';
+    const log = await readLog(transaction, tenant);
+    return log?.isDue === true ? await signLog(transaction, tenant, log, { signer, now }) : 'waits';
+  });
+  if (signed === 'new log' || leaves.more) return true;
+  const size = await readTreeSize(db, tenant);
+  // Older entries may still be waiting for their positions.
+  const isWhole = size >= position && (await readLog(db, tenant))?.size === size;
+  await storeLook(db, tenant, isWhole ? folds : undefined, leaves.sealed >= manyLeaves ? pauses.soon : pauses.usual);
+  return false;
+}
+
+async function readFolds(db: Database, tenant: string): Promise<number | undefined> {
+  const { rows } = await sql<{ folds: number }>`select folds from change_folded where tenant = ${tenant}`.execute(db);
+  return rows[0]?.folds;
+}
+
+/** Notes when to look again, and which fold has been followed; `folds` undefined: not all of one. */
+async function storeLook(db: Database, tenant: string, folds: number | undefined, pause: string): Promise<void> {
+  await sql`update change_folded
+    set sealed = coalesce(${folds ?? null}::bigint, sealed), seal_after = statement_timestamp() + ${pause}::interval
+    where tenant = ${tenant}`.execute(db);
+}

@@ -1,0 +1,47 @@
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { OperatorError } from '../../../core/operator-error.ts';
+import { CheckpointFile } from '../tlog/checkpoint-file.ts';
+import { type Signer, signatureTypes, verifierOf } from '../tlog/note.ts';
+
+/** The key that signs logs, and the newest checkpoints that it signed. */
+export interface LogSigner {
+  /** The signer of the log with that name. */
+  of(origin: string): Signer;
+  readonly newest: CheckpointFile;
+  /** A name that no log has yet. */
+  newOrigin(): string;
+}
+
+/** Opens the key of a file, and the file of its checkpoints beside it. `host` is what names of new logs begin with. */
+export function openSigner(file: string, host: string): LogSigner {
+  const privateKey = readKey(file);
+  const publicKey = createPublicKey(privateKey);
+  return {
+    of: (origin) => ({ ...verifierOf(origin, signatureTypes.ed25519, publicKey), privateKey }),
+    newest: CheckpointFile.open(`${file}.logs`),
+    newOrigin: () => `${host}/log/${randomBytes(16).toString('hex')}`,
+  };
+}
+
+/** What the names of logs begin with: the host of the public address, else the id of the installation. */
+export function hostOfLogs(baseUrl: string | undefined, installation: string): string {
+  return baseUrl === undefined ? installation : new URL(baseUrl).host;
+}
+
+function readKey(file: string): KeyObject {
+  const howTo = `To make one: annals proof key ${file}`;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new OperatorError(`ANNALS_PROOF_KEY_FILE names ${file}, which cannot be read. ${howTo}`, { cause: error });
+  }
+  try {
+    const key = createPrivateKey(text);
+    if (key.asymmetricKeyType === 'ed25519') return key;
+  } catch {
+    // told below, without what the file has
+  }
+  throw new OperatorError(`ANNALS_PROOF_KEY_FILE names ${file}, which has no Ed25519 key in PEM. ${howTo}`);
+}

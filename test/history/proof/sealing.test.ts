@@ -1,0 +1,387 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fillPortion } from '../../../src/history/positions/fill-positions.ts';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { lastPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
+import { commitmentOfEntry } from '../../../src/history/proof/encoding/commitment.ts';
+import { fieldsOf } from '../../../src/history/proof/encoding/fields.ts';
+import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
+import { type Sealing, sealPortion, unsealed } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
+import { openCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
+import { hashOfRange, rootOf } from '../../../src/history/proof/tlog/merkle.ts';
+import { parseVerifierKey } from '../../../src/history/proof/tlog/note.ts';
+import { readCommitted } from '../../../src/history/proof/tree/entry-store.ts';
+import {
+  forgetSeeds,
+  hashOfLeaf,
+  leavesOf,
+  readLeaves,
+  readTreeSize,
+} from '../../../src/history/proof/tree/leaf-store.ts';
+import { readLog } from '../../../src/history/proof/tree/log-store.ts';
+import { lockProof } from '../../../src/history/proof/tree/proof-lock.ts';
+import { readNodes } from '../../../src/history/proof/tree/tile-store.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import type { Database } from '../../../src/postgres/database.ts';
+import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { readReceipts, writeReceipt } from '../../../src/recording/receipts/receipt-store.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { changeOf } from '../../support/server/history.ts';
+
+const now = () => Date.UTC(2026, 8, 15);
+
+let database: TestDatabase;
+let db: Database;
+let folder: string;
+let tenants = 0;
+const opened: Sealing[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = database.db;
+  folder = await mkdtemp(join(tmpdir(), 'annals-sealing-'));
+});
+
+afterAll(async () => {
+  for (const { signer } of opened) signer.newest.close();
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+/** What seals with a key of its own, or with that of the file. */
+function sealingWith(file?: string): Sealing & { file: string } {
+  const own = file ?? join(folder, `${opened.length}.key`);
+  if (file === undefined) makeProofKey(own);
+  const sealing = { signer: openSigner(own, 'annals.example'), now, file: own };
+  opened.push(sealing);
+  return sealing;
+}
+
+async function newTenant(): Promise<string> {
+  tenants += 1;
+  const tenant = `sealed${tenants}`;
+  await createTenant(db, tenant);
+  return tenant;
+}
+
+async function record(tenant: string, count: number): Promise<void> {
+  const changes = Array.from({ length: count }, (_none, i) =>
+    changeOf({
+      at: now() + i,
+      paths: `{"n":{"before":${i},"after":"${'x'.repeat(i % 50)}"}}`,
+      ...(i % 7 === 0 && { related: [{ entity: 'customer', entityId: `c${i}` }], name: 'Ärzte' }),
+      ...(i % 5 === 0 && { context: '{"ip":"192.0.2.1"}' }),
+    }),
+  );
+  await createRecorder(db, tenant, now)(changes);
+  await givePositions(db, tenant);
+}
+
+/** Seals until nothing is left, as if a minute passed before each portion. */
+async function seal(tenant: string, sealing: Sealing): Promise<void> {
+  do {
+    await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
+  } while (await sealPortion(db, tenant, sealing));
+}
+
+/** The checkpoint of the tenant's log, verified, and verified to be the root of the tenant's own leaves. */
+async function checkpointOf(tenant: string): Promise<{ origin: string; size: number; root: Buffer; note: string }> {
+  const log = await readLog(db, tenant);
+  const note = log?.checkpoint ?? '';
+  const checkpoint = openCheckpoint(note, parseVerifierKey(log?.vkey ?? ''));
+  if (typeof checkpoint === 'string') throw new Error(checkpoint);
+  const leaves = await readLeaves(db, tenant, 1, checkpoint.size);
+  expect(rootOf([...leavesOf(leaves)].map(hashOfLeaf))).toEqual(checkpoint.root);
+  return { ...checkpoint, note };
+}
+
+/** Checks that the leaves are those of the entries that the database has. */
+async function expectLeavesOfEntries(tenant: string): Promise<void> {
+  const size = await readTreeSize(db, tenant);
+  const leaves = [...leavesOf(await readLeaves(db, tenant, 1, size))];
+  const places = await readPlaces(db, tenant, 0);
+  const entries = await readCommitted(db, tenant, places, Number.MAX_SAFE_INTEGER);
+  expect(entries).toHaveLength(size);
+  for (const [index, leaf] of leaves.entries()) {
+    const entry = entries[index];
+    if (leaf.kind !== 'entry') expect(entry).toBeNull();
+    else if (leaf.seed !== undefined && entry) {
+      expect(commitmentOfEntry(fieldsOf(entry), leaf.seed)).toEqual(leaf.commitment);
+    }
+  }
+}
+
+test('what is recorded is sealed in the order of positions, in rows that stay within a tile, and signed', async () => {
+  const tenant = await newTenant();
+  const sealing = sealingWith();
+  await record(tenant, 3);
+  await seal(tenant, sealing);
+  // The receipt of the first sealing is the fourth leaf.
+  const [receipt] = await readReceipts(db, tenant, { limit: 1 });
+  const first = await checkpointOf(tenant);
+  expect(receipt).toMatchObject({ position: 4 });
+  expect(JSON.parse(receipt?.body ?? '')).toEqual({
+    what: 'first sealing',
+    positions: [[1, 3]],
+    at: '2026-09-15T00:00:00.000Z',
+    by: 'annals',
+    log: first.origin,
+  });
+  expect(first.size).toBe(4);
+  for (const count of [1, 10, 1, 1, 237, 2, 1, 270, 3, 1500, 900]) {
+    await record(tenant, count);
+    await seal(tenant, sealing);
+    const { size, root, origin } = await checkpointOf(tenant);
+    expect([origin, size]).toEqual([first.origin, (await lastPosition(db, tenant)).position]);
+    expect(await hashOfRange([0, size], readNodes(db, tenant, size))).toEqual(root);
+    // The tree of before is its beginning.
+    expect(await hashOfRange([0, first.size], readNodes(db, tenant, first.size))).toEqual(first.root);
+  }
+  await expectLeavesOfEntries(tenant);
+  const { rows } = await sql<{ first: number; length: number }>`
+    select first, octet_length(kinds) as length from proof_leaf where tenant = ${tenant} order by first`.execute(db);
+  expect(
+    rows.filter(({ first: at, length }) => Math.floor((at - 1) / 256) < Math.floor((at + length - 2) / 256)),
+  ).toEqual([]);
+  expect(rows.length).toBeLessThan(2930 / 256 + 32);
+});
+
+test('a tenant without changes gets no log, and one with changes is found until all is sealed and signed', async () => {
+  const [empty, tenant] = [await newTenant(), await newTenant()];
+  const sealing = sealingWith();
+  expect(await sealPortion(db, empty, sealing)).toBe(false);
+  expect(await readLog(db, empty)).toBeUndefined();
+  const isFound = async () => (await tenantsWith(db, unsealed)).includes(tenant);
+  await record(tenant, 2);
+  await foldHistory(db, tenant);
+  expect(await isFound()).toBe(true);
+  await seal(tenant, sealing);
+  expect(await isFound()).toBe(false);
+  await record(tenant, 1);
+  await foldHistory(db, tenant);
+  // A minute after the last look.
+  expect(await isFound()).toBe(false);
+  const passes = async (time: string) =>
+    await sql`update change_folded set seal_after = seal_after - ${time}::interval where tenant = ${tenant}`.execute(
+      db,
+    );
+  await passes('1 minute');
+  expect(await isFound()).toBe(true);
+  // Not due yet: it is sealed, and will be looked at again for the checkpoint.
+  expect(await sealPortion(db, tenant, sealing)).toBe(false);
+  expect([await readTreeSize(db, tenant), (await readLog(db, tenant))?.size]).toEqual([4, 3]);
+  await passes('1 minute');
+  expect(await isFound()).toBe(true);
+  await seal(tenant, sealing);
+  expect((await readLog(db, tenant))?.size).toBe(4);
+  await passes('2 minutes');
+  expect(await isFound()).toBe(false);
+  await passes('1 day');
+  expect(await isFound()).toBe(true);
+});
+
+test('a long entry is sealed as others are, in a portion of its own', async () => {
+  const tenant = await newTenant();
+  const sealing = sealingWith();
+  const long = `{"text":{"after":${JSON.stringify('ä'.repeat(5_000_000))}}}`;
+  const changes = [changeOf({ at: now() }), ...[1, 2].map((i) => changeOf({ at: now() + i, paths: long }))];
+  await createRecorder(db, tenant, now)(changes);
+  await givePositions(db, tenant);
+  expect(await sealPortion(db, tenant, sealing)).toBe(true);
+  expect(await readTreeSize(db, tenant)).toBe(1);
+  await seal(tenant, sealing);
+  expect((await checkpointOf(tenant)).size).toBe(4);
+  await expectLeavesOfEntries(tenant);
+});
+
+test('positions whose entry is gone have a leaf that says so, and receipts have their text', async () => {
+  const tenant = await newTenant();
+  const sealing = sealingWith();
+  await record(tenant, 5);
+  await sql`delete from change_entry where tenant = ${tenant} and at = ${now() + 2}`.execute(db);
+  const receipt = { what: 'retention', positions: [[3, 3]], at: '', by: 'annals' } as const;
+  await inTransaction(db, (transaction) => writeReceipt(transaction, tenant, receipt));
+  await seal(tenant, sealing);
+  await checkpointOf(tenant);
+  const leaves = [...leavesOf(await readLeaves(db, tenant, 1, 7))];
+  expect(leaves.map(({ kind }) => kind)).toEqual(['entry', 'entry', 'none', 'entry', 'entry', 'receipt', 'receipt']);
+  expect(leaves.map(({ seed }) => seed === undefined)).toEqual([false, false, true, false, false, true, true]);
+});
+
+test('seeds that are forgotten are gone, and the tree is what it was', async () => {
+  const tenant = await newTenant();
+  const sealing = sealingWith();
+  await record(tenant, 300);
+  await seal(tenant, sealing);
+  const before = await checkpointOf(tenant);
+  const forgotten = [1, 17, 256, 257, 300];
+  await inTransaction(db, (transaction) => forgetSeeds(transaction, tenant, forgotten));
+  const leaves = [...leavesOf(await readLeaves(db, tenant, 1, 301))];
+  const without = leaves.filter(({ seed }) => seed === undefined).map(({ position }) => position);
+  expect(without).toEqual([...forgotten, 301]);
+  expect(await checkpointOf(tenant)).toEqual(before);
+});
+
+test('sealing waits for nobody: where an erasure or another process has the tenant, it comes again', async () => {
+  const tenant = await newTenant();
+  const sealing = sealingWith();
+  await record(tenant, 1);
+  await seal(tenant, sealing);
+  await record(tenant, 1);
+  await inTransaction(db, async (transaction) => {
+    await lockProof(transaction, tenant);
+    expect(await sealPortion(db, tenant, sealing)).toBe(false);
+    expect(await readTreeSize(db, tenant)).toBe(2);
+  });
+  await Promise.all([1, 2, 3].map(() => seal(tenant, sealingWith(sealing.file))));
+  await seal(tenant, sealing);
+  expect((await checkpointOf(tenant)).size).toBe(3);
+});
+
+test('older entries are sealed when they have positions', async () => {
+  const tenant = await newTenant();
+  const sealing = sealingWith();
+  await record(tenant, 30);
+  await foldHistory(db, tenant);
+  await sql`delete from change_position where tenant = ${tenant}`.execute(db);
+  await sql`insert into change_position_backlog (tenant) values (${tenant})`.execute(db);
+  await fillPortion(db, tenant, 10);
+  await record(tenant, 2);
+  await seal(tenant, sealing);
+  expect(await readTreeSize(db, tenant)).toBe(10);
+  // The log's first checkpoint has its receipt, which comes after all of them.
+  expect((await readLog(db, tenant))?.checkpoint).toBeNull();
+  while (await fillPortion(db, tenant, 10));
+  await seal(tenant, sealing);
+  expect((await checkpointOf(tenant)).size).toBe(33);
+  await expectLeavesOfEntries(tenant);
+});
+
+test('a log never has two checkpoints that disagree: a database that was set back gets a new one', async () => {
+  const tenant = await newTenant();
+  const sealing = sealingWith();
+  await record(tenant, 20);
+  await seal(tenant, sealing);
+  const tables = ['change_entry', 'change_position', 'change_receipt', 'proof_leaf', 'proof_tile', 'proof_log'];
+  for (const table of tables) {
+    await sql`create table ${sql.table(`old_${table}`)} as select * from ${sql.table(table)} where tenant = ${tenant}`.execute(
+      db,
+    );
+  }
+  await record(tenant, 5);
+  await seal(tenant, sealing);
+  const before = await checkpointOf(tenant);
+  // What a restore does: all is as it was, and goes on differently.
+  for (const table of tables) {
+    await sql`delete from ${sql.table(table)} where tenant = ${tenant}`.execute(db);
+    await sql`insert into ${sql.table(table)} overriding system value select * from ${sql.table(`old_${table}`)}`.execute(
+      db,
+    );
+    await sql`drop table ${sql.table(`old_${table}`)}`.execute(db);
+  }
+  await record(tenant, 30);
+  await seal(tenant, sealing);
+  const after = await checkpointOf(tenant);
+  expect(after.origin).not.toBe(before.origin);
+  expect(after.size).toBe(52);
+  const receipts = await readReceipts(db, tenant, { limit: 10 });
+  expect(receipts.map(({ position }) => position)).toEqual([21, 52]);
+  expect(JSON.parse(receipts[1]?.body ?? '')).toMatchObject({
+    what: 'restore',
+    by: 'annals',
+    log: after.origin,
+    before: { origin: before.origin, checkpoint: before.note },
+  });
+  await expectLeavesOfEntries(tenant);
+});
+
+test('another key, or one whose file of checkpoints is lost, begins a new log over the same leaves', async () => {
+  const tenant = await newTenant();
+  const first = sealingWith();
+  await record(tenant, 3);
+  await seal(tenant, first);
+  const one = await checkpointOf(tenant);
+  await seal(tenant, sealingWith());
+  const two = await checkpointOf(tenant);
+  const key = join(folder, 'copied.key');
+  makeProofKey(key);
+  const third = sealingWith(key);
+  await seal(tenant, third);
+  const three = await checkpointOf(tenant);
+  third.signer.newest.close();
+  opened.splice(opened.indexOf(third), 1);
+  await rm(`${key}.logs`);
+  const fourth = sealingWith(key);
+  await seal(tenant, fourth);
+  const four = await checkpointOf(tenant);
+  expect(new Set([one, two, three, four].map(({ origin }) => origin)).size).toBe(4);
+  expect([one, two, three, four].map(({ size }) => size)).toEqual([4, 5, 6, 7]);
+  const receipts = await readReceipts(db, tenant, { limit: 10 });
+  expect(receipts.map(({ body }) => JSON.parse(body).what)).toEqual(['first sealing', 'new key', 'new key', 'restore']);
+});
+
+test('of two copies of a database with one key, one keeps the log', async () => {
+  const tenant = await newTenant();
+  const sealing = sealingWith();
+  await record(tenant, 3);
+  await seal(tenant, sealing);
+  const before = await checkpointOf(tenant);
+  const copy = await createTestDatabase();
+  try {
+    const file = sealingWith(sealing.file);
+    await createTenant(copy.db, tenant);
+    const tables = ['change_kind', 'change_actor', 'change_entry', 'change_position', 'change_receipt'];
+    for (const table of [...tables, 'proof_leaf', 'proof_log']) {
+      const { rows } = await database.pool.query(`select to_jsonb(t) as row from ${table} t where tenant = $1`, [
+        tenant,
+      ]);
+      await copy.pool.query(
+        `insert into ${table} overriding system value select (jsonb_populate_record(null::${table}, one)).* from unnest($1::jsonb[]) one`,
+        [rows.map(({ row }) => JSON.stringify(row))],
+      );
+    }
+    await sql`update proof_log set signed_at = null`.execute(copy.db);
+    await createRecorder(copy.db, tenant, now)([changeOf({ at: now() + 99 })]);
+    await givePositions(copy.db, tenant);
+    while (await sealPortion(copy.db, tenant, file));
+    const ofCopy = await readLog(copy.db, tenant);
+    expect([ofCopy?.origin, ofCopy?.size]).toEqual([before.origin, 5]);
+  } finally {
+    await copy.drop();
+  }
+  await record(tenant, 4);
+  await seal(tenant, sealing);
+  const after = await checkpointOf(tenant);
+  expect(after.origin).not.toBe(before.origin);
+});
+
+test('a key that is not there, or is none, is refused with the command that makes one', () => {
+  const missing = join(folder, 'missing.key');
+  expect(() => openSigner(missing, 'annals.example')).toThrow(`annals proof key ${missing}`);
+  expect(() => openSigner(new URL(import.meta.url).pathname, 'annals.example')).toThrow('no Ed25519 key');
+  makeProofKey(missing);
+  const made = readFileSync(missing, 'utf8');
+  expect(() => makeProofKey(missing)).toThrow('is there already');
+  expect(readFileSync(missing, 'utf8')).toBe(made);
+});
+
+test('a tenant that is deleted takes its tree and its logs along', async () => {
+  const tenant = await newTenant();
+  await record(tenant, 300);
+  await seal(tenant, sealingWith());
+  await deleteTenant(db, tenant);
+  const { rows } = await sql`select tenant from proof_leaf where tenant = ${tenant}
+    union all select tenant from proof_tile where tenant = ${tenant} union all select tenant from proof_log where tenant = ${tenant}`.execute(
+    db,
+  );
+  expect(rows).toEqual([]);
+});
