@@ -5,6 +5,7 @@ import { defaultLease, keepLease } from '../../core/concurrency/lease.ts';
 import { threaded } from '../../core/concurrency/threaded.ts';
 import { doWork } from '../../core/concurrency/work.ts';
 import { AnnalsError, type ErrorDetail, type ErrorType } from '../../core/errors.ts';
+import { canonicalJson } from '../../core/json/canonical.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
@@ -191,14 +192,5 @@ function sha256(text: string): Buffer {
 const fingerprintOf = threaded(
   import.meta.url,
   'fingerprintOf',
-  (bodyText: string): Uint8Array => sha256(canonicalText(JSON.parse(bodyText))),
+  (bodyText: string): Uint8Array => sha256(canonicalJson(JSON.parse(bodyText))),
 );
-
-/** Returns the same text for the same JSON value, whatever the order of its keys. */
-function canonicalText(value: unknown): string {
-  return JSON.stringify(value, (_key, member: unknown) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : member,
-  );
-}

@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { answerRequests } from '../../core/concurrency/thread-worker.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
+import { canonicalJson } from '../../core/json/canonical.ts';
 
 /** A schema to check, or a document to check against it; both are JSON texts. */
 export interface SchemaRequest {
@@ -114,14 +115,7 @@ function linearPattern(pattern: string) {
 
 /** Ajv compares each item with every other item; this function looks each item up. */
 function hasUniqueItems(wanted: boolean, items: readonly unknown[]): boolean {
-  return !wanted || new Set(items.map(canonicalText)).size === items.length;
-}
-
-function canonicalText(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const members = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}:${canonicalText(item)}`);
-  return `{${members.sort().join(',')}}`;
+  return !wanted || new Set(items.map(canonicalJson)).size === items.length;
 }
 
 /** One detail for each wrong field: the first error of that field. */
