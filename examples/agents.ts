@@ -28,6 +28,19 @@ await agents.patch('own-key', [
   { op: 'ADD', path: '/name/de', value: 'Mit eigenem Schlüssel' },
 ]);
 
+// Tools of another server, by the Model Context Protocol: read what it offers, look at it, and approve each tool by its hash.
+const docs = { name: 'docs', url: process.env.TOOLS_URL ?? 'http://127.0.0.1:9/mcp' };
+const llmConfig = { provider: 'shared' } as const;
+await agents.put('librarian', { name: { en: 'Librarian' }, llmConfig, mcpServers: [docs] });
+try {
+  const { tools } = await agents.readTools('librarian', docs.name);
+  for (const { name, state, offered } of tools) console.log(`${name} (${state}): ${offered?.description}`);
+  const approved = tools.flatMap(({ name, sha256 }) => (name === 'search' && sha256 ? [{ name, sha256 }] : []));
+  await agents.patch('librarian', [{ op: 'REPLACE', path: '/mcpServers/0/tools', value: approved }]);
+} catch (error) {
+  console.log(`no tools: ${error}`);
+}
+
 const ofVendor = await agents.list({
   q: field('llmConfig.provider').is('anthropic'),
   fields: 'name,enabled',

@@ -54,17 +54,12 @@ export interface Context
 export async function createContext(options: ContextOptions): Promise<Context> {
   await using made = new AsyncDisposableStack();
   const foundation = await createFoundation(options, made);
-  const languageModels = createProviders(foundation, made);
+  const providers = createProviders(foundation, made);
   const access = await createAccess(foundation, options.overrides?.consoleFolder);
   const tenants = createTenants(foundation, made);
   const { installation } = access.oauth;
   const history = createHistory(foundation, { ...tenants, installation }, options.worker?.of ?? 1, made);
-  const desk = await createDesk(
-    foundation,
-    { ...history, languageModels },
-    tenants,
-    options.overrides?.completionTimes,
-  );
+  const desk = await createDesk(foundation, { ...history, ...providers }, tenants, options.overrides?.completionTimes);
   const delivery = createDelivery(foundation, { history, tenants, mail: desk.mail }, made);
   // What follows cannot fail: from here on the caller closes it.
   const closing = made.move();

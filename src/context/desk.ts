@@ -8,13 +8,15 @@ import { type Completions, type CompletionTimes, createCompletions } from '../de
 import { readPrices } from '../desk/costs/read-prices.ts';
 import { createJobs, type Jobs } from '../desk/jobs/service.ts';
 import { createMailQueue, type MailQueue } from '../desk/mail/service.ts';
+import { createOpenToolServer } from '../desk/mcp/tool-server.ts';
 import { readModels } from '../desk/models/read-models.ts';
 import type { ModelList } from '../desk/models/schemas.ts';
 import { createOpenai, type Openai } from '../desk/openai/service.ts';
+import type { HttpConnections } from '../providers/http-connections.ts';
 import { createLanguageModels } from '../providers/language-models.ts';
 import { observedCalls, providerCallObserver, quotaRefusalObserver, tracedCalls } from '../providers/observed-calls.ts';
 import type { LanguageModels } from '../providers/port.ts';
-import { createSelfHostedTransport } from '../providers/self-hosted.ts';
+import { createSelfHostedConnections } from '../providers/self-hosted.ts';
 import { createTransport } from '../providers/transport.ts';
 import { readNotificationEmail } from '../tenants/configuration/notification-email.ts';
 import type { Foundation } from './foundation.ts';
@@ -34,7 +36,7 @@ export interface DeskServices {
 
 export async function createDesk(
   foundation: Foundation,
-  { historyTexts, exportHistory, languageModels }: HistoryServices & Pick<DeskServices, 'languageModels'>,
+  { historyTexts, exportHistory, languageModels, selfHosted }: HistoryServices & ReturnType<typeof createProviders>,
   tenants: TenantServices,
   times: CompletionTimes | undefined,
 ): Promise<DeskServices> {
@@ -79,6 +81,7 @@ export async function createDesk(
     now,
     documents,
     askHistory: historyTexts.changes,
+    openToolServer: createOpenToolServer(selfHosted, times?.toolCall),
     caller: completions.caller,
     queueMail: mail.queueMail,
     jobs,
@@ -98,19 +101,24 @@ export async function createDesk(
   return { models, languageModels, completions, openai, agents, jobs, mail };
 }
 
-/** The vendors' models and self-hosted ones, measured and traced. `closing` gets what closes their connections. */
+/**
+ * The vendors' models and self-hosted ones, measured and traced, and the connections to servers that tenants name. `closing` gets what
+ * closes all connections.
+ */
 export function createProviders(
   { config, metrics, tracer }: Foundation,
   closing: AsyncDisposableStack,
-): LanguageModels {
-  const transports = { vendors: createTransport(), selfHosted: createSelfHostedTransport(config.selfHostedAllow) };
+): { languageModels: LanguageModels; selfHosted: HttpConnections } {
+  const selfHosted = createSelfHostedConnections(config.selfHostedAllow);
+  const transports = { vendors: createTransport(), selfHosted: createTransport(selfHosted) };
   closing.defer(() => {
     transports.vendors.close();
-    transports.selfHosted.close();
+    selfHosted.close();
   });
   const observers = [metrics && providerCallObserver(metrics), tracer && tracedCalls(tracer)];
-  return observers.reduce<LanguageModels>(
+  const languageModels = observers.reduce<LanguageModels>(
     (observed, observer) => (observer === undefined ? observed : observedCalls(observed, observer)),
     createLanguageModels({ baseUrls: config.providerBaseUrls, transports }),
   );
+  return { languageModels, selfHosted };
 }

@@ -42,7 +42,7 @@ interface ContainerSchema {
   anyOf?: readonly Form[];
 }
 
-type Form = TSchema & Pick<ContainerSchema, 'properties' | 'required' | 'const' | 'enum'>;
+type Form = TSchema & Pick<ContainerSchema, 'properties' | 'required' | 'const' | 'enum' | 'items'>;
 
 /**
  * Compiles a schema to a search for faults that can stop at any of them. TypeBox's own search visits the whole value
@@ -71,6 +71,8 @@ function compileFinder(schema: TSchema & ContainerSchema): FaultFinder {
   const objects = schema.anyOf?.filter(({ properties }) => properties !== undefined) ?? [];
   if (objects.length > 0) return formsFinder(schema, objects);
   const choice = choiceOf(schema);
+  const [array, ...others] = schema.anyOf?.filter(({ items }) => items !== undefined) ?? [];
+  if (choice !== undefined && array !== undefined && others.length === 0) return arrayOrFinder(schema, array, choice);
   if (choice !== undefined) return choiceFinder(schema, choice);
   if (schema.items !== undefined) return arrayFinder(schema, schema.items);
   if (schema.properties !== undefined || schema.patternProperties !== undefined) return objectFinder(schema);
@@ -101,6 +103,16 @@ function choiceFinder(schema: TSchema, message: string): FaultFinder {
     *faults(value, path) {
       if (!accepts(value)) yield { field: path.join('.'), message };
     },
+  };
+}
+
+/** An array has the faults of the only form that is for arrays. */
+function arrayOrFinder(schema: TSchema, array: Form, message: string): FaultFinder {
+  const choice = choiceFinder(schema, message);
+  const items = compileFinder(array);
+  return {
+    accepts: choice.accepts,
+    faults: (value, path, pauses) => (Array.isArray(value) ? items : choice).faults(value, path, pauses),
   };
 }
 

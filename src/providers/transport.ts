@@ -1,12 +1,11 @@
-import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { keepHeapSmall } from '../core/concurrency/heap-growth.ts';
 import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import { traceHeaders } from '../core/concurrency/trace.ts';
 import { streamed, unpacked, wholeAnswer } from './answer-body.ts';
 import { answerLimits, hasMoreValues } from './answer-limits.ts';
+import { createHttpConnections, type HttpConnections } from './http-connections.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
 
 export interface Transport {
@@ -16,37 +15,8 @@ export interface Transport {
   close(): void;
 }
 
-// Milliseconds. The other side may close an older idle connection while a request is on its way.
-const maxIdleTime = 30_000;
-const maxIdleConnections = 256;
-
-export interface TransportOptions {
-  /**
-   * Runs before a connection is made. Throws where the URL names a refused address, and returns the lookup function for
-   * names. The transport connects only to the address that this lookup returned.
-   */
-  guard?: (url: URL) => LookupFunction;
-  /** Milliseconds within which the connection must be made. If left out, the max. duration of the call applies. */
-  connectTimeout?: number;
-}
-
-/**
- * HTTP with Node's own client instead of the global fetch. It knows whether a request has left, keeps connections alive
- * for longer, and follows no redirect.
- */
-export function createTransport({ guard, connectTimeout }: TransportOptions = {}): Transport {
-  const agentOptions = { keepAlive: true, maxFreeSockets: maxIdleConnections, timeout: maxIdleTime };
-  const plain = new HttpAgent(agentOptions);
-  const secure = new HttpsAgent(agentOptions);
-
-  function open(url: URL, headers: Record<string, string>): ClientRequest {
-    const lookup = guard?.(url);
-    const options = { method: 'POST', headers, ...(lookup === undefined ? {} : { lookup }) };
-    return url.protocol === 'https:'
-      ? requestHttps(url, { ...options, agent: secure })
-      : requestHttp(url, { ...options, agent: plain });
-  }
-
+/** Sends the calls of the provider packages over these connections. */
+export function createTransport(connections: HttpConnections = createHttpConnections()): Transport {
   return {
     fetchFor: (exchange, { streaming, deadline, adapter, beforeSend, onAnswering }) => {
       return async (input, init = {}) => {
@@ -61,24 +31,17 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
           ...traceHeaders(),
           // A packed stream comes late. Some servers pack all the same.
           'accept-encoding': 'identity',
-          'content-length': String(Buffer.byteLength(body)),
         };
-        const request = open(url, headers);
-        const connected = connectionOf(
-          request,
-          url.protocol === 'https:' ? 'secureConnect' : 'connect',
-          connectTimeout,
-        );
-        const send = async () => {
-          await connected;
-          await beforeSend?.();
-          if (request.destroyed) return;
-          exchange.left = true;
-          request.end(body);
-        };
-        const release = abortWith(request, init.signal ?? undefined);
+        const { response, release } = await connections.post(url, {
+          headers,
+          body,
+          signal: init.signal ?? undefined,
+          beforeSend,
+          onSend: () => {
+            exchange.left = true;
+          },
+        });
         try {
-          const response = await answerTo(request, send);
           deadline.heard();
           exchange.status = response.statusCode;
           const content = unpacked(response);
@@ -106,50 +69,8 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
       };
     },
 
-    close() {
-      plain.destroy();
-      secure.destroy();
-    },
+    close: connections.close,
   };
-}
-
-/** Resolves when the request has its connection, and never where it fails. */
-function connectionOf(
-  request: ClientRequest,
-  event: 'connect' | 'secureConnect',
-  patience: number | undefined,
-): Promise<void> {
-  return new Promise((resolve) => {
-    request.once('socket', (socket) => {
-      if (request.reusedSocket) {
-        resolve();
-        return;
-      }
-      const timer = patience && setTimeout(() => request.destroy(new Error('no connection in time')), patience);
-      socket.once('close', () => clearTimeout(timer));
-      socket.once(event, () => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
-  });
-}
-
-function abortWith(request: ClientRequest, signal: AbortSignal | undefined): () => void {
-  if (signal === undefined) return () => {};
-  const abort = () => request.destroy(new Error('aborted'));
-  if (signal.aborted) abort();
-  else signal.addEventListener('abort', abort, { once: true });
-  return () => signal.removeEventListener('abort', abort);
-}
-
-function answerTo(request: ClientRequest, send: () => Promise<void>): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    request.once('response', resolve);
-    // The listener stays, because a request that is destroyed after its answer has begun may fail again.
-    request.on('error', reject);
-    send().catch((error) => request.destroy(error));
-  });
 }
 
 function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {

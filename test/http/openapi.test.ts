@@ -320,6 +320,7 @@ putCustomEntityType put /schema/{tenant}/custom-entities/{type}
 putInstance put /schema/{tenant}/custom-entities/{type}/instances/{id}
 putSubscription put /changelog/{tenant}/subscriptions/{id}
 putView put /changelog/{tenant}/views/{id}
+readMcpTools post /ai-service/{tenant}/agentic/agents/{id}/mcp-tools
 replaceConfiguration put /configuration/{tenant}/configurations/{key}
 replaySubscription post /changelog/{tenant}/subscriptions/{id}/replay
 resumeSubscription post /changelog/{tenant}/subscriptions/{id}/resume

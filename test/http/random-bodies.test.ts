@@ -87,6 +87,18 @@ const beyondSchemas: readonly { operation: RegExp; field: RegExp; message: RegEx
     message: /^must be a URL$/,
     because: 'a pattern cannot tell every URL',
   },
+  {
+    operation: /^putAgent$/,
+    field: /^(mcpServers(\.|$)|allowHistoryWithTools$)/,
+    message: /./,
+    because: 'names differ from one another, headers and URLs have no pattern, and members depend on each other',
+  },
+  {
+    operation: /^readMcpTools$/,
+    field: /^server$/,
+    message: /name of a server/,
+    because: 'it depends on the stored agent',
+  },
   { operation: /^patchInstance$/, field: /^\d+$/, message: /./, because: 'it depends on the stored instance' },
   {
     operation: /^patchInstance$/,

@@ -40,7 +40,6 @@ import { attemptPlaces, readPlaces, testPlaces } from '../../src/delivery/places
 import { maxAttempts } from '../../src/delivery/subscriptions/attempt-store.ts';
 import { maxHidden, maxSubscriptions } from '../../src/delivery/subscriptions/schemas.ts';
 import { targetLimits } from '../../src/delivery/targets/guarded-http.ts';
-import { maxHeaders, maxHeaderValue } from '../../src/delivery/targets/headers.ts';
 import { attemptSteps } from '../../src/delivery/webhooks/schedule.ts';
 import { hiddenReach, maxBodyBytes as maxWebhookBytes } from '../../src/delivery/webhooks/webhook-body.ts';
 import { defaultConcurrency, maxConcurrency } from '../../src/delivery/webhooks/webhook-schema.ts';
@@ -54,6 +53,8 @@ import { defaultUnsentLease, tokensOfImage } from '../../src/desk/completions/qu
 import { defaultTimes } from '../../src/desk/completions/service.ts';
 import { jobPlaces, minExportTurn } from '../../src/desk/jobs/dispatcher.ts';
 import { maxWaiting } from '../../src/desk/jobs/service.ts';
+import { maxServerName, maxServers, maxTools } from '../../src/desk/mcp/schemas.ts';
+import { maxDefinitionBytes, maxToolName } from '../../src/desk/mcp/tool-definition.ts';
 import { openaiLimits } from '../../src/desk/openai/request.ts';
 import { hideLimits } from '../../src/history/ask/restriction.ts';
 import { maxCandidates } from '../../src/history/directory/candidates.ts';
@@ -104,6 +105,8 @@ import {
   sharesOf,
 } from '../../src/postgres/connections/tenant-pool.ts';
 import { answerLimits } from '../../src/providers/answer-limits.ts';
+import { maxHeaders, maxHeaderValue } from '../../src/providers/tenant-headers.ts';
+import { toolAnswerLimits } from '../../src/providers/tool-fetch.ts';
 import { queryLimits } from '../../src/query/parse.ts';
 import { charactersOfPart } from '../../src/query/regex-pool.ts';
 import { maxRejected } from '../../src/recording/batches/rejected-store.ts';
@@ -415,6 +418,15 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Rounds of tool calls in one chat', `${toolLimits.rounds}`],
   ['Results of tools in one chat', `${kibibytes(toolLimits.resultBytes)}; ${kibibytes(maxOutputBytes)} each`],
   ['Input of a tool call', kibibytes(toolLimits.inputBytes)],
+  ['Servers of tools of an agent', `${maxServers}; ${maxTools} tools together`],
+  ['Name of such a server, of a tool together with it', `${maxServerName} characters; ${maxToolName}`],
+  ['Headers of such a server', `${maxHeaders}, of ${grouped(maxHeaderValue)} characters each`],
+  ['The definition of a tool', `${kibibytes(maxDefinitionBytes)} of canonical JSON`],
+  ['One call of a server of tools, what it offers included', `${toolAnswerLimits.time / 1_000} s`],
+  [
+    'Answer of a server of tools to one call',
+    `${mebibytes(toolAnswerLimits.bytes)}, ${grouped(toolAnswerLimits.values)} JSON values, ${toolAnswerLimits.levels} levels, ${grouped(toolAnswerLimits.events)} events`,
+  ],
   ['Text of all answers in one chat', mebibytes(maxTextBytes)],
   [
     '`begin.json` or `manifest.json` of a backup, and zeros after its archive',

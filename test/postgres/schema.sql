@@ -37,6 +37,7 @@ table agent
   failures integer not null default 0
   fields jsonb not null
   id text collate "C" not null
+  sealed_headers bytea
   sealed_key bytea
   tenant text collate "C" not null
   term bigint not null default 1
@@ -74,6 +75,15 @@ table agent_session_log
   tenant text collate "C" not null
   agent_session_log_pkey PRIMARY KEY (tenant, id)
   agent_session_log_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table agent_tool
+  agent_id text collate "C" not null
+  definition text collate "C" not null
+  server text collate "C" not null
+  sha256 text collate "C" not null
+  tenant text collate "C" not null
+  agent_tool_pkey PRIMARY KEY (tenant, agent_id, server, sha256)
+  agent_tool_tenant_agent_id_fkey FOREIGN KEY (tenant, agent_id) REFERENCES agent(tenant, id) ON DELETE CASCADE
 
 table agent_turn
   "position" bigint not null

@@ -6,7 +6,7 @@ import { isPublic, isWithin } from '../../src/providers/address.ts';
 import { guardedLookup } from '../../src/providers/guarded-lookup.ts';
 import { createLanguageModels } from '../../src/providers/language-models.ts';
 import { ProviderError } from '../../src/providers/port.ts';
-import { createSelfHostedTransport } from '../../src/providers/self-hosted.ts';
+import { createSelfHostedConnections } from '../../src/providers/self-hosted.ts';
 import { createTransport } from '../../src/providers/transport.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
@@ -23,7 +23,10 @@ afterAll(() => vendor.close());
 /** What comes of a call: `ok`, or the fault. */
 async function call(baseUrl: string, allow = ''): Promise<string> {
   const { selfHostedAllow } = readConfig({ ANNALS_SELF_HOSTED_ALLOW: allow });
-  const transports = { vendors: createTransport(), selfHosted: createSelfHostedTransport(selfHostedAllow) };
+  const transports = {
+    vendors: createTransport(),
+    selfHosted: createTransport(createSelfHostedConnections(selfHostedAllow)),
+  };
   const models = createLanguageModels({ baseUrls: {}, transports });
   const messages = [{ role: 'user' as const, content: 'x' }];
   try {

@@ -42,6 +42,8 @@ export type FeedChange = Schemas['FeedChange'];
 export type Job = Schemas['Job'];
 /** The members of a job that `fields` names. */
 export type JobItem = Schemas['JobItem'];
+/** What a server of tools offers, compared with what an agent has approved. */
+export type McpTools = Schemas['McpTools'];
 export type NewConfiguration = Schemas['NewConfiguration'];
 /** What makes a viewer token. */
 export type NewViewerToken = Schemas['NewViewerToken'];

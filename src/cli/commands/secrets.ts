@@ -3,6 +3,7 @@ import { sealedRenewals } from '../../console/people-sessions.ts';
 import { sealedSubscriptions } from '../../delivery/subscriptions/secrets.ts';
 import { sealedAgentKeys } from '../../desk/agents/secrets.ts';
 import { sealedOutcomes } from '../../desk/completions/idempotency.ts';
+import { sealedToolHeaders } from '../../desk/mcp/headers.ts';
 import { type ResealCounts, resealColumn, type SealedColumn } from '../../postgres/reseal.ts';
 import { sealedRejectedChanges } from '../../recording/batches/kept-change.ts';
 import { sealedConfiguration } from '../../tenants/configuration/secrets.ts';
@@ -19,6 +20,7 @@ const sealedColumns: readonly SealedColumn[] = [
   sealedRejectedChanges,
   sealedSigningKeys,
   sealedSubscriptions,
+  sealedToolHeaders,
 ];
 
 export const command: Command = {

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { GuardedHttp } from '../targets/guarded-http.ts';
-import { faultsOfHeaders } from '../targets/headers.ts';
+import { faultsOfTargetHeaders } from '../targets/headers.ts';
 import type { Sending, TargetMembers } from '../targets/target.ts';
 import { faultsOfUrl } from '../targets/url.ts';
 import type { BatchResult, BatchTarget } from './batch-target.ts';
@@ -46,7 +46,7 @@ export function createHttpTarget({ http, baseUrl, now }: HttpOptions): BatchTarg
     hostOf: (target) => new URL((target as TargetMembers & HttpMembers).url).host,
     check: (tenant, target) => [
       ...faultsOfUrl('target.url', String(target.url), http.allowsPlain(tenant)),
-      ...faultsOfHeaders((target as TargetMembers & HttpMembers).headers ?? {}),
+      ...faultsOfTargetHeaders((target as TargetMembers & HttpMembers).headers),
     ],
 
     textsOf: (sending, changes) =>

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { DeliveredChange } from '../changes.ts';
 import type { GuardedHttp } from '../targets/guarded-http.ts';
-import { faultsOfHeaders } from '../targets/headers.ts';
+import { faultsOfTargetHeaders } from '../targets/headers.ts';
 import type { DeliveryResult, Sending, StoredKey, Target, TargetMembers } from '../targets/target.ts';
 import { faultsOfUrl } from '../targets/url.ts';
 import { makeSigningKey, type Signing, type SigningKey, signaturesOf } from './signature.ts';
@@ -47,7 +47,7 @@ export function createWebhookTarget({ http, now }: { http: GuardedHttp; now: () 
     hostOf: ({ url }) => URL.parse(String(url))?.host ?? '',
     check: (tenant, target) => [
       ...faultsOfUrl('target.url', String(target.url), http.allowsPlain(tenant)),
-      ...faultsOfHeaders((target as WebhookMembers).headers ?? {}),
+      ...faultsOfTargetHeaders((target as WebhookMembers).headers),
     ],
     makeKey({ signing }) {
       const { key, receiver } = makeSigningKey(signing === 'ed25519' ? 'ed25519' : 'hmac');

@@ -1,15 +1,17 @@
 import type { ErrorDetail } from '../../core/errors.ts';
 import { mask } from '../../core/mask.ts';
 import { shownName } from '../../recording/name-fault.ts';
+import { faultsOfServers, hasTools, shownServers } from '../mcp/servers.ts';
 import type { AgentDocument } from './answer-schemas.ts';
 import { addressOf, type LlmConfig } from './llm-config.ts';
-import type { AgentBody } from './schemas.ts';
+import { type AgentBody, changeHistoryTool, type NativeTool } from './schemas.ts';
 
 /** The content that a body asks for, without the fields that the service sets. `current` is the stored agent. */
 export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
   const { name, description, userPrompt = '', triggers = [], nativeTools = [] } = body;
   const { provider, model, temperature, maxTokens, contextTokens, apiKey, baseUrl, selfHostedParams }: LlmConfig =
     body.llmConfig ?? { provider: 'shared' };
+  const servers = body.mcpServers ?? [];
   // Without what is taken because it is empty.
   const params = selfHostedParams && { selfHostedParams: { url: selfHostedParams.url } };
   const llmConfig = { provider, model, temperature, maxTokens, contextTokens, baseUrl, ...params };
@@ -21,15 +23,31 @@ export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
     triggers,
     llmConfig: { ...llmConfig, ...(apiKey === undefined ? {} : { apiKey: mask }) },
     nativeTools,
+    ...(servers.length > 0 && { mcpServers: shownServers(servers, current?.mcpServers) }),
+    ...(body.allowHistoryWithTools === true && { allowHistoryWithTools: true }),
   };
 }
 
-/** The fault that the schema alone cannot find: an address that is no URL. */
-export function faultsOfBody({ llmConfig }: Pick<AgentBody, 'llmConfig'>): ErrorDetail[] {
+/** The faults that the schema alone cannot find. */
+export function faultsOfBody(body: AgentBody): ErrorDetail[] {
+  const { llmConfig, mcpServers, nativeTools = [], allowHistoryWithTools = false } = body;
   const address = llmConfig && addressOf(llmConfig);
-  if (address === undefined || URL.canParse(address)) return [];
   const field = llmConfig?.provider === 'self_hosted' ? 'llmConfig.baseUrl' : 'llmConfig.selfHostedParams.url';
-  return [{ field, message: 'must be a URL' }];
+  return [
+    ...(address === undefined || URL.canParse(address) ? [] : [{ field, message: 'must be a URL' }]),
+    ...faultsOfServers(mcpServers ?? []),
+    ...(hasTools(mcpServers) && offersHistoryTool(nativeTools) && !allowHistoryWithTools ? [historyWithTools] : []),
+  ];
+}
+
+const historyWithTools: ErrorDetail = {
+  field: 'allowHistoryWithTools',
+  message: `must be true where an agent has ${changeHistoryTool} and tools of other servers: what it finds may go to these`,
+};
+
+/** Whether the agent has the tool of the history, named in one of two ways (contract 8). */
+export function offersHistoryTool(nativeTools: readonly NativeTool[]): boolean {
+  return nativeTools.some((tool) => (typeof tool === 'string' ? tool : tool.id) === changeHistoryTool);
 }
 
 /** The name for change entries and e-mails: the English one, or else the first. */

@@ -1,10 +1,12 @@
 import type { Static } from 'typebox';
+import { whenClientGone } from '../../http/client-gone.ts';
 import { authorOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { noContent } from '../../http/openapi/answers.ts';
+import { json, noContent } from '../../http/openapi/answers.ts';
 import { Created, documentRoutes } from '../../http/openapi/document-routes.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import type { Scope } from '../../http/scopes.ts';
+import { McpTools, McpToolsRequest } from '../mcp/schemas.ts';
 import { agentRows } from './agent-store.ts';
 import { Agent, AgentItem } from './answer-schemas.ts';
 import { AgentBody, AgentPatch, AgentPath, AgentsPath } from './schemas.ts';
@@ -17,7 +19,7 @@ const writing: readonly Scope[] = ['ai.agent_manage'];
 /** Agents (contract 8). */
 export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
   const { agents, paginator } = options;
-  const { own, documents } = agents;
+  const { own, readTools, documents } = agents;
 
   listRoutes(app, paginator, {
     path: '/ai-service/:tenant/agentic/agents',
@@ -65,6 +67,25 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
       const { id } = request.params;
       await own.patch(authorOf(request.credentials), id, request.bodyText);
       return await reply.code(204).send();
+    },
+  );
+
+  app.post(
+    '/ai-service/:tenant/agentic/agents/:id/mcp-tools',
+    {
+      config: { scopes: writing, work: 'calls', errors: ['resource_not_found', 'provider_error', 'provider_timeout'] },
+      schema: {
+        operationId: 'readMcpTools',
+        tags,
+        summary: 'Reading the tools that a server of an agent offers',
+        params: AgentPath,
+        body: McpToolsRequest,
+        response: { 200: json(McpTools, { description: 'The tools, compared with those that are approved.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, id } = request.params;
+      return await readTools(tenant, { agentId: id, server: request.body.server, signal: whenClientGone(reply) });
     },
   );
 }

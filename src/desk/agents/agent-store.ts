@@ -9,6 +9,8 @@ export const agentNoun = 'agent';
 
 export interface AgentColumns {
   readonly sealedKey: Uint8Array | null;
+  /** The headers of its servers of tools. */
+  readonly sealedHeaders: Uint8Array | null;
   /** How often the agent was enabled. */
   readonly term: number;
   readonly enabled: boolean;
@@ -18,6 +20,7 @@ export type AgentRow = StoredDocument & AgentColumns;
 
 export const agentTable = documentTable<AgentColumns>('agent', {
   sealedKey: 'sealed_key',
+  sealedHeaders: 'sealed_headers',
   term: 'term',
   enabled: 'enabled',
 });

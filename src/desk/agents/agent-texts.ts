@@ -7,6 +7,8 @@ import { refuseLargeDocument, sizeOfJson } from '../../core/json/size.ts';
 import { compileValidator } from '../../http/validation.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { metadataOf } from '../../recording/documents/own-documents.ts';
+import type { McpServer } from '../mcp/schemas.ts';
+import { withStates } from '../mcp/servers.ts';
 import { contentOf, displayName, faultsOfBody } from './agent-document.ts';
 import { patchedText } from './agent-patch.ts';
 import type { AgentDocument } from './answer-schemas.ts';
@@ -21,6 +23,7 @@ export type AgentHead = Omit<AgentDocument, 'triggers' | 'name' | 'description'>
 /** The members of a body that decide on a write. */
 export interface BodyHead {
   readonly llmConfig?: AgentBody['llmConfig'] | undefined;
+  readonly mcpServers?: AgentBody['mcpServers'] | undefined;
   readonly metadata?: AgentBody['metadata'] | undefined;
 }
 
@@ -77,6 +80,22 @@ export const disabledAgent = threaded(
   },
 );
 
+/** The stored agent with the states of tools that were compared; undefined where it has them already. `time` is in RFC 3339. */
+export const markedAgent = threaded(
+  import.meta.url,
+  'markedAgent',
+  (
+    document: string,
+    { version, time, compared }: { version: number; time: string; compared: readonly McpServer[] },
+  ): WrittenAgent | undefined => {
+    const before: AgentDocument = JSON.parse(document);
+    const mcpServers = withStates(before.mcpServers ?? [], compared);
+    if (mcpServers === undefined) return undefined;
+    const metadata = { ...before.metadata, version, modifiedAt: time };
+    return { ...written({ ...before, mcpServers, metadata }), before: headOf(before) };
+  },
+);
+
 /**
  * Applies a patch to a stored agent, and checks the outcome as the body of a PUT. `text` is that body. Throws
  * validation_violation and payload_too_large.
@@ -92,9 +111,11 @@ export const patchedAgent = threaded(
     const judged = withoutUnchanged(wanted, before);
     if (!isBody.Check(judged)) throw validationError(judged);
     refuseReadOnly(judged, before);
-    refuseFaults(before.id, judged);
-    const { llmConfig, metadata } = judged;
-    return { text, body: { llmConfig, metadata } };
+    // What is unchanged was taken out above.
+    const isThere = typeof wanted === 'object' && wanted !== null && 'nativeTools' in wanted;
+    refuseFaults(before.id, { ...judged, nativeTools: judged.nativeTools ?? (isThere ? before.nativeTools : []) });
+    const { llmConfig, mcpServers, metadata } = judged;
+    return { text, body: { llmConfig, mcpServers, metadata } };
   },
 );
 

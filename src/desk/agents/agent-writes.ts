@@ -4,6 +4,7 @@ import type { Sealer } from '../../core/sealing.ts';
 import type { Author } from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
 import { faultOfDocumentId, ownDocuments } from '../../recording/documents/own-documents.ts';
+import { openHeaders, sealHeaders, takeHeaders } from '../mcp/headers.ts';
 import { type AgentRow, agentNoun, agentTable, resetFailures } from './agent-store.ts';
 import {
   type AgentHead,
@@ -43,13 +44,22 @@ export function createOwnAgents(options: { db: Database; sealer: Sealer; now: ()
     entity: agentNoun,
     async written({ body, text }: Sent, { transaction, author: { tenant }, id, version, now }, current) {
       const { agent, before, document, fields } = await writtenAgent(text, { id, version, now }, current?.document);
-      const { sealedKey, isNew } = keyOf({ tenant, id }, body, before && current && { head: before, ...current });
+      const stored = before && current && { head: before, ...current };
+      const { sealedKey, isNew } = keyOf({ tenant, id }, body, stored);
+      const { sealedHeaders, replaced } = headersOf({ tenant, id }, body, stored);
       const { term } = current ?? { term: 1 };
       const isEnabledAnew = agent.enabled && before?.enabled === false;
       return {
-        row: { document, fields, sealedKey, term: isEnabledAnew ? term + 1 : term, enabled: agent.enabled },
+        row: {
+          document,
+          fields,
+          sealedKey,
+          sealedHeaders,
+          term: isEnabledAnew ? term + 1 : term,
+          enabled: agent.enabled,
+        },
         name: agent.shownName,
-        replacedSecrets: isNew ? ['llmConfig.apiKey'] : [],
+        replacedSecrets: [...(isNew ? ['llmConfig.apiKey'] : []), ...replaced],
         besides: isEnabledAnew ? () => resetFailures(transaction, tenant, { id, term: term + 1 }) : undefined,
       };
     },
@@ -76,6 +86,18 @@ export function createOwnAgents(options: { db: Database; sealer: Sealer; now: ()
     const sameReader = other.provider === llmConfig.provider && addressOf(other) === addressOf(llmConfig);
     if (stored === null || !sameReader) throw keyIsMasked('must be given anew for another provider or address');
     return { sealedKey: stored, isNew: false };
+  }
+
+  function headersOf(
+    { tenant, id }: { tenant: string; id: string },
+    { mcpServers }: BodyHead,
+    before: (AgentRow & { readonly head: AgentHead }) | undefined,
+  ): { sealedHeaders: Uint8Array | null; replaced: string[] } {
+    const { headers, replaced } = takeHeaders(mcpServers ?? [], {
+      servers: before?.head.mcpServers ?? [],
+      stored: openHeaders(options.sealer, tenant, id, before?.sealedHeaders ?? null),
+    });
+    return { sealedHeaders: sealHeaders(options.sealer, tenant, id, headers), replaced };
   }
 
   return {

@@ -2,13 +2,15 @@ import { type Static, Type } from 'typebox';
 import { shownMetadata } from '../../http/body-members.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { failureCauses } from '../../providers/failure-cause.ts';
+import { toolOutcomes } from '../mcp/chat-tools.ts';
+import { McpServers } from '../mcp/schemas.ts';
 import { AgentBody } from './schemas.ts';
 
 const metadata = Type.Object(shownMetadata, { $id: 'Metadata' });
 
 // The service sets what a client has left out, but for the description.
 const { name, userPrompt, triggers, llmConfig, nativeTools } = Type.Required(AgentBody).properties;
-const { description } = AgentBody.properties;
+const { description, allowHistoryWithTools } = AgentBody.properties;
 
 /** An agent as answers have it: with all that the service sets. A mask stands in place of its key. */
 export const Agent = Type.Object(
@@ -21,6 +23,8 @@ export const Agent = Type.Object(
     triggers,
     llmConfig,
     nativeTools,
+    mcpServers: Type.Optional(McpServers),
+    allowHistoryWithTools,
     metadata,
     disabledReason: Type.Optional(Type.String({ description: 'The reason why the service disabled the agent.' })),
   },
@@ -31,6 +35,20 @@ export type AgentDocument = Static<typeof Agent>;
 export const AgentItem = listItem('AgentItem', Agent);
 
 const severity = Type.Enum(['INFO', 'WARNING', 'ERROR'], { type: 'string' });
+
+const LoggedToolCall = Type.Object(
+  {
+    server: Type.String(),
+    tool: Type.Optional(Type.String({ description: 'Left out where the server was asked what it offers.' })),
+    bytes: Type.Integer({ minimum: 0, description: "Bytes of the server's answer." }),
+    durationMs: Type.Integer({ minimum: 0 }),
+    outcome: Type.Enum(toolOutcomes, {
+      type: 'string',
+      description: '`failed`: the tool says so. `not_run`: a limit of the chat, or an input that is no JSON object.',
+    }),
+  },
+  { $id: 'LoggedToolCall', description: 'A call of a server of tools.' },
+);
 
 const LogMessage = Type.Object(
   {
@@ -44,6 +62,7 @@ const LogMessage = Type.Object(
         description: 'The message has data of the change history, so clients without a changelog scope do not see it.',
       }),
     ),
+    toolCall: Type.Optional(LoggedToolCall),
   },
   { $id: 'LogMessage' },
 );

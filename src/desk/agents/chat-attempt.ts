@@ -4,21 +4,28 @@ import { AnnalsError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { mayReadHistory } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
 import { ProviderError } from '../../providers/port.ts';
+import { type ChatTools, openChatTools } from '../mcp/chat-tools.ts';
+import { openHeaders } from '../mcp/headers.ts';
+import { hasTools, withStates } from '../mcp/servers.ts';
+import type { OpenToolServer } from '../mcp/tool-server.ts';
+import { offersHistoryTool } from './agent-document.ts';
 import { failureOfChat, keyUnreadable } from './chat-failure.ts';
 import type { ChatOutcome } from './chat-outcome.ts';
 import { type Conversation, type ConverseOptions, converse } from './conversation.ts';
-import { offersHistoryTool } from './history-tool.ts';
 import type { Target } from './model-caller.ts';
 import { noteOf } from './request-log.ts';
 import type { RunningChat } from './running-chat.ts';
 import { openKey } from './secrets.ts';
+import { markTools } from './tool-states.ts';
 import { hasEarlierRunning, readEarlierTurns } from './turn-store.ts';
 
 export interface ChatAttemptOptions extends ConverseOptions {
   db: Database;
   sealer: Sealer;
   logger: FastifyBaseLogger;
+  openToolServer: OpenToolServer;
   /** Throws where the agent cannot chat. */
   availableAgent(tenant: string, agentId: string): Promise<RunningChat['agent']>;
 }
@@ -30,7 +37,7 @@ export interface ChatAttemptOptions extends ConverseOptions {
 export type ChatAttempt = (running: RunningChat, extend: () => Promise<void>) => Promise<ChatOutcome>;
 
 export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
-  const { db, sealer, logger, now, availableAgent } = options;
+  const { db, sealer, logger, now, openToolServer, availableAgent } = options;
 
   /** Requests of one session run in the order in which they arrived (contract 8), in all processes. */
   async function waitForTurn(running: RunningChat): Promise<void> {
@@ -50,18 +57,42 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
     return apiKey === undefined ? undefined : { ...target, apiKey };
   }
 
-  function conversationOf(running: RunningChat, target: Target, extend: () => Promise<void>): Conversation {
+  /** Undefined where the agent has no tools of other servers. */
+  async function remoteTools({ request, agent }: RunningChat): Promise<ChatTools | undefined> {
+    const { tenant, signal } = request;
+    const { id, mcpServers = [] } = agent.head;
+    if (!hasTools(mcpServers)) return undefined;
+    const headers = openHeaders(sealer, tenant, id, agent.sealedHeaders);
+    if (headers === undefined) logger.error({ tenant, agentId: id }, 'no secret key opens the headers of this agent');
+    const remote = await openChatTools(mcpServers, { open: openToolServer, headers, signal });
+    const { compared } = remote;
+    if (withStates(mcpServers, compared) !== undefined) {
+      await inTransaction(db, (transaction) => markTools(transaction, tenant, { id, compared, at: now() }), {
+        retries: 3,
+      });
+    }
+    return remote;
+  }
+
+  function conversationOf(
+    running: RunningChat,
+    { target, remote }: { target: Target; remote: ChatTools | undefined },
+    extend: () => Promise<void>,
+  ): Conversation {
     const { request, turn, tokens, messages } = running;
     const { head } = running.agent;
     const { tenant, agentId, requestId, credentials, message, signal, onText } = request;
-    const withHistory = mayReadHistory(credentials.scopes);
+    const mayRead = mayReadHistory(credentials.scopes);
+    const withHistory = mayRead && (remote === undefined || head.allowHistoryWithTools === true);
     return {
       target,
       message,
       signal,
       onText,
       userPrompt: head.userPrompt,
-      offersHistory: withHistory && offersHistoryTool(head),
+      remote,
+      whyWithheld: mayRead ? 'which this agent may not take to other servers' : 'which this client may not read',
+      offersHistory: withHistory && offersHistoryTool(head.nativeTools),
       earlier: (maxBytes: number) => readEarlierTurns(db, tenant, turn, { maxBytes, withHistory }),
       async beforeCall(round: number) {
         if (round > 0) await extend();
@@ -73,8 +104,8 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
         tokens.prompt += charged.input;
         tokens.completion += charged.output;
       },
-      note: (severity, text, { guarded } = { guarded: false }) =>
-        void messages.push(noteOf({ severity, text, agentId, requestId, at: now(), guarded })),
+      note: (severity, text, marks = {}) =>
+        void messages.push(noteOf({ severity, text, agentId, requestId, at: now(), ...marks })),
     };
   }
 
@@ -84,7 +115,12 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
       await waitForTurn(running);
       const target = targetOf(running);
       if (target === undefined) return { failure: keyUnreadable(), error: undefined };
-      return { conversed: await converse(options, conversationOf(running, target, extend)) };
+      const remote = await remoteTools(running);
+      try {
+        return { conversed: await converse(options, conversationOf(running, { target, remote }, extend)) };
+      } finally {
+        await remote?.close();
+      }
     } catch (error) {
       if (request.signal?.aborted === true) {
         return { failure: undefined, error: request.signal.reason, givenUp: true };

@@ -1,15 +1,9 @@
 import { AnnalsError } from '../../core/errors.ts';
 import type { Answer, Message, OnText, Tool, ToolCall } from '../../providers/port.ts';
 import { type SpentUsage, withText } from '../../providers/provider-caller.ts';
+import { type ChatTools, figuresOf, type LoggedToolCall } from '../mcp/chat-tools.ts';
 import { bytesBeside, bytesForInput, fittingTurns, messagesOfTurn } from './chat-context.ts';
-import {
-  historyInstructions,
-  historyTool,
-  noRoomForResults,
-  noRoomInWindow,
-  runHistoryTool,
-  type ToolOutcome,
-} from './history-tool.ts';
+import { historyInstructions, historyTool, maxOutputBytes, runHistoryTool, type ToolOutcome } from './history-tool.ts';
 import type { ModelCaller, Target } from './model-caller.ts';
 import type { AskHistory } from './ports.ts';
 import type { Severity } from './request-log.ts';
@@ -40,6 +34,10 @@ export interface Conversation {
   readonly userPrompt: string;
   readonly message: string;
   readonly offersHistory: boolean;
+  /** Tools of other servers. */
+  readonly remote: ChatTools | undefined;
+  /** Why earlier turns that tell of the change history are withheld. */
+  readonly whyWithheld: string;
   readonly signal?: AbortSignal | undefined;
   readonly onText?: OnText | undefined;
   /** The turns of the session that fit into `maxBytes`, and the number of those that do not. */
@@ -47,8 +45,12 @@ export interface Conversation {
   /** Runs before each call of the provider. */
   beforeCall(round: number): Promise<void>;
   report(usage: SpentUsage): void;
-  /** Adds a line to the log. `guarded` marks a line with data of the change history. */
-  note(severity: Severity, message: string, options?: { guarded: boolean }): void;
+  /** Adds a line to the log. `guarded` marks a line with data of the change history. `toolCall` is a call of another server. */
+  note(
+    severity: Severity,
+    message: string,
+    options?: { guarded?: boolean; toolCall?: LoggedToolCall | undefined },
+  ): void;
 }
 
 export interface Conversed {
@@ -66,17 +68,23 @@ export interface ConverseOptions {
 /** Calls the model, runs the tools that it requests, and calls it again until it answers. */
 export async function converse(options: ConverseOptions, conversation: Conversation): Promise<Conversed> {
   const { models, askHistory, now } = options;
-  const { target, offersHistory, message, signal, note } = conversation;
+  const { target, offersHistory, remote, message, signal, note } = conversation;
   const { llmConfig, tenant } = target;
-  const tools: readonly Tool[] = offersHistory ? [historyTool] : [];
-  const system: Message[] = [conversation.userPrompt, offersHistory ? historyInstructions(now()) : '']
+  const tools: readonly Tool[] = [...(offersHistory ? [historyTool] : []), ...(remote?.tools ?? [])];
+  const system: Message[] = [
+    conversation.userPrompt,
+    offersHistory ? historyInstructions(now()) : '',
+    remote?.instructions ?? '',
+  ]
     .filter((content) => content !== '')
     .map((content) => ({ role: 'system', content }));
   const asked: Message[] = [{ role: 'user', content: message }];
+  for (const { text, isFine, call: toolCall } of remote?.notes ?? [])
+    note(isFine ? 'INFO' : 'WARNING', text, { toolCall });
   const maxBytes = bytesForInput(llmConfig, models.outputCap(llmConfig)) - Buffer.byteLength(JSON.stringify(tools));
   const { turns, total, withheld, ...earlier } = await conversation.earlier(maxBytes);
   if (withheld > 0) {
-    note('INFO', `${withheld} earlier exchanges tell of the change history, which this client may not read: left out.`);
+    note('INFO', `${withheld} earlier exchanges tell of the change history, ${conversation.whyWithheld}: left out.`);
   }
   const readable = total - withheld;
   let known = readable;
@@ -145,28 +153,36 @@ export async function converse(options: ConverseOptions, conversation: Conversat
   }
 
   async function runTool(call: ToolCall, windowRoom: number): Promise<ToolOutcome> {
-    if (resultRoom <= 0) return noRoomForResults(toolLimits.resultBytes);
-    if (windowRoom < toolLimits.minResultBytes) return noRoomInWindow();
+    const refusal = resultRoom <= 0 ? noRoomForResults : windowRoom < toolLimits.minResultBytes ? noRoomInWindow : '';
+    if (remote?.has(call.name)) {
+      const room = Math.floor(Math.min(resultRoom, windowRoom, maxOutputBytes));
+      const error = refusal || (isLong(call) ? tooLongInput : '');
+      const outcome = error === '' ? await remote.run(call, { maxBytes: room, signal }) : remote.refuse(call, error);
+      return { output: outcome.output, said: figuresOf(outcome.call), fromHistory: false, toolCall: outcome.call };
+    }
+    if (refusal !== '') return notRun(refusal);
     const room = { left: resultRoom, window: windowRoom };
-    return await runHistoryTool(askHistory, call, { tenant, mayRead: offersHistory, room, signal });
+    return await runHistoryTool(askHistory, withShortInput(call), { tenant, mayRead: offersHistory, room, signal });
   }
 
   async function runTools({ text, toolCalls: wanted, unreadToolCalls = 0 }: Answer, round: number): Promise<Message[]> {
     const results: { id: string; name: string; output: string }[] = [];
     const isLast = round === toolLimits.rounds - 1;
-    const toolCalls = wanted.slice(0, toolLimits.calls).map(withShortInput);
+    const toolCalls = wanted.slice(0, toolLimits.calls);
     const leftOut = wanted.length - toolCalls.length + unreadToolCalls;
-    const called: Message = { role: 'assistant', content: text, toolCalls };
+    const called: Message = { role: 'assistant', content: text, toolCalls: toolCalls.map(withShortInput) };
     let windowRoom = bytesBeside([...system, ...asked, called], maxBytes) * shareOfWindow;
     if (leftOut > 0) note('WARNING', `Tool round ${round + 1}: ${leftOut} calls beyond ${toolLimits.calls} left out.`);
     for (const call of toolCalls) {
       signal?.throwIfAborted();
-      const { output, said, ...outcome } = await runTool(call, windowRoom);
+      const { output, said, toolCall, ...outcome } = await runTool(call, windowRoom);
       resultRoom = outcome.usesUpRoom === true ? 0 : resultRoom - Buffer.byteLength(output);
       windowRoom -= Buffer.byteLength(output);
       fromHistory ||= outcome.fromHistory;
-      // A model that has seen entries may quote them in its next tool call.
-      note('INFO', `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${said}`, { guarded: fromHistory });
+      // A model that has seen entries may quote them in its next tool call. Of a call of another server the line has figures alone.
+      const guarded = fromHistory && toolCall === undefined;
+      const severity = toolCall === undefined || toolCall.outcome === 'answered' ? 'INFO' : 'WARNING';
+      note(severity, `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${said}`, { guarded, toolCall });
       const last = isLast ? '\nThis was the last round of tools: answer now with what you have.' : '';
       results.push({ id: call.id, name: call.name, output: output + last });
     }
@@ -182,7 +198,25 @@ const separator = '\n\n';
 
 /** An input this long cannot be a query. The call goes back to the model without it. */
 function withShortInput(call: ToolCall): ToolCall {
-  return Buffer.byteLength(call.input) > toolLimits.inputBytes ? { ...call, input: '{"q":null}' } : call;
+  return isLong(call) ? { ...call, input: '{"q":null}' } : call;
+}
+
+function isLong({ input }: ToolCall): boolean {
+  return Buffer.byteLength(input) > toolLimits.inputBytes;
+}
+
+const tooLongInput = `The input of a call has at most ${toolLimits.inputBytes} bytes.`;
+
+const noRoomForResults = `The results of this chat have reached their ${toolLimits.resultBytes / 1024} KiB. Answer with what you have.`;
+
+const noRoomInWindow = 'The context of the model has no room for another result. Answer with what you have.';
+
+function notRun(error: string): ToolOutcome {
+  const why =
+    error === noRoomInWindow
+      ? "the model's context has no room for a result"
+      : 'the results of this chat have reached their limit';
+  return { output: JSON.stringify({ error }), said: `not run: ${why}`, fromHistory: false };
 }
 
 function tooMuchText(): AnnalsError {

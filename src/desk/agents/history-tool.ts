@@ -1,8 +1,9 @@
 import { AnnalsError } from '../../core/errors.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Tool, ToolCall } from '../../providers/port.ts';
+import type { LoggedToolCall } from '../mcp/chat-tools.ts';
 import type { AnsweredHistory, AskHistory } from './ports.ts';
-import { changeHistoryTool, type NativeTool } from './schemas.ts';
+import { changeHistoryTool } from './schemas.ts';
 
 /** The outcome of a tool call: the text for the model and the text for the log. */
 export interface ToolOutcome {
@@ -12,6 +13,8 @@ export interface ToolOutcome {
   readonly fromHistory: boolean;
   /** Whether entries were left out because less space remained than the maximum of one result. */
   readonly usesUpRoom?: boolean;
+  /** A call of another server. */
+  readonly toolCall?: LoggedToolCall;
 }
 
 /** The client for whom a call runs, and the maximum size of its result. */
@@ -57,11 +60,6 @@ export const historyTool: Tool = {
   },
 };
 
-/** Whether the agent has the tool, named in one of two ways (contract 8). */
-export function offersHistoryTool({ nativeTools }: { nativeTools: readonly NativeTool[] }): boolean {
-  return nativeTools.some((tool) => (typeof tool === 'string' ? tool : tool.id) === changeHistoryTool);
-}
-
 /** The instructions that the service adds to the agent's own. */
 export function historyInstructions(now: number): string {
   return (
@@ -101,12 +99,6 @@ export async function runHistoryTool(
   }
 }
 
-/** The outcome of a call after the results of the chat have used all their bytes. */
-export function noRoomForResults(maxBytes: number): ToolOutcome {
-  const error = `The results of this chat have reached their ${maxBytes / 1024} KiB. Answer with what you have.`;
-  return refusal(error, 'not run: the results of this chat have reached their limit');
-}
-
 function readInput(input: string): { q: string; page: number; size: number } | undefined {
   try {
     const given: unknown = JSON.parse(input);
@@ -123,12 +115,6 @@ function readInput(input: string): { q: string; page: number; size: number } | u
 
 function isWithin(value: unknown, max: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max;
-}
-
-/** The outcome of a call where the model's window has no room for a result. */
-export function noRoomInWindow(): ToolOutcome {
-  const error = 'The context of the model has no room for another result. Answer with what you have.';
-  return refusal(error, "not run: the model's context has no room for a result");
 }
 
 /** The original JSON text, so numbers keep every digit, and a note for the model. */

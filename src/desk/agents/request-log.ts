@@ -1,4 +1,5 @@
 import type { FailureCause } from '../../providers/failure-cause.ts';
+import type { LoggedToolCall } from '../mcp/chat-tools.ts';
 import type { LogMessage, RequestLogDocument, SessionLogDocument } from './answer-schemas.ts';
 import type { TokenCounts } from './turn-store.ts';
 
@@ -34,12 +35,13 @@ export function noteOf(noted: {
   requestId: string;
   at: number;
   guarded?: boolean | undefined;
+  toolCall?: LoggedToolCall | undefined;
 }): LogMessage {
-  const { severity, text, agentId, requestId, at, guarded = false } = noted;
+  const { severity, text, agentId, requestId, at, guarded = false, toolCall } = noted;
   // A model can write anything into a query. The log keeps only the start of it, as valid text.
   const message = text.slice(0, maxMessageLength).toWellFormed();
   const line = { timestamp: new Date(at).toISOString(), severity, message, agentId, requestId };
-  return guarded ? { ...line, guarded } : line;
+  return { ...line, ...(guarded && { guarded }), ...(toolCall && { toolCall }) };
 }
 
 const withheld = 'A call of a tool. Only clients that may read the change history see its query and its result.';

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { MetadataInput } from '../../http/body-members.ts';
 import { anyCase } from '../../http/openapi/any-case.ts';
 import { TenantName } from '../../http/tenant-name.ts';
+import { McpServersInput } from '../mcp/schemas.ts';
 import { LlmConfigSchema } from './llm-config.ts';
 import { unsupportedOfAgents, unsupportedOfTools, unsupportedOfTriggers } from './unsupported-members.ts';
 
@@ -19,7 +20,7 @@ const Texts = (description: string, options: { minProperties?: number } = {}) =>
     examples: [{ en: 'Price desk' }],
   });
 
-/** The only tool that the service itself offers. */
+/** The only tool of the service itself. */
 export const changeHistoryTool = 'change-history';
 
 const ToolName = Type.Literal(changeHistoryTool);
@@ -65,6 +66,14 @@ export const AgentBody = Type.Object(
         description:
           `Tools of the agent. \`${changeHistoryTool}\` searches the change history with the scopes of the client that chats. ` +
           'A tool is a name, or an object with the name as its `id`.',
+      }),
+    ),
+    mcpServers: Type.Optional(McpServersInput),
+    allowHistoryWithTools: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether the agent may have tools of `mcpServers` and know of the change history, so that what it finds there may go to those ' +
+          'servers. Default: false.',
       }),
     ),
     metadata: Type.Optional(MetadataInput),

@@ -4,15 +4,18 @@ import type { DocumentLists } from '../../pagination/document-lists.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { ProviderCaller } from '../../providers/provider-caller.ts';
+import type { OpenToolServer } from '../mcp/tool-server.ts';
 import { createOwnAgents, type OwnAgents } from './agent-writes.ts';
 import { type Chats, createChats } from './chat.ts';
 import { createModelCaller } from './model-caller.ts';
 import type { AskHistory, JobQueue, QueueMail } from './ports.ts';
+import { createReadTools, type ReadTools } from './read-tools.ts';
 
 /** Agents, chats with them, and their logs (contract 8). */
 export interface Agents {
   readonly db: Database;
   readonly own: OwnAgents;
+  readonly readTools: ReadTools;
   readonly documents: DocumentLists;
   readonly chats: Chats;
   readonly jobs: JobQueue;
@@ -31,6 +34,7 @@ export interface AgentsOptions {
   now: () => number;
   documents: DocumentLists;
   askHistory: AskHistory;
+  openToolServer: OpenToolServer;
   caller: ProviderCaller;
   queueMail: QueueMail;
   jobs: JobQueue;
@@ -40,12 +44,13 @@ export interface AgentsOptions {
 export function createAgents(options: AgentsOptions): Agents {
   const { db, sealer, logger, now, documents, jobs, caller } = options;
   const models = createModelCaller(caller);
-  const { askHistory, queueMail, notificationEmail } = options;
+  const { askHistory, openToolServer, queueMail, notificationEmail } = options;
   return {
     db,
     documents,
     jobs,
     own: createOwnAgents({ db, sealer, now }),
-    chats: createChats({ db, sealer, logger, now, models, askHistory, queueMail, notificationEmail }),
+    readTools: createReadTools({ db, sealer, now, openToolServer }),
+    chats: createChats({ db, sealer, logger, now, models, askHistory, openToolServer, queueMail, notificationEmail }),
   };
 }

@@ -9,6 +9,7 @@ interface AgentTable {
   /** The same as jsonb, for filters and sorting. */
   fields: string;
   sealed_key: Uint8Array | null;
+  sealed_headers: Uint8Array | null;
   enabled: boolean;
   /** Configuration failures in a row since the agent was last enabled. */
   failures: Generated<number>;

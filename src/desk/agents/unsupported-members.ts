@@ -5,7 +5,6 @@ import { unsupportedMember } from '../../http/body-members.ts';
 const keyInstead = 'be left out: write the key itself as apiKey';
 
 export const unsupportedOfAgents = {
-  mcpServers: unsupportedMember('be empty: the only tool is change-history, in nativeTools'),
   requiredScopes: unsupportedMember(
     'be empty: clients with the scope ai.agentexecution_manage may chat with every agent',
   ),

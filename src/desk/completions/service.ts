@@ -29,6 +29,8 @@ export interface CompletionTimes {
   provider: CallTimes;
   /** The max. wait for free quota. */
   quotaWait: number;
+  /** Milliseconds of a call of a server of tools. */
+  toolCall?: number;
 }
 
 export const defaultTimes: CompletionTimes = { provider: defaultCallTimes, quotaWait: 60_000 };

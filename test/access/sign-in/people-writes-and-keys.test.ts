@@ -84,6 +84,8 @@ const writes = (made: string): readonly Step[] => [
 /** Those that write no document, so that they record nothing. */
 const recordNothing = [
   ...['chat', 'chatAsync', 'chatStream', 'createCompletion', 'createJob', 'createViewerToken'],
+  // It records what Annals finds, under the name of Annals.
+  'readMcpTools',
   ...['deleteJob', 'deleteParkedChanges'],
   ...['issueToken', 'pauseSubscription', 'replaySubscription', 'resumeSubscription', 'testSubscription'],
   'streamCompletion',

@@ -27,7 +27,10 @@ const faultsOf = async (response: Response) =>
 
 /** What no agent has here: its field, a body in which it says something, and one in which it is at its default. */
 test.each<[string, object, object]>([
-  ['mcpServers', { mcpServers: [{ type: 'predefined', domain: 'order' }] }, { mcpServers: [] }],
+  // The shape that the family has for a member that Annals has in another one.
+  ['mcpServers.0.type', { mcpServers: [{ name: 'orders', url, type: 'predefined' }] }, { mcpServers: [] }],
+  ['mcpServers.0.domain', { mcpServers: [{ name: 'orders', url, domain: 'order' }] }, { mcpServers: null }],
+  ['mcpServers.0.mcpServer', { mcpServers: [{ name: 'own', url, mcpServer: { id: 'own' } }] }, { mcpServers: [] }],
   ['requiredScopes', { requiredScopes: ['customer'] }, { requiredScopes: [] }],
   ['tags', { tags: ['productivity'] }, { tags: null }],
   ['icon', { icon: 'fa-desk' }, { icon: '' }],

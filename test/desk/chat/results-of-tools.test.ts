@@ -38,6 +38,8 @@ async function resultsOf(calls: number, askHistory: AskHistory, contextTokens = 
       userPrompt: '',
       message: 'What is new?',
       offersHistory: true,
+      remote: undefined,
+      whyWithheld: '',
       earlier: async () => ({ turns: [], total: 0, withheld: 0, fromHistory: false }),
       beforeCall: async () => {},
       report: () => {},

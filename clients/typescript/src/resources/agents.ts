@@ -1,6 +1,6 @@
 import { type CursorPage, type FieldsParameters, type ListParameters, listWalk } from '../pages/cursor-page.ts';
 import type { Walk } from '../pages/walk.ts';
-import type { Agent, AgentInput, AgentItem } from '../schemas.ts';
+import type { Agent, AgentInput, AgentItem, McpTools } from '../schemas.ts';
 import { plainAnswers } from '../transport/answer-json.ts';
 import { type CallOptions, jsonBody, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
@@ -46,6 +46,12 @@ export class Agents {
   /** Changes an agent: all operations, or none. */
   async patch(id: string, operations: readonly AgentPatchOperation[], options?: CallOptions): Promise<void> {
     await this.#transport.send({ method: 'PATCH', path: this.#of(id), body: jsonBody(operations) }, options);
+  }
+
+  /** Reads what a server of the agent's `mcpServers` offers now, with the hashes that its tools are approved by. */
+  async readTools(id: string, server: string, options?: CallOptions): Promise<McpTools> {
+    const request = { method: 'POST', path: `${this.#of(id)}/mcp-tools`, body: jsonBody({ server }) } as const;
+    return await this.#transport.fetchJson(request, options);
   }
 
   async delete(id: string, options?: CallOptions): Promise<void> {

@@ -1,0 +1,32 @@
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { recordDocumentChange } from '../../recording/record-document-change.ts';
+import type { McpServer } from '../mcp/schemas.ts';
+import { agentNoun, agentTable } from './agent-store.ts';
+import { markedAgent } from './agent-texts.ts';
+
+/**
+ * Writes into an agent which of its approved tools have changed, and records that. Writes nothing where the agent says so already, or is
+ * gone. `at` is in milliseconds since 1970.
+ */
+export async function markTools(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { id, compared, at }: { id: string; compared: readonly McpServer[]; at: number },
+): Promise<void> {
+  const current = await agentTable.find(transaction, tenant, id, { lock: true });
+  if (current === undefined) return;
+  const version = current.version + 1;
+  const marked = await markedAgent(current.document, { version, time: new Date(at).toISOString(), compared });
+  if (marked === undefined) return;
+  const { agent, document, fields } = marked;
+  await agentTable.update(transaction, tenant, id, { ...current, version, document, fields });
+  const change = {
+    entity: agentNoun,
+    entityId: id,
+    at,
+    name: agent.shownName,
+    before: current.document,
+    after: document,
+  };
+  await recordDocumentChange(transaction, { tenant, actor: 'system' }, change);
+}

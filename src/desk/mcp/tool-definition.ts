@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../core/json/canonical.ts';
+
+/** A tool as its server describes it, and as a model is told of it. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description?: string | undefined;
+  /** JSON Schema of an object. It is handed on, and nothing that it refers to is fetched. */
+  readonly inputSchema: Record<string, unknown>;
+}
+
+/** A tool that a server offers now. */
+export interface OfferedTool extends ToolDefinition {
+  /** By this a tool is approved: it changes with the definition. */
+  readonly sha256: string;
+  /** Why no agent can have the tool. */
+  readonly fault?: string;
+}
+
+/** Bytes of the canonical JSON of a definition. */
+export const maxDefinitionBytes = 65_536;
+
+/** Characters of a tool's name for a model: the shortest maximum of the providers. */
+export const maxToolName = 64;
+
+const between = '__';
+
+/**
+ * The name by which a model knows a tool. Names of servers have no `__` and do not end with `_`, so no two tools have the same one.
+ *
+ * @example
+ * toolNameFor('docs', 'search'); // 'docs__search'
+ */
+export function toolNameFor(server: string, tool: string): string {
+  return `${server}${between}${tool}`;
+}
+
+/** What is wrong with a tool's name, or undefined. */
+export function faultOfToolName(server: string, tool: string): string | undefined {
+  if (!/^[A-Za-z0-9_-]+$/.test(tool)) return 'has a name with other characters than A-Z, a-z, 0-9, _ and -';
+  const length = toolNameFor(server, tool).length;
+  return length > maxToolName
+    ? `has a name of ${length} characters with that of its server, and models take ${maxToolName}`
+    : undefined;
+}
+
+/** The SHA-256 (hexadecimal) of a definition's canonical JSON (RFC 8785). A description that is missing is left out there. */
+export function hashOfTool(definition: ToolDefinition): string {
+  return createHash('sha256').update(textOfTool(definition), 'utf8').digest('hex');
+}
+
+/** The text that the hash is of. */
+export function textOfTool({ name, description, inputSchema }: ToolDefinition): string {
+  return canonicalJson({ name, description, inputSchema });
+}
+
+/** The tools of a server with their hashes, and with what keeps an agent from having them. */
+export function offeredTools(server: string, definitions: readonly ToolDefinition[]): OfferedTool[] {
+  const names = new Set<string>();
+  return definitions.map(({ name, description, inputSchema }): OfferedTool => {
+    const definition = { name, description, inputSchema };
+    const text = textOfTool(definition);
+    const sha256 = createHash('sha256').update(text, 'utf8').digest('hex');
+    const fault =
+      faultOfToolName(server, name) ??
+      (names.has(name) ? 'is offered twice' : undefined) ??
+      (Buffer.byteLength(text) > maxDefinitionBytes ? `has more than ${maxDefinitionBytes} bytes of JSON` : undefined);
+    names.add(name);
+    return { ...definition, sha256, ...(fault === undefined ? {} : { fault }) };
+  });
+}

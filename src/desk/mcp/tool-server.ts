@@ -1,0 +1,163 @@
+import type { Client, ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
+import { productVersion } from '../../core/package-folder.ts';
+import { startDeadline } from '../../providers/deadline.ts';
+import type { HttpConnections } from '../../providers/http-connections.ts';
+import { ToolExchange, type ToolFault, toolAnswerLimits, toolFetch } from '../../providers/tool-fetch.ts';
+import { type AnswerContent, textOfAnswer } from './answer-text.ts';
+import { type OfferedTool, offeredTools } from './tool-definition.ts';
+
+export interface ToolServerAddress {
+  readonly name: string;
+  readonly url: string;
+  /** Plain text. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What a call cost, whatever became of it. */
+export interface ToolCallFigures {
+  /** Bytes of the server's answers. */
+  readonly bytes: number;
+  /** Milliseconds. */
+  readonly duration: number;
+}
+
+/** A call of a server of tools without an answer. The message may be the server's own: it is data for the model, and for no log. */
+export class ToolFailure extends Error {
+  readonly fault: ToolFault;
+  readonly figures: ToolCallFigures;
+
+  constructor(fault: ToolFault, figures: ToolCallFigures, message = wordsOfFault[fault]) {
+    super(message);
+    this.name = 'ToolFailure';
+    this.fault = fault;
+    this.figures = figures;
+  }
+}
+
+const wordsOfFault: Readonly<Record<ToolFault, string>> = {
+  unreachable: 'The server cannot be reached.',
+  timeout: `The server did not answer within ${toolAnswerLimits.time / 1_000} s.`,
+  too_large: 'The answer of the server is too large.',
+  bad_answer: 'The server gave no usable answer.',
+  refused: 'The server refuses the call.',
+  cancelled: 'The call was cancelled.',
+};
+
+export interface ToolAnswer {
+  readonly text: string;
+  /** Whether the tool says that it failed. */
+  readonly isError: boolean;
+  readonly figures: ToolCallFigures;
+}
+
+/** A connection to a server of tools, by the Model Context Protocol. Its calls come one after another. */
+export interface ToolServer {
+  readonly tools: readonly OfferedTool[];
+  readonly figures: ToolCallFigures;
+  /** Throws ToolFailure. */
+  call(tool: string, input: Record<string, unknown>, signal?: AbortSignal): Promise<ToolAnswer>;
+  close(): Promise<void>;
+}
+
+/** Connects to servers of tools. */
+export type OpenToolServer = (address: ToolServerAddress, signal?: AbortSignal) => Promise<ToolServer>;
+
+/** Pages of a list of tools. */
+const maxPages = 16;
+
+/**
+ * Connects and reads what the server offers: revision 2026-07-28, or else 2025-11-25 and earlier ones. It declares no capability, so
+ * elicitation and sampling are declined. `time`: milliseconds of one call.
+ */
+export function createOpenToolServer(
+  connections: HttpConnections,
+  time: number = toolAnswerLimits.time,
+): OpenToolServer {
+  return async ({ name, url, headers }, signal) => {
+    // It is loaded with the first server: most processes never need it.
+    const sdk = await import('@modelcontextprotocol/client');
+    let exchange = new ToolExchange();
+    const client = new sdk.Client(
+      { name: 'annals', version: productVersion() },
+      {
+        capabilities: {},
+        versionNegotiation: { mode: 'auto' },
+        inputRequired: { autoFulfill: false },
+        listMaxPages: maxPages,
+        // What a tool answers is data, whatever it promised. Its schema is never compiled: a pattern could take for ever.
+        jsonSchemaValidator: {
+          getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
+        },
+      },
+    );
+
+    async function timed<Result>(
+      work: (options: { signal: AbortSignal; timeout: number }) => Promise<Result>,
+      caller: AbortSignal | undefined,
+    ): Promise<{ result: Result; figures: ToolCallFigures }> {
+      const used = new ToolExchange();
+      exchange = used;
+      const began = performance.now();
+      const deadline = startDeadline({ silence: time, total: time }, caller);
+      const figuresNow = () => ({ bytes: used.bytes, duration: Math.round(performance.now() - began) });
+      try {
+        const result = await work({ signal: AbortSignal.any([deadline.signal, used.signal]), timeout: 2 * time });
+        return { result, figures: figuresNow() };
+      } catch (error) {
+        const stopped = deadline.reason();
+        const fault =
+          stopped === 'aborted'
+            ? 'cancelled'
+            : (stopped ?? used.fault ?? (isRefusal(error, sdk) ? 'refused' : 'bad_answer'));
+        const told = fault === 'refused' && error instanceof sdk.ProtocolError ? error.message : undefined;
+        throw new ToolFailure(fault, figuresNow(), told);
+      } finally {
+        deadline.end();
+      }
+    }
+
+    const transport = new sdk.StreamableHTTPClientTransport(new URL(url), {
+      fetch: toolFetch(connections, () => exchange, time),
+      requestInit: { headers: { ...headers }, redirect: 'manual' },
+      reconnectionOptions: {
+        maxRetries: 0,
+        initialReconnectionDelay: 0,
+        maxReconnectionDelay: 0,
+        reconnectionDelayGrowFactor: 1,
+      },
+    });
+    try {
+      const { result, figures } = await timed(async (options) => {
+        await client.connect(transport, options);
+        return await definitionsOf(client, options);
+      }, signal);
+      return {
+        tools: offeredTools(name, result),
+        figures,
+        async call(tool, input, caller) {
+          const { result: answer, figures: ofCall } = await timed(
+            async (options) => await client.callTool({ name: tool, arguments: input }, options),
+            caller,
+          );
+          return { text: textOfAnswer(answer as AnswerContent), isError: answer.isError === true, figures: ofCall };
+        },
+        close: async () => await client.close(),
+      };
+    } catch (error) {
+      await client.close();
+      throw error;
+    }
+  };
+}
+
+async function definitionsOf(client: Client, options: { signal: AbortSignal; timeout: number }) {
+  if (client.getServerCapabilities()?.tools === undefined) return [];
+  return (await client.listTools({}, options)).tools;
+}
+
+function isRefusal(
+  error: unknown,
+  sdk: { ProtocolError: typeof ProtocolError; SdkHttpError: typeof SdkHttpError },
+): boolean {
+  return error instanceof sdk.ProtocolError || error instanceof sdk.SdkHttpError;
+}

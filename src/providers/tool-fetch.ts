@@ -1,0 +1,215 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { traceHeaders } from '../core/concurrency/trace.ts';
+import { JsonMeter } from '../core/json/measure.ts';
+import { productVersion } from '../core/package-folder.ts';
+import { unpacked } from './answer-body.ts';
+import { type CallDeadline, startDeadline } from './deadline.ts';
+import type { HttpConnections, PostAnswer } from './http-connections.ts';
+import { memberOf, parsed } from './members.ts';
+
+/** What a server of tools may answer to one call. It belongs to a tenant and can send anything. */
+export const toolAnswerLimits = {
+  /** Milliseconds. */
+  time: 30_000,
+  bytes: 1_048_576,
+  /** JSON values. To read them holds the event loop. */
+  values: 10_000,
+  /** Levels of nested arrays and objects. */
+  levels: 100,
+  /** Events of a stream. */
+  events: 1_000,
+} as const;
+
+/** Why a call of a server of tools has no answer. */
+export type ToolFault =
+  /** The address is refused, nothing answers there, or the answer is a redirect. */
+  | 'unreachable'
+  | 'timeout'
+  | 'too_large'
+  /** The answer is cut, or is not one of the protocol. */
+  | 'bad_answer'
+  /** The server refuses the request, by a status of HTTP or an error of the protocol. */
+  | 'refused'
+  | 'cancelled';
+
+/** A call of a server of tools, which may take several requests. The limits hold for all of them together. */
+export class ToolExchange {
+  /** Bytes of the answers. */
+  bytes = 0;
+  values = 0;
+  events = 0;
+  #fault: ToolFault | undefined;
+  readonly #controller = new AbortController();
+
+  /** The first fault that was found. */
+  get fault(): ToolFault | undefined {
+    return this.#fault;
+  }
+
+  /** Aborted with the first fault: the package would wait for an answer that cannot come any more. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  fail(fault: ToolFault): void {
+    this.#fault ??= fault;
+    this.#controller.abort();
+  }
+}
+
+/**
+ * A `fetch` for the protocol's package: POST alone, no redirect, answers within the limits. `exchange` is the call that a request belongs
+ * to, `time` its milliseconds. Rejects, or fails its body, after it has noted the fault.
+ */
+export function toolFetch(
+  connections: HttpConnections,
+  exchange: () => ToolExchange,
+  time: number = toolAnswerLimits.time,
+) {
+  return async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
+    // Nothing is listened for, and sessions are left to their servers.
+    if (init.method !== 'POST') return new Response(null, { status: 405 });
+    const call = exchange();
+    const deadline = startDeadline({ silence: time, total: time }, init.signal ?? undefined);
+    let answer: PostAnswer | undefined;
+    const end = () => {
+      answer?.release();
+      deadline.end();
+    };
+    try {
+      answer = await connections.post(new URL(input), {
+        headers: {
+          'user-agent': `Annals/${productVersion()}`,
+          ...Object.fromEntries(new Headers(init.headers)),
+          ...traceHeaders(),
+          'accept-encoding': 'identity',
+        },
+        body: String(init.body),
+        signal: deadline.signal,
+      });
+      return await answerOf(answer.response, { call, deadline, end, id: idOf(String(init.body)) });
+    } catch (error) {
+      call.fail(stopOf(deadline) ?? (answer === undefined ? 'unreachable' : 'bad_answer'));
+      answer?.response.destroy();
+      end();
+      throw error;
+    }
+  };
+}
+
+interface Reading {
+  readonly call: ToolExchange;
+  readonly deadline: CallDeadline;
+  readonly end: () => void;
+  /** That of the request; undefined where it wants no answer. */
+  readonly id: unknown;
+}
+
+async function answerOf(response: IncomingMessage, reading: Reading): Promise<Response> {
+  const { call, end } = reading;
+  const { statusCode: status = 0, headers } = response;
+  if (status < 200 || (status >= 300 && status <= 399)) {
+    call.fail('unreachable');
+    throw new Error('the server redirects');
+  }
+  const told = new Headers();
+  for (const name of ['content-type', 'mcp-session-id']) {
+    const value = headers[name];
+    if (typeof value === 'string') told.set(name, value);
+  }
+  const content = unpacked(response);
+  if (status === 204) {
+    content.resume();
+    end();
+    return new Response(null, { status, headers: told });
+  }
+  if (/^text\/event-stream\b/i.test(headers['content-type'] ?? '')) {
+    return new Response(streamOf(events(content, reading)), { status, headers: told });
+  }
+  let text = '';
+  for await (const part of texts(content, reading)) text += part;
+  measure(call, text);
+  return new Response(text, { status, headers: told });
+}
+
+/** Reads the answer. Throws where it is too long, cut or late, and notes that. */
+async function* texts(content: Readable, { call, deadline, end }: Reading): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder();
+  try {
+    for await (const chunk of content as AsyncIterable<Buffer>) {
+      call.bytes += chunk.length;
+      if (call.bytes > toolAnswerLimits.bytes) throw tooLarge(call);
+      yield decoder.decode(chunk, { stream: true });
+    }
+    yield decoder.decode();
+  } catch (error) {
+    call.fail(stopOf(deadline) ?? 'bad_answer');
+    throw error;
+  } finally {
+    content.destroy();
+    end();
+  }
+}
+
+/** The events of a stream, each checked before the package reads it. */
+async function* events(content: Readable, reading: Reading): AsyncGenerator<Uint8Array, void> {
+  const { call, id: asked } = reading;
+  let isAnswered = asked === undefined;
+  const found: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => void found.push(event) });
+  for await (const text of texts(content, reading)) {
+    parser.feed(text);
+    for (const { event, id, data } of found.splice(0)) {
+      call.events += 1;
+      if (call.events > toolAnswerLimits.events) throw tooLarge(call);
+      measure(call, data);
+      isAnswered ||= isAnswerTo(asked, data);
+      const lines = [...(event === undefined ? [] : [`event: ${event}`]), ...(id === undefined ? [] : [`id: ${id}`])];
+      yield Buffer.from(`${[...lines, ...data.split('\n').map((line) => `data: ${line}`)].join('\n')}\n\n`);
+    }
+  }
+  if (!isAnswered) call.fail('bad_answer');
+}
+
+function streamOf(parts: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await parts.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await parts.return();
+    },
+  });
+}
+
+/** The id of a request of JSON-RPC. */
+function idOf(text: string): unknown {
+  return memberOf(parsed(text), 'id');
+}
+
+function isAnswerTo(id: unknown, data: string): boolean {
+  const message = parsed(data);
+  return memberOf(message, 'id') === id && memberOf(message, 'method') === undefined;
+}
+
+function measure(call: ToolExchange, text: string): void {
+  const { levels, values } = toolAnswerLimits;
+  const meter = new JsonMeter(text, { maxDepth: levels, maxValues: values - call.values });
+  meter.read(text.length);
+  call.values += meter.values;
+  if (meter.isTooDeep || call.values > values) throw tooLarge(call);
+}
+
+function tooLarge(call: ToolExchange): Error {
+  call.fail('too_large');
+  return new Error('the answer is too large');
+}
+
+function stopOf(deadline: CallDeadline): 'timeout' | 'cancelled' | undefined {
+  const reason = deadline.reason();
+  return reason === 'aborted' ? 'cancelled' : reason;
+}
