@@ -44,7 +44,7 @@ const longFiles = [
   'clients/viewer/test/viewer.test.ts',
   'test/postgres/embedded/embedded-database.test.ts',
   'test/postgres/embedded/embedded-members.test.ts',
-  'test/cli/foreign-code.test.ts',
+  'test/postgres/foreign-code.test.ts',
   'test/cli/package.test.ts',
   'test/demo/demo-command.test.ts',
   'test/client/package.test.ts',

@@ -2,29 +2,14 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { fixSearchPath } from '../../src/postgres/connections/search-path.ts';
-import { freePort } from '../../src/postgres/embedded/free-port.ts';
-import { annals, startAnnals } from '../support/server/command.ts';
-import {
-  foreignCalls,
-  hostileTemplate,
-  lookInPublicFirst,
-  onPlainPath,
-  plantForeignCode,
-} from '../support/server/foreign-code.ts';
-import { eventually } from '../support/server/patience.ts';
-import { startPooler } from '../support/server/pgbouncer.ts';
-import { createSourceDatabase, type SourceServer, startSourceServer } from '../support/server/source-server.ts';
-
-let server: SourceServer;
-beforeAll(async () => {
-  server = await startSourceServer();
-  await plantForeignCode(server);
-});
-afterAll(async () => {
-  await server.close();
-});
+import { expect, onTestFinished, test } from 'vitest';
+import { fixSearchPath } from '../../../src/postgres/connections/search-path.ts';
+import { freePort } from '../../../src/postgres/embedded/free-port.ts';
+import { annals, startAnnals } from '../../support/server/command.ts';
+import { foreignCalls, hostileTemplate, lookInPublicFirst, onPlainPath } from '../../support/server/foreign-code.ts';
+import { eventually } from '../../support/server/patience.ts';
+import { startPooler } from '../../support/server/pgbouncer.ts';
+import { createSourceDatabase, type SourceServer } from '../../support/server/source-server.ts';
 
 interface Installation {
   /** A superuser's. */
@@ -34,7 +19,7 @@ interface Installation {
 }
 
 /** A database whose schema `public` is everybody's, and whose schema `service` is Annals' own. The role's path begins with both. */
-async function hostileInstallation(path = 'service,public,pg_catalog'): Promise<Installation> {
+async function hostileInstallation(server: SourceServer, path = 'service,public,pg_catalog'): Promise<Installation> {
   const { url } = await createSourceDatabase(server, hostileTemplate);
   const [role, password] = await createRole(url);
   await lookInPublicFirst(url);
@@ -68,105 +53,12 @@ const scopes = [
   'recorder.change_record',
 ];
 
-test("no command calls what others may have made in a schema that comes before PostgreSQL's own", {
-  timeout: 300_000,
-}, async () => {
-  const { url, environment } = await hostileInstallation();
-  const folder = await mkdtemp(join(tmpdir(), 'annals-test-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const run = async (args: string[], code = 0) => {
-    const outcome = await annals(args, environment);
-    expect({ args, ...outcome }).toEqual({ ...outcome, args, code });
-    return outcome.stdout;
-  };
-  await run(['migrate']);
-  await run(['tenant', 'create', 'acme']);
-  const made = await run(['client', 'create', '--tenant', 'acme', '--scope', scopes.join(' ')]);
-  const { clientId, clientSecret }: { clientId: string; clientSecret: string } = JSON.parse(made);
-  await run(['client', 'list', '--tenant', 'acme']);
-  const file = join(folder, 'changes.ndjson');
-  const line = { op: 'update', entity: 'order', actor: 'Jane', related: [{ entity: 'shop', entityId: '7' }] };
-  const lines = Array.from({ length: 100 }, (_, n) => ({
-    ...line,
-    entityId: String(n % 9),
-    at: new Date(Date.now() - n * 60_000).toISOString(),
-    before: { n },
-    after: { n: n + 1 },
-  }));
-  await writeFile(file, lines.map((one) => JSON.stringify(one)).join('\n'));
-  await run(['import', '--tenant', 'acme', file]);
-  await run(['tenant', 'list']);
-  await run(['index', 'create', '--sort', 'name']);
-  await run(['index', 'list']);
-  await run(['console', 'link', '--tenant', 'acme', '--scope', 'changelog.changelog_read']);
-  await useService(environment, { clientId, clientSecret });
-  await run(['rejected', 'list', '--content']);
-  await run(['rejected', 'retry'], 1);
-  await run(['rejected', 'drop', '--tenant', 'acme', '--all']);
-  await run(['retention', '--tenant', 'acme', '--keep-days', '30']);
-  const backup = join(folder, 'backup.tar.zst');
-  await run(['backup', backup]);
-  const empty = await hostileInstallation();
-  const restored = await annals(['restore', backup], {
-    ...empty.environment,
-    ANNALS_SECRET_KEY: environment.ANNALS_SECRET_KEY ?? '',
-  });
-  expect(restored).toMatchObject({ code: 0 });
-  await run(['index', 'drop', '--sort', 'name']);
-  await run(['client', 'revoke', clientId]);
-  await run(['tenant', 'delete', 'acme', '--yes']);
-  expect(await foreignCalls(url)).toEqual([]);
-  expect(await foreignCalls(empty.url)).toEqual([]);
-});
-
 /** A role, and a database with its schema `service`, in which nobody else may create. */
-async function plainInstallation() {
+async function plainInstallation(server: SourceServer) {
   const { url } = await createSourceDatabase(server);
   const [role, password] = await createRole(url);
   return { url, role, database: Object.assign(new URL(url), { username: role, password }).href };
 }
-
-test('where others may create in its schema, or did, the start says so in one line', async () => {
-  const { url, role, database } = await plainInstallation();
-  const as = (sql: string) => onPlainPath(url, (client) => client.query(sql));
-  const told = async () => {
-    const lines: string[] = [];
-    expect(await fixSearchPath(database, (line) => lines.push(line))).toContain('search_path');
-    return lines;
-  };
-  await as(`alter role ${role} set search_path = service`);
-  expect(await told()).toEqual([]);
-  await as('grant create on schema service to public');
-  expect(await told()).toEqual([expect.stringContaining('revoke create on schema service from public')]);
-  await as(`revoke create on schema service from public; create role ${role}_other; grant ${role} to ${role}_other;
-    grant create, usage on schema service to ${role}_other; set role ${role}_other;
-    create function service.count(x text) returns text return x; reset role`);
-  expect(await told()).toEqual([]);
-  await as(`revoke ${role} from ${role}_other; revoke create on schema service from ${role}_other`);
-  expect(await told()).toEqual([expect.stringContaining(`${role}_other`)]);
-  await as(`drop owned by ${role}_other; drop role ${role}_other`);
-});
-
-test('a path that a pooler leaves as the role has it is used only where nobody else may create in it', async () => {
-  const { url, role, database } = await plainInstallation();
-  const as = (sql: string) => onPlainPath(url, (client) => client.query(sql));
-  const path = async (value: string) => {
-    await as(`alter role ${role} set search_path = ${value}`);
-    // A new pooler opens new connections.
-    const pooled = await startPooler(database);
-    const outcome = await fixSearchPath(pooled, () => {}).catch((error: Error) => error.message);
-    return outcome === pooled ? 'used' : outcome;
-  };
-  const fixed = `alter role current_user in database NAME set search_path = "service", pg_temp`;
-  expect(await path('service, "$user", public')).toBe('used');
-  await as('grant create on schema public to public');
-  expect(await path('service, "$user", public')).toContain(fixed);
-  expect(await path('service, pg_temp')).toBe('used');
-  await as(
-    `revoke create on schema public from public; grant create on database ${new URL(url).pathname.slice(1)} to public`,
-  );
-  expect(await path('service, "$user", public')).toContain(`the schema ${role}, in which public may create`);
-});
 
 /** Serves, and makes calls that read, count, search, record and write in each way. */
 async function useService(environment: Record<string, string>, client: { clientId: string; clientSecret: string }) {
@@ -249,4 +141,100 @@ async function useService(environment: Record<string, string>, client: { clientI
     const { stderr } = await service.ended;
     expect(stderr.split('\n').filter((one) => one.includes('"level":50'))).toEqual([]);
   }
+}
+
+/** The database of Annals. The server has the planted code. */
+export function commandTests(server: () => SourceServer): void {
+  test("no command calls what others may have made in a schema that comes before PostgreSQL's own", {
+    timeout: 300_000,
+  }, async () => {
+    const { url, environment } = await hostileInstallation(server());
+    const folder = await mkdtemp(join(tmpdir(), 'annals-test-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const run = async (args: string[], code = 0) => {
+      const outcome = await annals(args, environment);
+      expect({ args, ...outcome }).toEqual({ ...outcome, args, code });
+      return outcome.stdout;
+    };
+    await run(['migrate']);
+    await run(['tenant', 'create', 'acme']);
+    const made = await run(['client', 'create', '--tenant', 'acme', '--scope', scopes.join(' ')]);
+    const { clientId, clientSecret }: { clientId: string; clientSecret: string } = JSON.parse(made);
+    await run(['client', 'list', '--tenant', 'acme']);
+    const file = join(folder, 'changes.ndjson');
+    const line = { op: 'update', entity: 'order', actor: 'Jane', related: [{ entity: 'shop', entityId: '7' }] };
+    const lines = Array.from({ length: 100 }, (_, n) => ({
+      ...line,
+      entityId: String(n % 9),
+      at: new Date(Date.now() - n * 60_000).toISOString(),
+      before: { n },
+      after: { n: n + 1 },
+    }));
+    await writeFile(file, lines.map((one) => JSON.stringify(one)).join('\n'));
+    await run(['import', '--tenant', 'acme', file]);
+    await run(['tenant', 'list']);
+    await run(['index', 'create', '--sort', 'name']);
+    await run(['index', 'list']);
+    await run(['console', 'link', '--tenant', 'acme', '--scope', 'changelog.changelog_read']);
+    await useService(environment, { clientId, clientSecret });
+    await run(['rejected', 'list', '--content']);
+    await run(['rejected', 'retry'], 1);
+    await run(['rejected', 'drop', '--tenant', 'acme', '--all']);
+    await run(['retention', '--tenant', 'acme', '--keep-days', '30']);
+    const backup = join(folder, 'backup.tar.zst');
+    await run(['backup', backup]);
+    const empty = await hostileInstallation(server());
+    const restored = await annals(['restore', backup], {
+      ...empty.environment,
+      ANNALS_SECRET_KEY: environment.ANNALS_SECRET_KEY ?? '',
+    });
+    expect(restored).toMatchObject({ code: 0 });
+    await run(['index', 'drop', '--sort', 'name']);
+    await run(['client', 'revoke', clientId]);
+    await run(['tenant', 'delete', 'acme', '--yes']);
+    expect(await foreignCalls(url)).toEqual([]);
+    expect(await foreignCalls(empty.url)).toEqual([]);
+  });
+
+  test('where others may create in its schema, or did, the start says so in one line', async () => {
+    const { url, role, database } = await plainInstallation(server());
+    const as = (sql: string) => onPlainPath(url, (client) => client.query(sql));
+    const told = async () => {
+      const lines: string[] = [];
+      expect(await fixSearchPath(database, (line) => lines.push(line))).toContain('search_path');
+      return lines;
+    };
+    await as(`alter role ${role} set search_path = service`);
+    expect(await told()).toEqual([]);
+    await as('grant create on schema service to public');
+    expect(await told()).toEqual([expect.stringContaining('revoke create on schema service from public')]);
+    await as(`revoke create on schema service from public; create role ${role}_other; grant ${role} to ${role}_other;
+    grant create, usage on schema service to ${role}_other; set role ${role}_other;
+    create function service.count(x text) returns text return x; reset role`);
+    expect(await told()).toEqual([]);
+    await as(`revoke ${role} from ${role}_other; revoke create on schema service from ${role}_other`);
+    expect(await told()).toEqual([expect.stringContaining(`${role}_other`)]);
+    await as(`drop owned by ${role}_other; drop role ${role}_other`);
+  });
+
+  test('a path that a pooler leaves as the role has it is used only where nobody else may create in it', async () => {
+    const { url, role, database } = await plainInstallation(server());
+    const as = (sql: string) => onPlainPath(url, (client) => client.query(sql));
+    const path = async (value: string) => {
+      await as(`alter role ${role} set search_path = ${value}`);
+      // A new pooler opens new connections.
+      const pooled = await startPooler(database);
+      const outcome = await fixSearchPath(pooled, () => {}).catch((error: Error) => error.message);
+      return outcome === pooled ? 'used' : outcome;
+    };
+    const fixed = `alter role current_user in database NAME set search_path = "service", pg_temp`;
+    expect(await path('service, "$user", public')).toBe('used');
+    await as('grant create on schema public to public');
+    expect(await path('service, "$user", public')).toContain(fixed);
+    expect(await path('service, pg_temp')).toBe('used');
+    await as(
+      `revoke create on schema public from public; grant create on database ${new URL(url).pathname.slice(1)} to public`,
+    );
+    expect(await path('service, "$user", public')).toContain(`the schema ${role}, in which public may create`);
+  });
 }
