@@ -12,6 +12,8 @@ import {
 import type { Period, PriceFile, Rates } from '../src/desk/costs/price-file.ts';
 
 const file = join(import.meta.dirname, '../src/desk/costs/prices.json');
+/** More than any of these vendors counts for an image: gpt-4o-mini counts 48,169 for a large one. */
+const imageTokens = 50_000;
 const providers = [
   { provider: 'openai', ours: /^(?!ft:)/ },
   { provider: 'anthropic', ours: /^claude-/ },
@@ -30,7 +32,7 @@ export function pricesOfTable(): PriceFile {
         .toSorted();
       const periods = Array.isArray(prices) ? prices : [{ prices }];
       if (models.length === 0 || !periods.every(({ prices: rates }) => isOfText(rates))) return [];
-      return [{ provider, models, prices: periods.map(periodOf) }];
+      return [{ provider, models, imageTokens, prices: periods.map(periodOf) }];
     });
   });
 }

@@ -14,6 +14,7 @@ import { deliveryUpkeep } from './delivery/dispatch/upkeep.ts';
 import { subscriptionRoutes } from './delivery/subscriptions/routes.ts';
 import { WebhookTarget } from './delivery/webhooks/webhook-schema.ts';
 import { agenticRoutes, agentUpkeep } from './desk/agents/routes.ts';
+import { budgetRoutes, budgetUpkeep } from './desk/budgets/routes.ts';
 import { callRoutes, callUpkeep } from './desk/calls/routes.ts';
 import { completionRoutes, completionUpkeep } from './desk/completions/routes.ts';
 import { jobRoutes, jobUpkeep } from './desk/jobs/routes.ts';
@@ -58,6 +59,8 @@ export interface AppOptions {
 export async function buildApp(context: Context, options: AppOptions = {}): Promise<HttpServer> {
   const {
     agents,
+    budgetAlerts,
+    budgets,
     clock,
     completions,
     config,
@@ -120,6 +123,8 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(usageRoutes, { usage, now: () => clock.now() });
   await app.register(callRoutes, { db, documents, paginator, now: () => clock.now() });
   await app.register(callUpkeep, { db });
+  await app.register(budgetRoutes, { budgets, paginator });
+  await app.register(budgetUpkeep, { alerts: budgetAlerts, findTenants });
   await app.register(accessRoutes, { documents, paginator });
   await app.register(accessUpkeep, { db });
   await app.register(mcpRoutes, { history: historyTexts, isOwnOrigin: webConsole.isOwnOrigin });

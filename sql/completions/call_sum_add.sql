@@ -61,5 +61,10 @@ begin
       set calls = so_far.calls + excluded.calls, uncosted = so_far.uncosted + excluded.uncosted,
           input = so_far.input + excluded.input, output = so_far.output + excluded.output,
           cost = so_far.cost + excluded.cost;
+
+  if exists (select from budget b where b.tenant = of_tenant) then
+    insert into budget_due as so_far (tenant, changes) values (of_tenant, 1)
+      on conflict (tenant) do update set changes = so_far.changes + 1;
+  end if;
 end
 $$;

@@ -2,14 +2,16 @@
 -- tenant at a time, however many calls it has. `calls` has the records of settled reservations, `own_calls` those of
 -- calls with the tenant's own keys, which reserved nothing. A settled reservation is replaced by
 -- what was used, null being what was reserved; one that is not there any more was settled before. Answers a row for
--- each that is wanted, in order: none that has to wait is overtaken. Nothing is locked or written where nothing
--- changes, so that those who wait may ask often. A batch of own keys alone does not lock the quota.
+-- each that is wanted, in order: none that has to wait for the quota is overtaken. Calls with the shared token reserve
+-- of the quota and of budgets, those with own keys of budgets alone: 'free' where none applies, and then they reserve
+-- nothing. Nothing is locked or written where nothing changes, so that those who wait may ask often. A batch of records
+-- of own calls does not lock the quota. Its row is locked first, then those of the use, then those of sums.
 create function completion_quota_apply(of_tenant text,
                                        settled uuid[], input_tokens bigint[], output_tokens bigint[],
                                        wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval,
                                        least_output bigint, input_limit bigint, output_limit bigint,
-                                       calls jsonb, own_calls jsonb, begun jsonb[])
-returns table (outcome text, granted bigint) language plpgsql as $$
+                                       calls jsonb, own_calls jsonb, begun jsonb[], bounded boolean[])
+returns table (outcome text, granted bigint, budget text, bound text, rest text) language plpgsql as $$
 declare
   quota completion_quota;
   waits boolean := false;
@@ -50,9 +52,10 @@ begin
                       cross join completion_quota_decide(quota, want.bound, want.cap, least_output,
                                                          input_limit, output_limit) as decided
                       where decided.outcome = 'reserved')
+    and not exists (select from unnest(begun) as want (call) where not call_reserves_quota(want.call))
   then
     return query
-      select decided.outcome, decided.granted
+      select decided.outcome, decided.granted, null, null, null
         from unnest(input_bounds, output_caps) with ordinality as want (bound, cap, place)
         cross join completion_quota_decide(quota, want.bound, want.cap, least_output,
                                            input_limit, output_limit) as decided
@@ -69,19 +72,21 @@ begin
       delete from completion_reservation r
         using unnest(settled, input_tokens, output_tokens) as used (reservation, input, output)
         where r.tenant = of_tenant and r.reservation = used.reservation
-        returning r.reservation, r.input, r.output, r.charged,
+        returning r.reservation, r.input, r.output, r.charged, call_reserves_quota(r.call) as of_quota,
+                  case when used.input is null or used.output is null then r.cost end as cost_bound,
                   coalesce(used.input, r.input) as input_total, coalesce(used.output, r.output) as output_total,
                   coalesce(used.input, r.input) - case when r.charged then r.input else 0 end as input_added,
                   coalesce(used.output, r.output) - case when r.charged then r.output else 0 end as output_added,
                   usage_day(case when r.charged then r.expires_at else moment end) as day
     )
-    select quota.input_used + coalesce(sum(input_added), 0),
-           quota.output_used + coalesce(sum(output_added), 0),
-           quota.input_reserved - coalesce(sum(input) filter (where not charged), 0),
-           quota.output_reserved - coalesce(sum(output) filter (where not charged), 0),
+    select quota.input_used + coalesce(sum(input_added) filter (where of_quota), 0),
+           quota.output_used + coalesce(sum(output_added) filter (where of_quota), 0),
+           quota.input_reserved - coalesce(sum(input) filter (where of_quota and not charged), 0),
+           quota.output_reserved - coalesce(sum(output) filter (where of_quota and not charged), 0),
            array_agg(day), array_agg(input_added), array_agg(output_added),
            array_agg(reservation::text) filter (where charged),
-           jsonb_agg(ended.call || jsonb_build_object('input_tokens', input_total, 'output_tokens', output_total))
+           jsonb_agg(ended.call || jsonb_build_object('input_tokens', input_total, 'output_tokens', output_total,
+                                                     'cost_bound', cost_bound))
              filter (where ended.call is not null)
       into quota.input_used, quota.output_used, quota.input_reserved, quota.output_reserved,
            used_days, used_inputs, used_outputs, corrected, settled_calls
@@ -102,18 +107,33 @@ begin
   perform call_sum_add(of_tenant, nullif(changes, '[]'));
 
   for i in 1..cardinality(wanted) loop
-    select decided.outcome, decided.granted into outcome, granted
-      from completion_quota_decide(quota, input_bounds[i], output_caps[i], least_output,
-                                   input_limit, output_limit) as decided;
-    if outcome = 'reserved' and waits then
-      outcome := 'wait';
+    outcome := 'reserved';
+    granted := output_caps[i];
+    budget := null;
+    if call_reserves_quota(begun[i]) then
+      select decided.outcome, decided.granted into outcome, granted
+        from completion_quota_decide(quota, input_bounds[i], output_caps[i], least_output,
+                                     input_limit, output_limit) as decided;
+      if outcome = 'reserved' and waits then
+        outcome := 'wait';
+      end if;
+      waits := waits or outcome = 'wait';
     end if;
-    waits := waits or outcome = 'wait';
     if outcome = 'reserved' then
-      insert into completion_reservation (tenant, reservation, input, output, expires_at, sent, call)
-        values (of_tenant, wanted[i], input_bounds[i], granted, clock_timestamp() + lease, false, begun[i]);
-      quota.input_reserved := quota.input_reserved + input_bounds[i];
-      quota.output_reserved := quota.output_reserved + granted;
+      select decided.outcome, decided.budget, decided.bound, decided.rest into outcome, budget, bound, rest
+        from budget_decide(of_tenant, begun[i], bounded[i], input_bounds[i], granted) as decided;
+    end if;
+    if outcome = 'free' and call_reserves_quota(begun[i]) then
+      outcome := 'reserved';
+    end if;
+    if outcome = 'reserved' then
+      insert into completion_reservation (tenant, reservation, input, output, cost, expires_at, sent, call)
+        values (of_tenant, wanted[i], input_bounds[i], granted,
+                call_bound(begun[i] -> 'price', input_bounds[i], granted), clock_timestamp() + lease, false, begun[i]);
+      if call_reserves_quota(begun[i]) then
+        quota.input_reserved := quota.input_reserved + input_bounds[i];
+        quota.output_reserved := quota.output_reserved + granted;
+      end if;
       changed := true;
     end if;
     return next;

@@ -7,6 +7,8 @@ declare
   moment constant timestamptz := clock_timestamp();
   freed_input bigint;
   freed_output bigint;
+  charged_input bigint;
+  charged_output bigint;
   days integer[];
   inputs bigint[];
   outputs bigint[];
@@ -15,27 +17,30 @@ begin
   with freed as (
     delete from completion_reservation
       where tenant = of_tenant and not charged and not sent and expires_at <= moment
-      returning input, output
+      returning input, output, call
   )
-  select coalesce(sum(input), 0), coalesce(sum(output), 0) into freed_input, freed_output from freed;
+  select coalesce(sum(input) filter (where call_reserves_quota(call)), 0),
+         coalesce(sum(output) filter (where call_reserves_quota(call)), 0)
+    into freed_input, freed_output from freed;
   with expired as (
     update completion_reservation set charged = true
       where tenant = of_tenant and not charged and sent and expires_at <= moment
-      returning input, output, expires_at, call
+      returning input, output, cost, expires_at, call
   )
   select array_agg(usage_day(expires_at)), array_agg(input), array_agg(output),
-         jsonb_agg(call || jsonb_build_object('input_tokens', input, 'output_tokens', output, 'cause', 'cancelled'))
+         coalesce(sum(input) filter (where call_reserves_quota(call)), 0),
+         coalesce(sum(output) filter (where call_reserves_quota(call)), 0),
+         jsonb_agg(call || jsonb_build_object('input_tokens', input, 'output_tokens', output, 'cost_bound', cost,
+                                              'cause', 'cancelled'))
            filter (where call is not null)
-    into days, inputs, outputs, calls from expired;
+    into days, inputs, outputs, charged_input, charged_output, calls from expired;
   if days is null and freed_input = 0 and freed_output = 0 then
     return null;
   end if;
   update completion_quota
-    set input_used = input_used + total.input, output_used = output_used + total.output,
-        input_reserved = input_reserved - total.input - freed_input,
-        output_reserved = output_reserved - total.output - freed_output
-    from (select coalesce(sum(i.input), 0)::bigint as input, coalesce(sum(i.output), 0)::bigint as output
-            from unnest(inputs, outputs) as i (input, output)) as total
+    set input_used = input_used + charged_input, output_used = output_used + charged_output,
+        input_reserved = input_reserved - charged_input - freed_input,
+        output_reserved = output_reserved - charged_output - freed_output
     where tenant = of_tenant;
   if days is not null then
     perform usage_add_tokens(of_tenant, days, inputs, outputs);

@@ -4,6 +4,8 @@ import type { ScopesNow } from '../desk/agents/ports.ts';
 import { runQueuedChat } from '../desk/agents/queued-chat.ts';
 import { type Agents, createAgents } from '../desk/agents/service.ts';
 import { waitsForSession } from '../desk/agents/turn-store.ts';
+import { type BudgetAlerts, createBudgetAlerts } from '../desk/budgets/alerts.ts';
+import { type Budgets, createBudgets } from '../desk/budgets/service.ts';
 import { type Completions, type CompletionTimes, createCompletions } from '../desk/completions/service.ts';
 import { readPrices } from '../desk/costs/read-prices.ts';
 import { createJobs, type Jobs } from '../desk/jobs/service.ts';
@@ -30,6 +32,8 @@ export interface DeskServices {
   completions: Completions;
   openai: Openai;
   agents: Agents;
+  budgets: Budgets;
+  budgetAlerts: BudgetAlerts;
   jobs: Jobs;
   mail: MailQueue;
 }
@@ -56,6 +60,7 @@ export async function createDesk(
     times,
     onRefusal: metrics && quotaRefusalObserver(metrics),
   });
+  const notificationEmail = (tenant: string) => readNotificationEmail(configuration, tenant);
   const mail = createMailQueue({ db, logger, mail: config.mail });
   const scopesNow: ScopesNow = async (tenant, clientId) => {
     const client = await findClient(db, tenant, clientId);
@@ -85,8 +90,10 @@ export async function createDesk(
     caller: completions.caller,
     queueMail: mail.queueMail,
     jobs,
-    notificationEmail: (tenant) => readNotificationEmail(configuration, tenant),
+    notificationEmail,
   });
+  const budgets = createBudgets({ db, documents, now });
+  const budgetAlerts = createBudgetAlerts({ db, queueMail: mail.queueMail, notificationEmail, now });
   const models = await readModels(config.modelsFile);
   const openai = createOpenai({
     sealer,
@@ -98,7 +105,7 @@ export async function createDesk(
     sharedModel: config.sharedProviderToken === undefined ? undefined : config.completionModel,
     now,
   });
-  return { models, languageModels, completions, openai, agents, jobs, mail };
+  return { models, languageModels, completions, openai, agents, budgets, budgetAlerts, jobs, mail };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The closed list of error types that clients may see (contract: errors), each with its HTTP status. */
 export const statusOfErrorType = {
   validation_violation: 400,
+  price_unknown: 400,
   insufficient_permissions: 403,
   quota_exceeded: 403,
   resource_not_found: 404,

@@ -20,6 +20,8 @@ export interface Asker {
 export interface CallPrice {
   /** The first day of the price, such as `2026-11-01`. Left out: it has always been so. */
   readonly from?: string;
+  /** What an image counts at most, in tokens. Left out: nobody knows. */
+  readonly imageTokens?: number;
   /** By rising `above`. The last one applies, to all tokens, of which the call has more input tokens than `above`. */
   readonly tiers: readonly Readonly<Record<'above' | 'input' | 'cachedInput' | 'cacheWrites' | 'output', number>>[];
 }

@@ -34,6 +34,7 @@ const causeOfFault: Readonly<Record<ProviderFault, FailureCause>> = {
 // The causes of the service's own errors, before or between calls.
 const causeOfType: Readonly<Partial<Record<ErrorType, FailureCause>>> = {
   quota_exceeded: 'quota_exhausted',
+  price_unknown: 'quota_exhausted',
   rate_limit_exceeded: 'rate_limited',
   insufficient_permissions: 'authentication',
   validation_violation: 'authentication',

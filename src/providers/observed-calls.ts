@@ -79,7 +79,7 @@ export function providerCallObserver(metrics: Metrics): ObserveCall {
  * Counts refusals of the quota. The counters begin at 0: if a counter appeared only with its first refusal, no alert
  * would see an increase.
  */
-export function quotaRefusalObserver(metrics: Metrics): (reason: 'used_up' | 'reserved') => void {
-  for (const reason of ['used_up', 'reserved']) metrics.count('annals_quota_refusals_total', { reason }, 0);
+export function quotaRefusalObserver(metrics: Metrics): (reason: 'used_up' | 'budget' | 'reserved') => void {
+  for (const reason of ['used_up', 'budget', 'reserved']) metrics.count('annals_quota_refusals_total', { reason }, 0);
   return (reason) => metrics.count('annals_quota_refusals_total', { reason });
 }

@@ -21,25 +21,31 @@ import {
 /** Where calls are reserved, settled and recorded. */
 export interface CallLedger {
   /**
-   * Reserves tokens before a call. Waits where the call fits only after others have settled. Throws 403 quota_exceeded
-   * where it can never fit, and 503 after 60 seconds.
+   * Reserves what a call uses at most: of the quota with the shared token, and of budgets. Returns undefined for a call with an own
+   * key to which no budget applies: it reserves nothing. Waits where the call fits only after others have settled. Throws 403
+   * quota_exceeded where it can never fit, 503 after 60 seconds, and 400 where a budget cannot tell what the call costs at most.
    */
-  reserve(request: QuotaRequest): Promise<Reservation>;
+  reserve(request: QuotaRequest): Promise<Reservation | undefined>;
   /**
    * Writes the record of a call that reserved nothing, and counts its tokens, in one transaction with other calls of the tenant. Does
    * not throw: a failed write to the database is tried again.
    */
   record(tenant: string, call: BegunCall, end: EndOfCall): Promise<void>;
-  /** Upper bound of a call's input in tokens. */
-  inputBound(messages: readonly Message[], tools?: readonly Tool[], format?: JsonFormat): number;
+  inputBound(messages: readonly Message[], tools?: readonly Tool[], format?: JsonFormat): InputBound;
+}
+
+/** Upper bound of a call's input: tokens without images, and how many images there are. */
+export interface InputBound {
+  readonly tokens: number;
+  readonly images: number;
 }
 
 export interface QuotaRequest {
   readonly tenant: string;
   /** The begin of the call's record. */
   readonly call: BegunCall;
-  /** Upper bound of the input tokens, see `inputBound`. */
-  readonly input: number;
+  /** Upper bound of the input; undefined where nobody can tell. */
+  readonly input: InputBound | undefined;
   /** The max. output tokens that the caller wants. */
   readonly output: number;
   /** The max. duration of the call in milliseconds. A reservation that was sent lives longer. */
@@ -69,7 +75,7 @@ export interface Tokens {
   readonly output: number;
 }
 
-/** What a call used: what the provider reported, and what the quota was charged; undefined for a call with an own key. */
+/** What a call used: what the provider reported, and what the quota or budgets were charged; undefined for a call that reserved nothing. */
 export interface SpentUsage extends Usage {
   readonly charged: Tokens | undefined;
 }
@@ -89,11 +95,11 @@ export interface CallProgress {
  * with ProviderError, or with AnnalsError where the call was not sent.
  */
 export interface ProviderCaller {
-  /** The max. output tokens of a call with the shared token. */
+  /** The max. output tokens of a call with the shared token, and of one without a cap of its own to which a budget applies. */
   readonly sharedMaxTokens: number;
   /**
-   * Calls the model of `own` with its key; nothing is reserved, and the quota does not change. Without `own` it calls with the
-   * service's shared token and model. The record is written before it resolves or rejects.
+   * Calls the model of `own` with its key; the quota does not change, and without a budget nothing is reserved. Without `own` it
+   * calls with the service's shared token and model. The record is written before it resolves or rejects.
    */
   call(request: CallRequest, progress?: CallProgress): Promise<Answer>;
   /** Waits for the calls under way. */
@@ -103,8 +109,8 @@ export interface ProviderCaller {
 export interface CallRequest
   extends Omit<ModelSettings, 'provider' | 'model'>,
     Pick<ModelCall, 'messages' | 'onToolCall' | 'passThrough' | 'signal'> {
-  /** Upper bound of the input tokens of a request that is passed through. */
-  readonly inputBound?: number | undefined;
+  /** Of a request that is passed through: upper bound of its input; undefined where nobody can tell. */
+  readonly inputBound?: InputBound | undefined;
   readonly tenant: string;
   readonly asker: Asker;
   /**
@@ -184,25 +190,33 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     }
   }
 
-  async function callShared(
-    { tenant, asker, drains = false, maxTokens, inputBound, ...content }: Omit<CallRequest, 'own'>,
+  /** With the tenant's own key or the shared token. */
+  async function reserveAndCall(
+    target: Pick<ModelCall, 'provider' | 'model' | 'apiKey' | 'baseUrl'> & Pick<BegunCall, 'token'>,
+    { tenant, asker, drains = false, inputBound, ...content }: Omit<CallRequest, 'own'>,
     progress: CallProgress,
   ): Promise<Answer> {
-    const { token: apiKey, model } = shared;
-    if (apiKey === undefined) {
-      throw new AnnalsError('service_unavailable', 'The service has no shared provider token.');
-    }
-    const provider = 'openai';
-    const { output, send, settle } = await ledger.reserve({
+    const { token, ...model } = target;
+    const { messages, tools, responseFormat, passThrough, maxTokens } = content;
+    const isShared = token === 'shared';
+    const call = begin(asker, { token, provider: model.provider, model: model.model });
+    const reservation = await ledger.reserve({
       tenant,
-      call: begin(asker, { token: 'shared', provider, model }),
-      input: inputBound ?? ledger.inputBound(content.messages, content.tools, content.responseFormat),
-      output: Math.min(maxTokens ?? shared.maxTokens, shared.maxTokens),
+      call,
+      input: passThrough === undefined ? ledger.inputBound(messages, tools, responseFormat) : inputBound,
+      output: isShared ? Math.min(maxTokens ?? shared.maxTokens, shared.maxTokens) : (maxTokens ?? shared.maxTokens),
       maxDuration: times.total,
       signal: content.signal,
     });
+    if (reservation === undefined) {
+      return await callAndSettle({ ...content, ...model, times }, progress, async (end) => {
+        await ledger.record(tenant, call, end);
+        return undefined;
+      });
+    }
+    const { output, send, settle } = reservation;
     let mayHaveLeft = false;
-    /** Why the quota did not let the call leave, where the database failed. */
+    /** Why the reservation did not let the call leave, where the database failed. */
     let refusal: unknown;
     const beforeSend = async () => {
       const maySend = await send().catch((error: unknown) => {
@@ -213,37 +227,37 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       mayHaveLeft = true;
     };
     const pause = () => (mayHaveLeft ? drain : 0);
-    const signal = drains && content.signal !== undefined ? abortedLater(content.signal, pause) : content.signal;
-    const call: ModelCall = { ...content, signal, provider, model, apiKey, maxTokens: output, times, beforeSend };
+    const signal =
+      isShared && drains && content.signal !== undefined ? abortedLater(content.signal, pause) : content.signal;
     try {
-      return await callAndSettle(call, progress, settle);
+      return await callAndSettle(
+        { ...content, ...model, signal, maxTokens: output, times, beforeSend },
+        progress,
+        settle,
+      );
     } catch (error) {
       if (refusal !== undefined) throw refusal;
-      if (error instanceof ProviderError && error.fault === 'key_refused') {
+      if (isShared && error instanceof ProviderError && error.fault === 'key_refused') {
         logger.error('the provider refuses the shared token');
       }
       throw error;
     }
   }
 
-  async function callOwn(
-    own: NonNullable<CallRequest['own']>,
-    { tenant, asker, drains: _, inputBound: _input, ...content }: Omit<CallRequest, 'own'>,
-    progress: CallProgress,
-  ): Promise<Answer> {
-    const { provider, model } = own;
-    const call = begin(asker, { token: 'own', provider, model });
-    return await callAndSettle({ ...content, ...own, times }, progress, async (end) => {
-      await ledger.record(tenant, call, end);
-      return undefined;
-    });
+  async function callOneOf({ own, ...request }: CallRequest, progress: CallProgress): Promise<Answer> {
+    if (own !== undefined) return await reserveAndCall({ ...own, token: 'own' }, request, progress);
+    const { token: apiKey, model } = shared;
+    if (apiKey === undefined) {
+      throw new AnnalsError('service_unavailable', 'The service has no shared provider token.');
+    }
+    return await reserveAndCall({ provider: 'openai', model, apiKey, token: 'shared' }, request, progress);
   }
 
   return {
     sharedMaxTokens: shared.maxTokens,
 
-    call({ own, ...request }, progress = {}) {
-      const running = own === undefined ? callShared(request, progress) : callOwn(own, request, progress);
+    call(request, progress = {}) {
+      const running = callOneOf(request, progress);
       underWay.add(running);
       running.catch(() => {}).finally(() => underWay.delete(running));
       return running;

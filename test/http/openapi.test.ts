@@ -253,6 +253,7 @@ const allOperations = `
 chat post /ai-service/{tenant}/agentic/chat
 chatAsync post /ai-service/{tenant}/agentic/chat-async
 chatStream post /ai-service/{tenant}/agentic/chat-stream
+createBudget post /usage/{tenant}/budgets
 createCompletion post /ai-service/{tenant}/completions
 createConfigurations post /configuration/{tenant}/configurations
 createCustomEntityType post /schema/{tenant}/custom-entities
@@ -262,6 +263,7 @@ createSubscription post /changelog/{tenant}/subscriptions
 createView post /changelog/{tenant}/views
 createViewerToken post /changelog/{tenant}/viewer-tokens
 deleteAgent delete /ai-service/{tenant}/agentic/agents/{id}
+deleteBudget delete /usage/{tenant}/budgets/{id}
 deleteConfiguration delete /configuration/{tenant}/configurations/{key}
 deleteCustomEntityType delete /schema/{tenant}/custom-entities/{type}
 deleteInstance delete /schema/{tenant}/custom-entities/{type}/instances/{id}
@@ -272,6 +274,7 @@ deleteView delete /changelog/{tenant}/views/{id}
 downloadJobContent get /ai-service/{tenant}/jobs/{id}/content
 followChanges get /changelog/{tenant}/feed
 getAgent get /ai-service/{tenant}/agentic/agents/{id}
+getBudget get /usage/{tenant}/budgets/{id}
 getCompletionUsage get /ai-service/{tenant}/completions/usage
 getConfiguration get /configuration/{tenant}/configurations/{key}
 getCosts get /usage/{tenant}/costs
@@ -295,6 +298,7 @@ getViewerHistogram get /viewer/{tenant}/histogram
 issueToken post /oauth/token
 listAccesses get /changelog/{tenant}/accesses
 listAgents get /ai-service/{tenant}/agentic/agents
+listBudgets get /usage/{tenant}/budgets
 listChanges get /changelog/{tenant}/changelogs
 listConfigurations get /configuration/{tenant}/configurations
 listCustomEntityTypes get /schema/{tenant}/custom-entities
@@ -316,6 +320,7 @@ patchInstance patch /schema/{tenant}/custom-entities/{type}/instances/{id}
 pauseSubscription post /changelog/{tenant}/subscriptions/{id}/pause
 previewSubscription get /changelog/{tenant}/subscriptions/{id}/preview
 putAgent put /ai-service/{tenant}/agentic/agents/{id}
+putBudget put /usage/{tenant}/budgets/{id}
 putCustomEntityType put /schema/{tenant}/custom-entities/{type}
 putInstance put /schema/{tenant}/custom-entities/{type}/instances/{id}
 putSubscription put /changelog/{tenant}/subscriptions/{id}
@@ -327,6 +332,7 @@ resumeSubscription post /changelog/{tenant}/subscriptions/{id}/resume
 rotateSubscriptionKey post /changelog/{tenant}/subscriptions/{id}/rotate
 searchAccesses post /changelog/{tenant}/accesses/search
 searchAgents post /ai-service/{tenant}/agentic/agents/search
+searchBudgets post /usage/{tenant}/budgets/search
 searchInstances post /schema/{tenant}/custom-entities/{type}/instances/search
 searchJobs post /ai-service/{tenant}/jobs/search
 searchModelCalls post /usage/{tenant}/calls/search

@@ -47,6 +47,7 @@ import { maxWaitForSession } from '../../src/desk/agents/chat-attempt.ts';
 import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../src/desk/agents/conversation.ts';
 import { maxOutputBytes } from '../../src/desk/agents/history-tool.ts';
+import { maxAlerts, maxBudgets } from '../../src/desk/budgets/schemas.ts';
 import { callsKept } from '../../src/desk/calls/store.ts';
 import { maxSums } from '../../src/desk/calls/sums.ts';
 import { defaultUnsentLease, tokensOfImage } from '../../src/desk/completions/quota.ts';
@@ -358,6 +359,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Accesses that are kept', `${accessesKept} days; refusals of a client are one row an hour`],
   ['Attempts that are kept', `${keptDays.attempts} days, and ${grouped(maxAttempts)} of a subscription`],
   ['Nothing but failures of a subscription', `${maxFailing / 86_400_000} days`],
+  ['Budgets of a tenant; thresholds of one', `${maxBudgets}; ${maxAlerts}`],
   ['Saved views of a tenant', `${maxViews}, with names of ${maxNameCharacters} characters`],
   ['Changes of a batch', `${grouped(batchLimits.maxChanges.default)}; at most ${grouped(batchLimits.maxChanges.max)}`],
   [

@@ -106,6 +106,36 @@ table agent_turn
   agent_turn_tenant_session_id_fkey FOREIGN KEY (tenant, session_id) REFERENCES agent_session(tenant, id)
   CREATE INDEX agent_turn_running ON agent_turn USING btree (tenant, session_id, "position") WHERE state = 'running'::text
 
+table budget
+  by text collate "C" not null
+  document text collate "C" not null
+  fields jsonb not null
+  id text collate "C" not null
+  limit_cost numeric
+  limit_tokens bigint
+  name text collate "C" not null
+  period text collate "C" not null
+  tenant text collate "C" not null
+  version bigint not null
+  budget_check CHECK (num_nonnulls(limit_cost, limit_tokens) = 1)
+  budget_pkey PRIMARY KEY (tenant, id)
+  budget_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table budget_alert
+  budget text collate "C" not null
+  first integer not null
+  tenant text collate "C" not null
+  threshold integer not null
+  budget_alert_pkey PRIMARY KEY (tenant, budget, first, threshold)
+  budget_alert_tenant_budget_fkey FOREIGN KEY (tenant, budget) REFERENCES budget(tenant, id) ON DELETE CASCADE
+  budget_alert_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table budget_due
+  changes bigint not null
+  tenant text collate "C" not null
+  budget_due_pkey PRIMARY KEY (tenant)
+  budget_due_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
 table call_record
   agent text collate "C"
   at timestamp with time zone not null
@@ -144,6 +174,7 @@ table call_sum
   uncosted bigint not null
   call_sum_pkey PRIMARY KEY (tenant, by, day, name)
   call_sum_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE INDEX call_sum_of_name ON call_sum USING btree (tenant, by, name, day)
 
 table capture_position
   changes bigint not null default 0
@@ -406,6 +437,7 @@ table completion_request
 table completion_reservation with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
   call jsonb
   charged boolean not null default false
+  cost numeric
   expires_at timestamp with time zone not null
   input bigint not null
   output bigint not null
@@ -816,11 +848,19 @@ table usage_count with (fillfactor=50)
   usage_count_measure_check CHECK (measure = ANY (ARRAY['entries'::text, 'bytes'::text, 'requests'::text, 'inputTokens'::text, 'outputTokens'::text]))
   usage_count_pkey PRIMARY KEY (tenant, day, measure)
   usage_count_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+function budget_amount(amount numeric, in_tokens boolean) returns text language sql immutable cost 100 body 03f33cb3c99c0747
+function budget_counts(by text, name text, call jsonb) returns boolean language sql immutable cost 100 body 83d2304a4d860100
+function budget_days(period text, day integer, OUT first integer, OUT last integer) returns record language sql immutable cost 100 body c163f7ef740ee04f
+function budget_decide(of_tenant text, call jsonb, is_bounded boolean, input bigint, output bigint, OUT outcome text, OUT budget text, OUT bound text, OUT rest text) returns record language plpgsql cost 100 body 378cae71c50933fd
+function budget_held(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer) returns numeric language plpgsql cost 100 body 0453b214c259f632
+function budget_spent(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer) returns numeric language plpgsql cost 100 body 6d79320a5a1b595d
+function call_bound(price jsonb, input bigint, output bigint) returns numeric language sql immutable cost 100 body a07b9cbd619ad96e
 function call_change(sign integer, at timestamp with time zone, client text, maker text, agent text, model text, provider text, end_user text, input_tokens bigint, output_tokens bigint, cost numeric) returns jsonb language sql immutable cost 100 body 5f213090798404c1
 function call_cost(price jsonb, input bigint, cached bigint, written bigint, output bigint) returns numeric language sql immutable cost 100 body 5a4449b9531c5c75
 function call_record_take(of_tenant text, ids text[]) returns jsonb language plpgsql cost 100 body c8dfe5ed0daace25
-function call_record_write(of_tenant text, calls jsonb) returns jsonb language plpgsql cost 100 body efae11cd5b9c145c
-function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict cost 100 body 59c53327b36f52fd
+function call_record_write(of_tenant text, calls jsonb) returns jsonb language plpgsql cost 100 body d8f660d132593978
+function call_reserves_quota(call jsonb) returns boolean language sql immutable cost 100 body 7008ff1ea000805a
+function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict cost 100 body 2cff6490d7c09155
 function canonical_json(value jsonb, wanted integer) returns text language plpgsql immutable parallel safe cost 100 body 2af39554883c5756
 function canonical_number(number numeric) returns text language plpgsql immutable parallel safe cost 100 body 9c2393ea77f21c7e
 function canonical_string(value text) returns text language plpgsql immutable parallel safe cost 100 body 72440f4be9a78d39
@@ -867,8 +907,8 @@ function change_short_id() returns integer language sql immutable parallel safe 
 function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text) returns TABLE(horizon bigint, current boolean) language plpgsql stable cost 100 rows 1000 body 958ff9da24f272f8
 function change_summary(of_tenant text, now bigint) returns TABLE(entries bigint, oldest bigint, newest bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body d6641c8b3bb80176
 function change_total(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint) returns bigint language plpgsql stable cost 100 body e6df1dc496ab4f4e
-function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval, least_output bigint, input_limit bigint, output_limit bigint, calls jsonb, own_calls jsonb, begun jsonb[]) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body 26da99d180df3e40
-function completion_quota_charge_expired(of_tenant text) returns jsonb language plpgsql cost 100 body 218be6fcb89d8306
+function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval, least_output bigint, input_limit bigint, output_limit bigint, calls jsonb, own_calls jsonb, begun jsonb[], bounded boolean[]) returns TABLE(outcome text, granted bigint, budget text, bound text, rest text) language plpgsql cost 100 rows 1000 body 72074e934bd0f886
+function completion_quota_charge_expired(of_tenant text) returns jsonb language plpgsql cost 100 body 244088b61434a386
 function completion_quota_decide(quota completion_quota, input_bound bigint, output_cap bigint, least_output bigint, input_limit bigint, output_limit bigint, OUT outcome text, OUT granted bigint) returns record language plpgsql immutable cost 100 body 6f224c2442358a74
 function completion_quota_send(of_tenant text, reservations uuid[], leases interval[]) returns SETOF uuid language plpgsql cost 100 rows 1000 body 930d84aaa2991e57
 function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e

@@ -4,6 +4,7 @@ import type { HistoryAnswer, HistoryAnswers } from './pages/history-page.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import { Accesses } from './resources/accesses.ts';
 import { Agents } from './resources/agents.ts';
+import { Budgets } from './resources/budgets.ts';
 import { Chat } from './resources/chat.ts';
 import { Completions } from './resources/completions.ts';
 import { Configurations } from './resources/configurations.ts';
@@ -68,6 +69,7 @@ export class Annals {
   readonly history: History;
   readonly views: Views;
   readonly subscriptions: Subscriptions;
+  readonly budgets: Budgets;
   readonly accesses: Accesses;
   readonly configurations: Configurations;
   readonly customEntities: CustomEntities;
@@ -104,6 +106,7 @@ export class Annals {
     this.history = new History(transport, tenant, plainHistory);
     this.views = new Views(transport, tenant);
     this.subscriptions = new Subscriptions(transport, tenant);
+    this.budgets = new Budgets(transport, tenant);
     this.accesses = new Accesses(transport, tenant);
     this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());
     this.customEntities = new CustomEntities(transport, tenant, plainAnswers<CustomEntityType>());

@@ -57,6 +57,12 @@ export type NewExport = Schemas['NewExport'];
 export type ModelCall = Schemas['ModelCallItem'];
 /** What calls of models cost: sums of a day, a model or another thing that tells calls apart. */
 export type CostsOf = Schemas['CostsOf'];
+/** What calls of models may use and cost in a period. */
+export type Budget = Schemas['Budget'];
+/** What makes or replaces a budget. */
+export type BudgetInput = Schemas['BudgetInput'];
+/** A budget of a list, with the fields that were asked for. */
+export type BudgetItem = Schemas['BudgetItem'];
 /** The models of one provider. */
 export type ProviderModels = Schemas['ProviderModels'];
 /** A change as the recorder takes it. */

@@ -17,6 +17,7 @@ const errorsOfChats: readonly ErrorType[] = [
   'resource_not_found',
   'conflict_resource',
   'quota_exceeded',
+  'price_unknown',
   'provider_error',
   'provider_timeout',
 ];

@@ -26,10 +26,10 @@ const Call = Type.Object(
     client: Type.String({ description: 'The id of the client or the key.' }),
     agent: Type.Optional(Type.String({ description: 'The id of the agent. Only of chats.' })),
     user: Type.Optional(Type.String({ description: 'Whom the client named as its user.' })),
-    inputTokens: tokens('All input. With the shared token: what the quota was charged.'),
+    inputTokens: tokens('All input. With the shared token or a budget: what was charged.'),
     cachedTokens: tokens('The part of the input that the provider read from its cache.'),
     cacheWriteTokens: tokens('The part of the input that the provider wrote into its cache.'),
-    outputTokens: tokens('All output. With the shared token: what the quota was charged.'),
+    outputTokens: tokens('All output. With the shared token or a budget: what was charged.'),
     reasoningTokens: tokens('The part of the output that is reasoning.'),
     firstTokenMs: Type.Optional(
       Type.Integer({ minimum: 0, description: 'Milliseconds until the first part of a stream.' }),

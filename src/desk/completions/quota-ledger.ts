@@ -11,6 +11,8 @@ export interface QuotaLedger {
   /** Whether the call of the reservation may leave now. It is durable then. */
   send(tenant: string, sending: Sending): Promise<boolean>;
   settle(tenant: string, settlement: Settlement): Promise<void>;
+  /** Whether a call with the tenant's own key has to reserve: the tenant has budgets. No answer is older than its question. */
+  hasBudgets(tenant: string): Promise<boolean>;
   /** Writes the record of a call that reserved nothing. */
   record(tenant: string, call: StoredRecord): Promise<void>;
 }
@@ -20,6 +22,7 @@ export interface LedgerDatabase {
   apply(tenant: string, batch: LedgerBatch): Promise<readonly Decision[]>;
   /** Returns whether each may leave, in their order. Those that may are durable. */
   send(tenant: string, sendings: readonly Sending[]): Promise<readonly boolean[]>;
+  hasBudgets(tenant: string): Promise<boolean>;
 }
 
 export function createLedger(database: LedgerDatabase): QuotaLedger {
@@ -35,7 +38,13 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
   });
   // A batch of its own: it waits for the disk, and the next changes do not.
   const sendings = createBatches<Sending, boolean>((tenant, items) => database.send(tenant, items));
+  const looks = createBatches<undefined, boolean>(async (tenant, items) => {
+    const has = await database.hasBudgets(tenant);
+    return items.map(() => has);
+  });
   return {
+    hasBudgets: (tenant) => looks(tenant, undefined),
+
     async reserve(tenant, want) {
       const decision = await changes(tenant, { want });
       if (decision === undefined) throw new Error('the quota gave no decision');

@@ -10,7 +10,24 @@ export interface QuotaState {
   reserved: Tokens;
 }
 
-export type Decision = { outcome: 'reserved'; granted: number } | { outcome: 'wait' } | { outcome: 'exceeded' };
+/** `free`: no budget applies to a call with the tenant's own key, so it reserves nothing. */
+export type Decision =
+  | { outcome: 'reserved'; granted: number }
+  | { outcome: 'free' }
+  | { outcome: 'wait'; budget: string | undefined }
+  | { outcome: 'exceeded' }
+  | BudgetRefusal;
+
+/**
+ * Why a budget refuses a call. `over`: the call needs `bound` of it, and it has `rest` left, both as texts for people. `unpriced`: the
+ * model has no price. `unbounded`: nobody knows what its input may count.
+ */
+export interface BudgetRefusal {
+  outcome: 'over' | 'unpriced' | 'unbounded';
+  budget: string;
+  bound: string | undefined;
+  rest: string | undefined;
+}
 
 /** The used tokens, which replace a reservation. An undefined figure means the reserved one. */
 export interface Settlement {
@@ -34,6 +51,8 @@ export interface LedgerBatch {
 export interface Want {
   reservation: string;
   inputBound: number;
+  /** Whether the input can have no more tokens: nobody knows what an image counts. The quota takes a large number for it. */
+  isBounded: boolean;
   outputCap: number;
   /** The begin of the call's record. */
   begun: StoredRecord;
@@ -59,10 +78,10 @@ export async function applyToQuota(
   { settlements, ownCalls, wants }: LedgerBatch,
   { limits, minOutput, lease }: { limits: Tokens; minOutput: number; lease: number },
 ): Promise<Decision[]> {
-  const { rows } = await pool.query<{ outcome: string; granted: number }>({
+  const { rows } = await pool.query<DecisionRow>({
     name: 'completion_quota_apply',
-    text: `select outcome, granted
-             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval, $9, $10, $11, $12, $13, $14)`,
+    text: `select outcome, granted, budget, bound, rest
+             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval, $9, $10, $11, $12, $13, $14, $15)`,
     values: [
       tenant,
       settlements.map(({ reservation }) => reservation),
@@ -78,13 +97,42 @@ export async function applyToQuota(
       JSON.stringify(settlements.flatMap(({ record }) => record ?? [])),
       JSON.stringify(ownCalls),
       wants.map(({ begun }) => JSON.stringify(begun)),
+      wants.map(({ isBounded }) => isBounded),
     ],
   });
-  return rows.map(({ outcome, granted }) => {
-    if (outcome === 'reserved') return { outcome, granted };
-    if (outcome === 'wait' || outcome === 'exceeded') return { outcome };
-    throw new Error('the quota gave a decision that is none');
+  return rows.map(decisionOf);
+}
+
+interface DecisionRow {
+  outcome: Decision['outcome'];
+  granted: number;
+  budget: string | null;
+  bound: string | null;
+  rest: string | null;
+}
+
+function decisionOf({ outcome, granted, budget, bound, rest }: DecisionRow): Decision {
+  switch (outcome) {
+    case 'reserved':
+      return { outcome, granted };
+    case 'wait':
+      return { outcome, budget: budget ?? undefined };
+    case 'free':
+    case 'exceeded':
+      return { outcome };
+    default:
+      return { outcome, budget: budget ?? '', bound: bound ?? undefined, rest: rest ?? undefined };
+  }
+}
+
+/** Whether the tenant has any budget, as the database says it now. */
+export async function hasBudgets(pool: Statements, tenant: string): Promise<boolean> {
+  const { rows } = await pool.query<{ has: boolean }>({
+    name: 'budget_exists',
+    text: 'select exists (select from budget where tenant = $1) as has',
+    values: [tenant],
   });
+  return rows[0]?.has === true;
 }
 
 /**

@@ -8,12 +8,15 @@ import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-
 import { partsOf } from '../../providers/adapter.ts';
 import { type BegunCall, beginOfRecord, type EndOfCall, recordOf } from '../../providers/call-record.ts';
 import type { FailedUsage, JsonFormat, Message, Tool, UserPart } from '../../providers/port.ts';
-import type { CallLedger, QuotaRequest, Reservation, Tokens } from '../../providers/provider-caller.ts';
+import type { CallLedger, InputBound, QuotaRequest, Reservation, Tokens } from '../../providers/provider-caller.ts';
 import { createLedger } from './quota-ledger.ts';
 import {
   applyToQuota,
+  type BudgetRefusal,
   chargeExpired,
+  type Decision,
   dropCharged,
+  hasBudgets,
   type QuotaState,
   readQuota,
   reservationWork,
@@ -31,7 +34,7 @@ export const defaultUnsentLease = 30_000;
 /** A call for a shorter answer is not worth its cost (contract: completions). */
 const minOutput = 16;
 
-/** The quota of the shared token, and the records of all calls. Every call with that token reserves, sends and settles. */
+/** The quota of the shared token, reservations of budgets, and the records of all calls. */
 export interface Quota extends CallLedger {
   state(tenant: string): Promise<QuotaState>;
   /** Charges the reservations of dead processes, or gives them back where their calls were not sent, for all tenants. */
@@ -48,8 +51,8 @@ export interface QuotaOptions {
   maxWait?: number;
   /** Milliseconds within which the call of a reservation must leave; tests use a shorter time. */
   unsentLease?: number;
-  /** For metrics: called for each call that is refused, because the quota is used up or because the wait was too long. */
-  onRefusal?: ((reason: 'used_up' | 'reserved') => void) | undefined;
+  /** For metrics: called for each call that is refused, because the quota or a budget is used up or because the wait was too long. */
+  onRefusal?: ((reason: 'used_up' | 'budget' | 'reserved') => void) | undefined;
 }
 
 // Milliseconds.
@@ -65,31 +68,46 @@ export function createQuota(options: QuotaOptions): Quota {
   const ledger = createLedger({
     apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput, lease: unsentLease }),
     send: (tenant, sendings) => sendReserved(pool, tenant, sendings),
+    hasBudgets: (tenant) => hasBudgets(pool, tenant),
   });
-  /** The first of a tenant's waiting calls tries again and again; the others wait for their turn. */
+  /** The first of a queue's waiting calls tries again and again; the others wait for their turn. */
   const turns = new Semaphore({ maxOfTenant: 1 });
-  /** Ends the pause of the tenant's first call. */
-  const pauses = new Map<string, AbortController>();
+  /** End the pauses of the first calls of a tenant's queues. */
+  const pauses = new Map<string, Set<AbortController>>();
   const settlements = createSettlements(logger);
 
-  async function attempt(request: QuotaRequest): Promise<Reservation | undefined> {
-    const { tenant, call, input, output } = request;
+  async function attempt(request: QuotaRequest): Promise<Reservation | 'free' | Waiting> {
+    const { tenant, call, output } = request;
     const { id } = call;
-    const want = { reservation: id, inputBound: input, outputCap: output, begun: beginOfRecord(call) };
+    const { tokens: input, isBounded } = boundOf(request);
+    const want = { reservation: id, inputBound: input, isBounded, outputCap: output, begun: beginOfRecord(call) };
     const decision = await ledger.reserve(tenant, want).catch((error) => {
       // The connection can fail after the database has made the reservation.
       const nothing = { reservation: id, input: 0, output: 0, record: undefined };
       void settlements.settle(() => ledger.settle(tenant, nothing));
       throw error;
     });
-    if (decision.outcome === 'exceeded') {
-      onRefusal?.('used_up');
-      throw quotaExceeded();
-    }
-    return decision.outcome === 'wait' ? undefined : reservation(request, decision.granted);
+    return outcomeOf(decision, request, input);
   }
 
-  function reservation({ tenant, call, input, maxDuration }: QuotaRequest, granted: number): Reservation {
+  function outcomeOf(decision: Decision, request: QuotaRequest, input: number): Reservation | 'free' | Waiting {
+    switch (decision.outcome) {
+      case 'reserved':
+        return reservation(request, input, decision.granted);
+      case 'free':
+        return 'free';
+      case 'wait':
+        return { waitsFor: decision.budget };
+      case 'exceeded':
+        onRefusal?.('used_up');
+        throw quotaExceeded();
+      default:
+        if (decision.outcome === 'over') onRefusal?.('budget');
+        throw refusedByBudget(decision);
+    }
+  }
+
+  function reservation({ tenant, call, maxDuration }: QuotaRequest, input: number, granted: number): Reservation {
     return {
       output: granted,
       send: () => ledger.send(tenant, { reservation: call.id, lease: maxDuration + leaseMargin }),
@@ -100,31 +118,39 @@ export function createQuota(options: QuotaOptions): Quota {
           logger.warn({ tenant, reserved: { input, output: granted }, tokens }, 'a provider counted more than its cap');
         }
         await settlements.settle(() => ledger.settle(tenant, settlement));
-        pauses.get(tenant)?.abort();
+        for (const pause of pauses.get(tenant) ?? []) pause.abort();
         return { input: tokens.input ?? input, output: tokens.output ?? granted };
       },
     };
   }
 
-  async function waitFor(request: QuotaRequest): Promise<Reservation> {
+  async function pauseFor(tenant: string, milliseconds: number, signal: AbortSignal): Promise<void> {
+    const settled = new AbortController();
+    const ofTenant = pauses.get(tenant) ?? new Set();
+    pauses.set(tenant, ofTenant.add(settled));
+    await rest(milliseconds, AbortSignal.any([signal, settled.signal]));
+    ofTenant.delete(settled);
+    if (ofTenant.size === 0) pauses.delete(tenant);
+  }
+
+  async function waitFor(request: QuotaRequest, queue: string, { waitsFor }: Waiting): Promise<Reservation | 'free'> {
     const { tenant } = request;
     const deadline = new AbortController();
+    let last = waitsFor;
     const timer = setTimeout(() => {
       onRefusal?.('reserved');
-      deadline.abort(new QuotaReserved());
+      deadline.abort(new QuotaReserved(last));
     }, maxWait);
     const signal = request.signal === undefined ? deadline.signal : AbortSignal.any([request.signal, deadline.signal]);
     let release: Release | undefined;
     try {
-      release = await turns.acquire(tenant, signal);
+      release = await turns.acquire(queue, signal);
       for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
-        const reserved = await attempt(request);
-        if (reserved !== undefined) return reserved;
-        // Other processes do not announce the tokens that they return, so every pause is short.
-        const settled = new AbortController();
-        pauses.set(tenant, settled);
-        await rest(pause * (0.5 + Math.random()), AbortSignal.any([signal, settled.signal]));
-        pauses.delete(tenant);
+        const tried = await attempt(request);
+        if (tried === 'free' || !('waitsFor' in tried)) return tried;
+        last = tried.waitsFor;
+        // Other processes do not announce what they return, so every pause is short.
+        await pauseFor(tenant, pause * (0.5 + Math.random()), signal);
         signal.throwIfAborted();
       }
     } finally {
@@ -133,11 +159,27 @@ export function createQuota(options: QuotaOptions): Quota {
     }
   }
 
+  /** Where calls wait, each for those before it: all for the quota, and those of one caller, agent and model for a budget. */
+  function queuesOf({ tenant, call }: QuotaRequest): { quota: string | undefined; budget: string } {
+    const { clientId, agentId, model, token } = call;
+    const budget = JSON.stringify([tenant, clientId, agentId, model]);
+    return { quota: token === 'shared' ? tenant : undefined, budget };
+  }
+
+  async function reserve(request: QuotaRequest): Promise<Reservation | 'free'> {
+    const { quota, budget } = queuesOf(request);
+    if (quota !== undefined && turns.taken(quota) > 0) return await waitFor(request, quota, { waitsFor: undefined });
+    if (turns.taken(budget) > 0) return await waitFor(request, budget, { waitsFor: undefined });
+    const tried = await attempt(request);
+    if (tried === 'free' || !('waitsFor' in tried)) return tried;
+    return await waitFor(request, tried.waitsFor === undefined ? (quota ?? budget) : budget, tried);
+  }
+
   return {
     async reserve(request) {
-      const { tenant } = request;
-      const reserved = turns.taken(tenant) > 0 ? undefined : await attempt(request);
-      return reserved ?? (await waitFor(request));
+      if (request.call.token === 'own' && !(await ledger.hasBudgets(request.tenant))) return undefined;
+      const reserved = await reserve(request);
+      return reserved === 'free' ? undefined : reserved;
     },
 
     async record(tenant, call, end) {
@@ -161,16 +203,37 @@ export function createQuota(options: QuotaOptions): Quota {
   };
 }
 
+/** The call fits once others have settled: beside the quota, or beside this budget. */
+interface Waiting {
+  readonly waitsFor: string | undefined;
+}
+
 /**
  * An upper bound of the input tokens. A token has at least one byte. Vendors add some tokens around each message and
  * around the request (contract: completions). Tools and the format of the answer count with all their texts.
  */
-export function inputBound(messages: readonly Message[], tools: readonly Tool[] = [], format?: JsonFormat): number {
+export function inputBound(messages: readonly Message[], tools: readonly Tool[] = [], format?: JsonFormat): InputBound {
   const described = [...tools, ...(format === undefined ? [] : [format])].map(
     (text) => Buffer.byteLength(JSON.stringify(text)) + perMessage,
   );
-  return [...messages.map(boundOfMessage), ...described].reduce((sum, bound) => sum + bound, perCall);
+  const tokens = [...messages.map(boundOfMessage), ...described].reduce((sum, bound) => sum + bound, perCall);
+  const images = messages.flatMap((message) => (message.role === 'user' ? imagesOf(message.content) : []));
+  return { tokens, images: images.length };
 }
+
+/** The bound with images, and whether it holds: what an image counts, a price may say. */
+function boundOf({ call, input }: QuotaRequest): { tokens: number; isBounded: boolean } {
+  if (input === undefined) return { tokens: 0, isBounded: false };
+  const { imageTokens } = call.price ?? {};
+  const around = call.provider === 'openai' ? 0 : perCallOfOthers;
+  return {
+    tokens: input.tokens + around + input.images * (imageTokens ?? tokensOfImage),
+    isBounded: input.images === 0 || imageTokens !== undefined,
+  };
+}
+
+/** Tokens that other vendors add where a call has tools or a format. */
+const perCallOfOthers = 1_024;
 
 const perMessage = 16;
 const perCall = 64;
@@ -183,7 +246,7 @@ function boundOfMessage(message: Message): number {
     );
   }
   if (message.role === 'user')
-    return partsOf(message.content).reduce((sum, part) => sum + boundOfPart(part), perMessage);
+    return partsOf(message.content).reduce((sum, part) => sum + bytesOf(textOf(part)), perMessage);
   const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
   const bytes = calls.reduce((sum, call) => sum + bytesOf(call.id, call.name, call.input) + perMessage, 0);
   return Buffer.byteLength(message.content) + perMessage + bytes;
@@ -192,8 +255,12 @@ function boundOfMessage(message: Message): number {
 /** More tokens than any vendor counts for an image: gpt-4o-mini counts 48,169 for a large one. */
 export const tokensOfImage = 50_000;
 
-function boundOfPart(part: UserPart): number {
-  return part.type === 'text' ? Buffer.byteLength(part.text) : tokensOfImage;
+function textOf(part: UserPart): string {
+  return part.type === 'text' ? part.text : '';
+}
+
+function imagesOf(content: string | readonly UserPart[]): UserPart[] {
+  return partsOf(content).filter(({ type }) => type === 'image');
 }
 
 function bytesOf(...texts: string[]): number {
@@ -217,13 +284,37 @@ function quotaExceeded(): AnnalsError {
   );
 }
 
+function refusedByBudget({ outcome, budget, bound, rest: left }: BudgetRefusal): AnnalsError {
+  switch (outcome) {
+    case 'over':
+      return new AnnalsError(
+        'quota_exceeded',
+        `The call may need ${bound} of the budget ${budget}, which has ${left} left. It needs less with fewer output tokens.`,
+        {
+          details: [
+            { field: 'budget', message: budget },
+            { field: 'bound', message: bound ?? '' },
+            { field: 'rest', message: left ?? '' },
+          ],
+        },
+      );
+    case 'unpriced':
+      return new AnnalsError('price_unknown', `The model has no price, and the budget ${budget} limits costs.`);
+    case 'unbounded':
+      return new AnnalsError(
+        'validation_violation',
+        `Nobody knows how many tokens the images or files may count, and the budget ${budget} applies to the call.`,
+      );
+  }
+}
+
 /** The call would fit once others have settled. */
 export class QuotaReserved extends AnnalsError {
-  constructor() {
-    super(
-      'service_unavailable',
-      'Calls in progress have reserved the rest of the quota of the shared provider token.',
-      { headers: { 'Retry-After': retryAfter } },
-    );
+  /** `budget`: undefined for the quota. */
+  constructor(budget: string | undefined) {
+    const what = budget === undefined ? 'quota of the shared provider token' : `budget ${budget}`;
+    super('service_unavailable', `Calls in progress have reserved the rest of the ${what}.`, {
+      headers: { 'Retry-After': retryAfter },
+    });
   }
 }

@@ -27,7 +27,13 @@ import type { Completions } from './service.ts';
 
 const scopes: readonly Scope[] = ['ai.completion_manage'];
 const tags = ['Completions'];
-const errors: readonly ErrorType[] = ['quota_exceeded', 'conflict_resource', 'provider_error', 'provider_timeout'];
+const errors: readonly ErrorType[] = [
+  'quota_exceeded',
+  'price_unknown',
+  'conflict_resource',
+  'provider_error',
+  'provider_timeout',
+];
 
 interface GeneratingRequest {
   readonly credentials: Credentials;

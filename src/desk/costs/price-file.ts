@@ -40,6 +40,8 @@ const PricedModels = Type.Object(
   {
     provider: Type.Enum(['openai', 'anthropic', 'google', 'self_hosted']),
     models: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1 }),
+    /** What an image counts at most, in tokens, where a budget needs to know. Left out: nobody knows. */
+    imageTokens: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
     prices: Type.Array(Period, { minItems: 1, maxItems: 100 }),
   },
   closed,

@@ -15,8 +15,9 @@ const free = { input: 0, cachedInput: 0, cacheWrites: 0, output: 0 };
  */
 export function createPriceList(...files: readonly PriceFile[]): FindPrice {
   const periods = new Map<string, readonly { begin: number; price: CallPrice }[]>();
-  for (const { provider, models, prices } of files.flat()) {
-    const read = prices.map((period) => ({ begin: beginOf(period), price: priceOf(period) }));
+  for (const { provider, models, imageTokens, prices } of files.flat()) {
+    const images = imageTokens === undefined ? {} : { imageTokens };
+    const read = prices.map((period) => ({ begin: beginOf(period), price: { ...priceOf(period), ...images } }));
     for (const model of models) periods.set(nameOf(provider, model), read);
   }
   return ({ provider, model }, at) => {

@@ -16,6 +16,7 @@ export interface OpenaiError {
 
 const codes: Readonly<Partial<Record<AnnalsError['type'], string>>> = {
   rate_limit_exceeded: 'rate_limit_exceeded',
+  price_unknown: 'price_unknown',
   insufficient_permissions: 'insufficient_permissions',
   payload_too_large: 'payload_too_large',
 };

@@ -1,5 +1,5 @@
 import { AnnalsError } from '../../core/errors.ts';
-import { tokensOfImage } from '../completions/quota.ts';
+import type { InputBound } from '../../providers/provider-caller.ts';
 import { Members, refused } from './members.ts';
 import { openaiLimits } from './request.ts';
 
@@ -11,8 +11,8 @@ export interface ResponseRequest {
   readonly maxTokens: number | undefined;
   /** Types of hosted tools, which are left out: they would work beside the quota and the records. */
   readonly leftOut: readonly string[];
-  /** Upper bound of the input tokens; undefined where nobody can tell, because of a file. */
-  readonly inputBound: number | undefined;
+  /** Upper bound of the input; undefined where nobody can tell, because of a file. */
+  readonly inputBound: InputBound | undefined;
 }
 
 const taken = [
@@ -77,7 +77,7 @@ export function readResponseRequest(given: unknown): ResponseRequest {
     user,
     maxTokens: members.whole('max_output_tokens', 1_000_000),
     leftOut,
-    inputBound: found.files > 0 ? undefined : textBytes + found.images * tokensOfImage + perCall,
+    inputBound: found.files > 0 ? undefined : { tokens: textBytes + perCall, images: found.images },
   };
 }
 

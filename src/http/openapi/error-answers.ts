@@ -21,6 +21,10 @@ const errors: Readonly<Record<ErrorType, { when: string; message: string; field?
     message: 'The request body is not valid.',
     field: 'name',
   },
+  price_unknown: {
+    when: 'A budget limits the costs of the call, and the model has no price.',
+    message: 'The model has no price, and the budget monthly limits costs.',
+  },
   insufficient_permissions: {
     when:
       'The token is for another tenant, or has none of the scopes. Or its client sees only a part of the change history, of which ' +
@@ -28,7 +32,7 @@ const errors: Readonly<Record<ErrorType, { when: string; message: string; field?
     message: 'Given request does not have required scopes. It is not authorized to perform this operation.',
   },
   quota_exceeded: {
-    when: 'The tenant has used its quota of the shared token.',
+    when: 'The tenant has used its quota of the shared token, or a budget has less left than the call may need.',
     message: 'The quota of the shared token is used up.',
   },
   resource_not_found: { when: 'There is no such resource.', message: 'There is no such resource.' },

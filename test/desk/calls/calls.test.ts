@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callsKept, dropOldCalls } from '../../../src/desk/calls/store.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
-import { begunCall, endedCall, wrongSums } from '../../support/server/calls.ts';
+import { begunCall, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import { complete, newTenant, setProviderToken, usageOf } from '../../support/server/completions.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
@@ -178,7 +178,7 @@ test('a call of a dead process is recorded as it is charged, and its late figure
   const tenant = await newTenant(server);
   const { quota } = server.context.completions;
   const call = { ...begunCall(), model: 'of-the-dead' };
-  const held = await quota.reserve({ tenant, call, input: 10, output: 20, maxDuration: 60_000 });
+  const held = await reserveTokens(quota, { tenant, call, input: 10, output: 20, maxDuration: 60_000 });
   await held.send();
   expect(await callsOf(tenant)).toEqual([]);
   await server.database.pool.query('update completion_reservation set expires_at = now() where tenant = $1', [tenant]);

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { quotaLimits } from '../../../src/desk/completions/quota.ts';
-import { begunCall, endedCall } from '../../support/server/calls.ts';
+import { begunCall, endedCall, reserveTokens } from '../../support/server/calls.ts';
 import {
   complete,
   hello,
@@ -167,7 +167,7 @@ test('a call that would fit once another has settled waits its turn', async () =
 test('a wait beyond the limit is 503 with Retry-After', async () => {
   const tenant = await newTenant(server);
   await use(tenant, { input: 0, output: quotaLimits.output - 50 });
-  const held = await server.context.completions.quota.reserve({
+  const held = await reserveTokens(server.context.completions.quota, {
     tenant,
     call: begunCall(),
     input: 1,
@@ -183,7 +183,7 @@ test('a wait beyond the limit is 503 with Retry-After', async () => {
 
 test('what the database does not take at once is settled later, and the answer does not wait for it', async () => {
   const tenant = await newTenant(server);
-  const held = await server.context.completions.quota.reserve({
+  const held = await reserveTokens(server.context.completions.quota, {
     tenant,
     call: begunCall(),
     input: 10,

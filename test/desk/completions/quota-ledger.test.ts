@@ -12,6 +12,7 @@ function handWorked() {
       applied.push({ tenant, batch, answer });
       return answer.promise;
     },
+    hasBudgets: () => Promise.resolve(false),
     send(tenant, sendings) {
       const answer = Promise.withResolvers<boolean[]>();
       sent.push({ tenant, sendings, answer });
@@ -21,7 +22,7 @@ function handWorked() {
   return { ledger, applied, sent };
 }
 
-const want = (reservation: string): Want => ({ reservation, inputBound: 1, outputCap: 16, begun: {} });
+const want = (reservation: string): Want => ({ reservation, inputBound: 1, isBounded: true, outputCap: 16, begun: {} });
 const sending = (reservation: string): Sending => ({ reservation, lease: 1 });
 const reserved: Decision = { outcome: 'reserved', granted: 16 };
 
@@ -34,8 +35,8 @@ test('a tenant has one batch under way, and the next takes along all that came m
     ['acme', 1],
     ['rival', 1],
   ]);
-  applied[0]?.answer.resolve([{ outcome: 'wait' }]);
-  expect(await calls[0]).toEqual({ outcome: 'wait' });
+  applied[0]?.answer.resolve([{ outcome: 'wait', budget: undefined }]);
+  expect(await calls[0]).toEqual({ outcome: 'wait', budget: undefined });
   expect(applied[2]?.batch.wants.map(({ reservation }) => reservation)).toEqual(['b', 'c']);
   expect(applied[2]?.batch.settlements.map(({ reservation }) => reservation)).toEqual(['x']);
 });

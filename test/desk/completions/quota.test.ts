@@ -7,7 +7,7 @@ import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import type { BegunCall } from '../../../src/providers/call-record.ts';
 import type { Reservation } from '../../../src/providers/provider-caller.ts';
-import { begunCall, endedCall, wrongSums } from '../../support/server/calls.ts';
+import { begunCall, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
@@ -113,7 +113,13 @@ test('a call that fits does not overtake one that waits', async () => {
   const patient = createQuota({ pool, db: database.db, logger: createLogger('silent') });
   const order: string[] = [];
   const take = async (name: string, output: number) => {
-    const reservation = await patient.reserve({ tenant, call: begunCall(), input: 1, output, maxDuration: 60_000 });
+    const reservation = await reserveTokens(patient, {
+      tenant,
+      call: begunCall(),
+      input: 1,
+      output,
+      maxDuration: 60_000,
+    });
     order.push(name);
     return reservation;
   };
@@ -152,7 +158,13 @@ test('a reservation whose process died before the call was sent is given back wh
       maxWait: 100,
       unsentLease: 0,
     });
-    const held = await hasty.reserve({ tenant, call: begunCall(), input: 10, output: 1_000_000, maxDuration: 60_000 });
+    const held = await reserveTokens(hasty, {
+      tenant,
+      call: begunCall(),
+      input: 10,
+      output: 1_000_000,
+      maxDuration: 60_000,
+    });
     if (ask === 'reserve') expect(await reserve(tenant, { input: 0, output: 16 })).toMatchObject({ output: 16 });
     if (ask === 'upkeep') await quota.upkeep(lookAtOnce(database.db));
     if (ask === 'state') await quota.state(tenant);
@@ -236,7 +248,7 @@ test('a reservation whose answer was lost on the way back is given back', async 
   const tenant = await newTenant();
   const losing = createQuota({ pool: losingFirstAnswer(), db: database.db, logger: createLogger('silent') });
   await expect(
-    losing.reserve({ tenant, call: begunCall(), input: 10, output: 20, maxDuration: 60_000 }),
+    reserveTokens(losing, { tenant, call: begunCall(), input: 10, output: 20, maxDuration: 60_000 }),
   ).rejects.toThrow('connection lost');
   await losing.close();
   const { rows } = await database.pool.query('select reservation from completion_reservation where tenant = $1', [
@@ -260,17 +272,26 @@ test('what one tenant uses another has still', async () => {
 });
 
 test('the input bound is bytes, 16 a message and 64, and counts tools, formats, images, calls and results', () => {
-  expect(inputBound([{ role: 'user', content: 'é' }])).toBe(2 + 16 + 64);
-  expect(inputBound([])).toBe(64);
+  expect(inputBound([{ role: 'user', content: 'é' }])).toEqual({ tokens: 2 + 16 + 64, images: 0 });
+  expect(inputBound([])).toEqual({ tokens: 64, images: 0 });
   const call = { id: 'ab', name: 'cd', input: '{}' };
-  expect(inputBound([{ role: 'assistant', content: 'x', toolCalls: [call] }])).toBe(1 + 16 + 6 + 16 + 64);
-  expect(inputBound([{ role: 'tool', results: [{ id: 'ab', name: 'cd', output: 'efg' }] }])).toBe(7 + 16 + 64);
+  expect(inputBound([{ role: 'assistant', content: 'x', toolCalls: [call] }])).toEqual({
+    tokens: 1 + 16 + 6 + 16 + 64,
+    images: 0,
+  });
+  expect(inputBound([{ role: 'tool', results: [{ id: 'ab', name: 'cd', output: 'efg' }] }])).toEqual({
+    tokens: 7 + 16 + 64,
+    images: 0,
+  });
   const tool = { name: 'n', description: 'd', inputSchema: {} };
-  expect(inputBound([], [tool])).toBe(JSON.stringify(tool).length + 16 + 64);
+  expect(inputBound([], [tool])).toEqual({ tokens: JSON.stringify(tool).length + 16 + 64, images: 0 });
   const format = { schema: { type: 'object' }, name: 'f' };
-  expect(inputBound([], [], format)).toBe(JSON.stringify(format).length + 16 + 64);
+  expect(inputBound([], [], format)).toEqual({ tokens: JSON.stringify(format).length + 16 + 64, images: 0 });
   const image = { type: 'image', mediaType: 'image/png', data: 'AAAA' } as const;
-  expect(inputBound([{ role: 'user', content: [{ type: 'text', text: 'é' }, image] }])).toBe(2 + 50_000 + 16 + 64);
+  expect(inputBound([{ role: 'user', content: [{ type: 'text', text: 'é' }, image] }])).toEqual({
+    tokens: 2 + 16 + 64,
+    images: 1,
+  });
 });
 
 /** The test's pool, on which the first statement runs and its answer does not arrive. */
@@ -316,7 +337,7 @@ async function reserve(
   { sends = true } = {},
 ): Promise<Reservation | string> {
   try {
-    const reservation = await quota.reserve({ tenant, call: variedCall(), input, output, maxDuration: 60_000 });
+    const reservation = await reserveTokens(quota, { tenant, call: variedCall(), input, output, maxDuration: 60_000 });
     if (sends) expect(await reservation.send()).toBe(true);
     return reservation;
   } catch (error) {

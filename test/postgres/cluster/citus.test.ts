@@ -109,7 +109,7 @@ test('two processes give away the quota of a tenant to the last token, and no mo
     const reservation = await quotas[n % 2]?.reserve({
       tenant,
       call: begunCall(),
-      input: 10,
+      input: { tokens: 10, images: 0 },
       output: 70_000,
       maxDuration: 60_000,
     });

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type pg from 'pg';
 import type { BegunCall, EndOfCall } from '../../../src/providers/call-record.ts';
 import type { FailedUsage } from '../../../src/providers/port.ts';
+import type { CallLedger, QuotaRequest, Reservation } from '../../../src/providers/provider-caller.ts';
 
 /** A call that is about to leave. */
 export function begunCall(known: Partial<BegunCall> = {}): BegunCall {
@@ -17,6 +18,16 @@ export function begunCall(known: Partial<BegunCall> = {}): BegunCall {
     price: undefined,
     ...known,
   };
+}
+
+/** Reserves so many tokens of input for a call that has to reserve. */
+export async function reserveTokens(
+  ledger: Pick<CallLedger, 'reserve'>,
+  { input, ...request }: Omit<QuotaRequest, 'input'> & { readonly input: number },
+): Promise<Reservation> {
+  const reservation = await ledger.reserve({ ...request, input: { tokens: input, images: 0 } });
+  if (reservation === undefined) throw new Error('the call reserved nothing');
+  return reservation;
 }
 
 /** The end of a call that used so much. */

@@ -83,7 +83,7 @@ test('tokens are those of the quota: on the day of the settlement, or on that on
   if (settled === undefined || lost === undefined || late === undefined || open === undefined) throw new Error();
   const want = (reservation: string) => {
     const begun = beginOfRecord({ ...begunCall(), id: reservation });
-    return { reservation, inputBound: 100, outputCap: 10, begun };
+    return { reservation, inputBound: 100, isBounded: true, outputCap: 10, begun };
   };
   await apply(tenant, { wants: [want(settled), want(lost), want(late), want(open)] });
   const sendings = [settled, lost, late, open].map((reservation) => ({ reservation, lease: 60_000 }));

@@ -1,0 +1,48 @@
+-- What the tenant's budgets say to a call that uses so many tokens at most; `call` is the begin of its record. 'free':
+-- none applies. 'reserved': each has room for it. 'wait': one has room once others have settled. 'over': one has not, and
+-- `rest` is what it has left, `bound` what the call needs of it. 'unpriced', 'unbounded': nobody knows the price of the
+-- model, or what the input may count. The caller holds the lock on the tenant's quota, under which all reserve.
+create function budget_decide(of_tenant text, call jsonb, is_bounded boolean, input bigint, output bigint,
+                              out outcome text, out budget text, out bound text, out rest text)
+language plpgsql as $$
+declare
+  day constant integer := usage_day((call ->> 'at')::timestamptz);
+  cost constant numeric := call_bound(call -> 'price', input, output);
+  one record;
+  needed numeric;
+  free numeric;
+begin
+  outcome := 'free';
+  for one in
+    select b.id, b.by as kind, b.name as named, d.first, d.last, b.limit_tokens is not null as in_tokens,
+           coalesce(b.limit_tokens, b.limit_cost) as allowed
+      from budget b
+      cross join budget_days(b.period, day) as d
+      where b.tenant = of_tenant and budget_counts(b.by, b.name, call)
+      order by b.id
+  loop
+    if outcome <> 'wait' then
+      budget := one.id;
+    end if;
+    needed := case when one.in_tokens then input + output else cost end;
+    if not is_bounded or needed is null then
+      budget := one.id;
+      outcome := case when is_bounded then 'unpriced' else 'unbounded' end;
+      return;
+    end if;
+    free := one.allowed - budget_spent(of_tenant, one.kind, one.named, one.in_tokens, one.first, one.last);
+    if needed > free then
+      budget := one.id;
+      outcome := 'over';
+      bound := budget_amount(needed, one.in_tokens);
+      rest := budget_amount(greatest(free, 0), one.in_tokens);
+      return;
+    end if;
+    if outcome <> 'wait' then
+      outcome := case
+        when needed > free - budget_held(of_tenant, one.kind, one.named, one.in_tokens, one.first, one.last) then 'wait'
+        else 'reserved' end;
+    end if;
+  end loop;
+end
+$$;

@@ -1,0 +1,23 @@
+-- What calls that began on these days have used: their tokens, or else their cost in pico-USD. Calls of a key count
+-- towards the client that made it, too. On a day on which a model has no sum of its own, all calls of models without one
+-- count towards it: too much rather than too little.
+create function budget_spent(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer)
+returns numeric language plpgsql as $$
+declare
+  bys constant text[] := case by when 'client' then array['client', 'maker'] else array[by] end;
+  spent numeric;
+  others numeric := 0;
+begin
+  select coalesce(sum(case when in_tokens then s.input + s.output else s.cost end), 0) into spent
+    from call_sum s
+    where s.tenant = of_tenant and s.by = any (bys) and s.name = budget_spent.name and s.day between first and last;
+  if by = 'model' then
+    select coalesce(sum(case when in_tokens then s.input + s.output else s.cost end), 0) into others
+      from call_sum s
+      where s.tenant = of_tenant and s.by = 'other model' and s.name = '' and s.day between first and last
+        and not exists (select from call_sum o
+                          where o.tenant = of_tenant and o.by = 'model' and o.name = budget_spent.name and o.day = s.day);
+  end if;
+  return spent + others;
+end
+$$;

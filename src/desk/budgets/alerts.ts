@@ -1,0 +1,108 @@
+import { dateOf, dayOf } from '../../http/days.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import type { Budget } from './schemas.ts';
+import { type BudgetTerms, changesOf, dropAlerts, noteAlert, noteLooked, readBudgets, readFigures } from './store.ts';
+
+/** Tells by e-mail that a period has spent a part of its budget, once for each threshold and period. */
+export interface BudgetAlerts {
+  /** Looks at the budgets of a tenant whose sums have changed. */
+  look(tenant: string): Promise<void>;
+}
+
+interface AlertOptions {
+  db: Database;
+  /** Queues an e-mail that is sent only if the transaction commits. */
+  queueMail(
+    transaction: DatabaseTransaction,
+    mail: { tenant: string; to: string; subject: string; text: string; messageId: string },
+  ): Promise<void>;
+  /** Undefined where the tenant has set none. */
+  notificationEmail(tenant: string): Promise<string | undefined>;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** Days. */
+const twoMonths = 62;
+
+/** A threshold that is reached. */
+interface Reached {
+  readonly budget: Budget;
+  readonly first: number;
+  readonly spent: string;
+  readonly threshold: number;
+}
+
+export function createBudgetAlerts({ db, queueMail, notificationEmail, now }: AlertOptions): BudgetAlerts {
+  async function tell(tenant: string, to: string | undefined, reached: Reached): Promise<void> {
+    const { budget, first, threshold } = reached;
+    await inTransaction(db, async (transaction) => {
+      const isFirst = await noteAlert(transaction, tenant, { budget: budget.id, first, threshold });
+      if (isFirst && to !== undefined) await queueMail(transaction, { tenant, to, ...mailOf(tenant, reached) });
+    });
+  }
+
+  return {
+    async look(tenant) {
+      const changes = await changesOf(db, tenant);
+      if (changes === undefined) return;
+      const today = dayOf(now());
+      const to = await notificationEmail(tenant);
+      for (const { document, ...terms } of await readBudgets(db, tenant)) {
+        for (const reached of await thresholdsOf(db, tenant, {
+          budget: JSON.parse(document) as Budget,
+          terms,
+          today,
+        })) {
+          await tell(tenant, to, reached);
+        }
+      }
+      await dropAlerts(db, tenant, today - twoMonths);
+      await noteLooked(db, tenant, changes);
+    },
+  };
+}
+
+/** The thresholds that this period has reached, and the one before it, whose last calls may end in this one. */
+async function thresholdsOf(
+  db: Database,
+  tenant: string,
+  { budget, terms, today }: { budget: Budget; terms: BudgetTerms; today: number },
+): Promise<Reached[]> {
+  const now = await readFigures(db, tenant, terms, today);
+  const periods = [now];
+  // Nobody asked for alerts of a period that had ended when the budget was made.
+  if (terms.period !== 'lifetime' && dayOf(Date.parse(budget.metadata.createdAt)) < now.first) {
+    periods.push(await readFigures(db, tenant, terms, now.first - 1));
+  }
+  const limit = BigInt(terms.limitCost ?? terms.limitTokens ?? 0);
+  return periods.flatMap(({ first, spent, units }) =>
+    budget.alerts
+      .filter((threshold) => units !== '0' && BigInt(units) * 100n >= limit * BigInt(threshold))
+      .map((threshold) => ({ budget, first, spent, threshold })),
+  );
+}
+
+function mailOf(tenant: string, { budget, first, spent, threshold }: Reached) {
+  const { id, client, agent, model, period, limitUsd } = budget;
+  const of =
+    client !== undefined
+      ? `the client ${client}`
+      : agent !== undefined
+        ? `the agent ${agent}`
+        : model !== undefined
+          ? `the model ${model}`
+          : 'all calls';
+  const amount = (figure: string) => (limitUsd === undefined ? `${figure} tokens` : `$${figure}`);
+  const when = { day: `on ${dateOf(first)}`, month: `in ${dateOf(first).slice(0, 7)}`, lifetime: 'since ever' }[period];
+  const text = [
+    `The budget ${id} of the tenant ${tenant} has reached ${threshold} %:`,
+    `${of} spent ${amount(spent)} of ${amount(limitUsd ?? String(budget.limitTokens))} ${when} (UTC).`,
+    '',
+    'Calls that may need more than what is left get 403 quota_exceeded.',
+    'This e-mail is sent once for each threshold and period.',
+  ].join('\n');
+  const messageId = `<budget.${tenant}.${id}.${first}.${threshold}@annals>`;
+  return { subject: `Annals: the budget ${id} has reached ${threshold} %`, text, messageId };
+}

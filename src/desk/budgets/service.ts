@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { AnnalsError, type ErrorDetail, invalidBody } from '../../core/errors.ts';
+import { faultOfChosenId } from '../../http/chosen-id.ts';
+import type { Author } from '../../http/credentials.ts';
+import { dateOf, dayOf } from '../../http/days.ts';
+import type { AskedOfList, DocumentLists } from '../../pagination/document-lists.ts';
+import type { Page, PageWanted } from '../../pagination/paginator.ts';
+import type { Database } from '../../postgres/database.ts';
+import { lockTenant } from '../../postgres/tenants/tenants.ts';
+import { projectedJson } from '../../query/json-projection.ts';
+import { metadataOf, notFound, ownDocuments } from '../../recording/documents/own-documents.ts';
+import { type Budget, type BudgetBody, type BudgetUse, maxBudgets } from './schemas.ts';
+import { type BudgetTerms, budgetRows, budgetTable, countBudgets, readFigures } from './store.ts';
+
+/** What calls of a tenant may use and cost (ai-gateway: costs and budgets). Budgets go out as JSON texts. */
+export interface Budgets {
+  /** With how much of it is used. */
+  find(tenant: string, id: string): Promise<string>;
+  list(tenant: string, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
+  /** Returns the id. Without one in the body Annals makes a random one. */
+  create(author: Author, body: BudgetBody): Promise<string>;
+  put(author: Author, id: string, body: BudgetBody): Promise<'created' | 'replaced'>;
+  remove(author: Author, id: string): Promise<void>;
+}
+
+interface Sent {
+  readonly body: BudgetBody;
+  readonly version?: number | undefined;
+}
+
+const noun = 'budget';
+
+/** Writers of new budgets of a tenant wait for each other, so that their number is still correct when the write commits. */
+export function createBudgets(options: { db: Database; documents: DocumentLists; now: () => number }): Budgets {
+  const { db, documents, now } = options;
+  const budgets = ownDocuments<Sent, BudgetTerms>(options, {
+    noun,
+    table: budgetTable,
+    entity: 'annals-budget',
+    async written({ body }, writing, stored) {
+      const { tenant } = writing.author;
+      if (stored === undefined) await lockTenant(writing.transaction, tenant);
+      const isFull = stored === undefined && (await countBudgets(writing.transaction, tenant)) >= maxBudgets;
+      const before = stored && (JSON.parse(stored.document) as Budget);
+      const { use: _, metadata: _sent, alerts = [50, 80, 100], ...members } = body;
+      const sorted = alerts.toSorted((one, other) => one - other);
+      const metadata = metadataOf(writing, before?.metadata.createdAt);
+      const budget: Budget = { ...members, id: writing.id, alerts: sorted, metadata };
+      const document = JSON.stringify(budget);
+      return {
+        row: { document, fields: projectedJson(document), ...termsOf(body) },
+        async besides() {
+          if (isFull) throw new AnnalsError('validation_violation', `A tenant has at most ${maxBudgets} budgets.`);
+        },
+      };
+    },
+    nameOf: () => undefined,
+  });
+
+  return {
+    remove: budgets.remove,
+
+    list: (tenant, asked, wanted) => documents.page(budgetRows(tenant), asked, wanted),
+
+    async find(tenant, id) {
+      const found = await budgetTable.find(db, tenant, id);
+      if (found === undefined) throw notFound(noun);
+      const { metadata, ...members } = JSON.parse(found.document) as Budget;
+      return JSON.stringify({ ...members, use: await useOf(db, tenant, found, now()), metadata });
+    },
+
+    async create(author, body) {
+      refuseFaults(body);
+      const { id = randomUUID() } = body;
+      await budgets.create(author, id, { body });
+      return id;
+    },
+
+    async put(author, id, body) {
+      const fault = body.id === undefined || body.id === id ? faultOfChosenId(id) : 'must be that of the path';
+      if (fault !== undefined) throw invalidBody({ field: 'id', message: fault });
+      refuseFaults(body);
+      return await budgets.put(author, id, { body, version: body.metadata?.version });
+    },
+  };
+}
+
+async function useOf(db: Database, tenant: string, terms: BudgetTerms, now: number): Promise<BudgetUse> {
+  const { first, spent, held } = await readFigures(db, tenant, terms, dayOf(now));
+  const since = dateOf(first);
+  return terms.limitTokens === null
+    ? { since, spentUsd: spent, reservedUsd: held }
+    : { since, spentTokens: Number(spent), reservedTokens: Number(held) };
+}
+
+const selectors = ['client', 'agent', 'model'] as const;
+
+function termsOf(body: BudgetBody): BudgetTerms {
+  const by = selectors.find((name) => body[name] !== undefined);
+  const { period, limitUsd, limitTokens = null } = body;
+  const limitCost = limitUsd === undefined ? null : picoOf(limitUsd);
+  return { by: by ?? 'all', name: (by && body[by]) ?? '', period, limitCost, limitTokens };
+}
+
+/** @example picoOf('2.5'); // '2500000000000' */
+function picoOf(dollars: string): string {
+  const [whole = '', fraction = ''] = dollars.split('.');
+  return `${whole}${fraction.padEnd(12, '0')}`;
+}
+
+function refuseFaults(body: BudgetBody): void {
+  const named = selectors.filter((name) => body[name] !== undefined);
+  const faults: ErrorDetail[] = named
+    .slice(1)
+    .map((field) => ({ field, message: `must be left out where there is ${named[0]}: a budget is of one thing` }));
+  if ((body.limitUsd === undefined) === (body.limitTokens === undefined)) {
+    faults.push({ field: 'limitUsd', message: 'must be there, or else limitTokens: one of them' });
+  }
+  if (faults.length > 0) throw invalidBody(...faults);
+}

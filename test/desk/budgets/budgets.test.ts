@@ -1,0 +1,375 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createQuota, type Quota } from '../../../src/desk/completions/quota.ts';
+import { createLogger } from '../../../src/http/logger.ts';
+import type { BegunCall } from '../../../src/providers/call-record.ts';
+import { Random } from '../../support/oracle/random.ts';
+import {
+  author,
+  makeRandomBudgets,
+  makeRandomCall,
+  overspent,
+  priceOfBudgets,
+  randomBudget,
+} from '../../support/server/budgets.ts';
+import { begunCall, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
+import { complete, newTenant, setProviderToken } from '../../support/server/completions.ts';
+import { entriesOf } from '../../support/server/entries.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+const day = 86_400_000;
+const random = new Random();
+let folder: string;
+let vendor: Vendor;
+let server: TestServer;
+/** Those of three processes. */
+let quotas: Quota[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'annals-budgets-'));
+  const prices = join(folder, 'prices.json');
+  const usdPerMillion = { input: '2', output: '8' };
+  await writeFile(
+    prices,
+    JSON.stringify([
+      { provider: 'openai', models: ['gpt-small'], prices: [{ usdPerMillion }] },
+      { provider: 'openai', models: ['gpt-seeing'], imageTokens: 1000, prices: [{ usdPerMillion }] },
+    ]),
+  );
+  vendor = await startVendor();
+  server = await startTestServer({
+    environment: {
+      OPENAI_BASE_URL: vendor.baseUrl,
+      ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+      ANNALS_COMPLETION_MODEL: 'gpt-small',
+      ANNALS_PRICES_FILE: prices,
+    },
+  });
+  const { pool, db } = server.database;
+  quotas = [1, 2, 3].map(() => createQuota({ pool, db, logger: createLogger('silent'), maxWait: 100 }));
+});
+
+afterAll(async () => {
+  for (const quota of quotas) await quota.close();
+  await server.close();
+  await vendor.close();
+  await rm(folder, { recursive: true });
+});
+
+async function send(tenant: string, method: string, path: string, body?: object) {
+  const token = await server.token(tenant, { scope: 'usage.budget_manage' });
+  const sent = body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  const response = await server.call(`/usage/${tenant}/budgets${path}`, { method, token, ...sent });
+  const text = await response.text();
+  return { status: response.status, location: response.headers.get('location'), body: text && JSON.parse(text) };
+}
+
+async function make(tenant: string, body: object): Promise<string> {
+  const { status, body: answer } = await send(tenant, 'POST', '', body);
+  expect(status).toBe(201);
+  return answer.id;
+}
+
+/** A call on the tenant's own key that would cost 4,000 pico-dollars a token: what became of its reservation. */
+async function reserve(
+  tenant: string,
+  call: Partial<BegunCall>,
+  tokens = 100,
+  quota = server.context.completions.quota,
+) {
+  const begun = begunCall({ token: 'own', price: priceOfBudgets, ...call });
+  const held = await reserveTokens(quota, { tenant, call: begun, input: 0, output: tokens, maxDuration: 60_000 }).catch(
+    (error: { type: string; message: string }) => error,
+  );
+  return 'settle' in held ? held : held.message;
+}
+
+async function spend(tenant: string, call: Partial<BegunCall>, tokens = 100): Promise<void> {
+  const { quota } = server.context.completions;
+  await quota.record(
+    tenant,
+    begunCall({ token: 'own', price: priceOfBudgets, ...call }),
+    endedCall({ inputTokens: 0, outputTokens: tokens }),
+  );
+}
+
+test('a budget is made, listed, read with its use, replaced and deleted, and each change is recorded', async () => {
+  const tenant = await newTenant(server);
+  await spend(tenant, {}, 7);
+  const body = { id: 'monthly', client: 'c', period: 'month', limitUsd: '12.50', alerts: [100, 80] };
+  const created = await send(tenant, 'POST', '', body);
+  expect(created).toMatchObject({ status: 201, location: `/usage/${tenant}/budgets/monthly`, body: { id: 'monthly' } });
+  const read = await send(tenant, 'GET', '/monthly');
+  const month = `${new Date().toISOString().slice(0, 7)}-01`;
+  expect(read.body).toMatchObject({
+    ...body,
+    alerts: [80, 100],
+    use: { since: month, spentUsd: '0.000000021', reservedUsd: '0' },
+    metadata: { version: 1 },
+  });
+  expect((await send(tenant, 'PUT', '/monthly', { ...read.body, limitUsd: '3' })).status).toBe(204);
+  expect((await send(tenant, 'PUT', '/monthly', read.body)).status).toBe(409);
+  const other = await make(tenant, { period: 'lifetime', limitTokens: 5 });
+  expect((await send(tenant, 'GET', `/${other}`)).body).toMatchObject({
+    alerts: [50, 80, 100],
+    use: { since: '1970-01-01', spentTokens: 7, reservedTokens: 0 },
+  });
+  const { body: list } = await send(tenant, 'GET', '?q=period:month');
+  expect(list).toMatchObject([{ id: 'monthly', limitUsd: '3' }]);
+  expect((await send(tenant, 'DELETE', '/monthly')).status).toBe(204);
+  expect((await send(tenant, 'GET', '/monthly')).status).toBe(404);
+  const entries = (await entriesOf(server.database, tenant)).filter(({ entity }) => entity === 'annals-budget');
+  expect(entries.map(({ type, entityId }) => [type, entityId])).toEqual([
+    ['create', 'monthly'],
+    ['update', 'monthly'],
+    ['create', other],
+    ['delete', 'monthly'],
+  ]);
+  const token = await server.token(tenant, { scope: 'usage.usage_read' });
+  expect((await server.call(`/usage/${tenant}/budgets`, { token })).status).toBe(403);
+});
+
+test.each([
+  ['both limits', { limitUsd: '1', limitTokens: 1 }],
+  ['no limit', {}],
+  ['two selectors', { limitUsd: '1', client: 'c', model: 'm' }],
+  ['a limit that is a number', { limitUsd: 1 }],
+  ['a negative limit', { limitTokens: -1 }],
+  ['13 decimals', { limitUsd: '0.0000000000001' }],
+  ['another period', { limitUsd: '1', period: 'week' }],
+  ['a threshold above 100', { limitUsd: '1', alerts: [101] }],
+  ['an unknown member', { limitUsd: '1', colour: 'red' }],
+])('a budget with %s is refused', async (_, body) => {
+  expect((await send('faulty', 'POST', '', { period: 'day', ...body })).status).toBe(400);
+});
+
+test('a tenant has at most 200 budgets', async () => {
+  const tenant = await newTenant(server);
+  await server.database.pool.query(
+    `insert into budget (tenant, id, version, document, fields, by, name, period, limit_tokens)
+       select $1, n, 1, '{}', '{}', 'all', '', 'day', 1 from generate_series(1, 199) as n`,
+    [tenant],
+  );
+  await make(tenant, { id: 'last', period: 'day', limitTokens: 1 });
+  expect((await send(tenant, 'POST', '', { period: 'day', limitTokens: 1 })).status).toBe(400);
+  expect((await send(tenant, 'PUT', '/last', { period: 'day', limitTokens: 2 })).status).toBe(204);
+});
+
+test('random calls of three processes never use more than any of random budgets, which are made, changed and deleted meanwhile', async () => {
+  const tenant = await newTenant(server);
+  const { budgets } = server.context;
+  const { pool } = server.database;
+  await budgets.put(author(tenant), 'all', { period: 'lifetime', limitTokens: 1_000_000 });
+  await makeRandomBudgets(budgets, tenant, 12, random);
+  const outcomes: string[] = [];
+  const calls = Array.from({ length: 16 }, async (_, worker) => {
+    for (let n = 0; n < 12; n += 1) {
+      outcomes.push(await makeRandomCall(quotas[worker % 3] as Quota, tenant, random));
+      if (n % 4 === 3 && worker === 0) {
+        await budgets.put(author(tenant), `b${random.below(12)}`, randomBudget(random, { limitTokens: 1_000_000 }));
+        await budgets.remove(author(tenant), `b${n % 3}`).catch(() => undefined);
+        await pool.query('update completion_reservation set expires_at = now() where tenant = $1 and random() < 0.5', [
+          tenant,
+        ]);
+      }
+    }
+  });
+  await Promise.all(calls);
+  await pool.query('update completion_reservation set expires_at = now() where tenant = $1', [tenant]);
+  await quotas[0]?.state(tenant);
+  expect(await overspent(pool, tenant)).toEqual([]);
+  expect(await wrongSums(pool, tenant)).toEqual([]);
+  expect(outcomes).toContain('answered');
+});
+
+test('many calls at once use a budget up, and one token more is refused with what is left', async () => {
+  const tenant = await newTenant(server);
+  await make(tenant, { id: 'tight', period: 'day', limitUsd: '0.000003' });
+  const outcomes = await Promise.all(Array.from({ length: 40 }, (_, n) => reserve(tenant, {}, 100, quotas[n % 3])));
+  const held = outcomes.filter((outcome) => typeof outcome === 'object');
+  expect(held).toHaveLength(10);
+  expect(outcomes.find((outcome) => typeof outcome === 'string')).toContain('reserved the rest of the budget tight');
+  await Promise.all(held.map((one) => one.settle(endedCall({ inputTokens: 0, outputTokens: 99 }))));
+  expect(await reserve(tenant, {}, 11)).toBe(
+    'The call may need $0.000000033 of the budget tight, which has $0.00000003 left. It needs less with fewer output tokens.',
+  );
+  expect(await reserve(tenant, {}, 10)).toHaveProperty('settle');
+});
+
+test('a call waits until others have settled, and calls to which the budget does not apply do not wait behind it', async () => {
+  const tenant = await newTenant(server);
+  await make(tenant, { client: 'slow', period: 'day', limitTokens: 100 });
+  const { quota } = server.context.completions;
+  const first = await reserve(tenant, { clientId: 'slow', token: 'shared' });
+  const waiting = reserve(tenant, { clientId: 'slow', token: 'shared' });
+  expect(await reserve(tenant, { clientId: 'quick', token: 'shared' })).toHaveProperty('settle');
+  expect(await quota.state(tenant)).toMatchObject({ reserved: { output: 200 } });
+  if (typeof first === 'object') await first.settle(endedCall('none'));
+  expect(await waiting).toHaveProperty('settle');
+});
+
+test('a period has spent what its calls cost by the moment they began, whatever the age of the budget, and midnight is in UTC', async () => {
+  const tenant = await newTenant(server);
+  const midnight = Date.UTC(2026, 8, 1);
+  await spend(tenant, { at: midnight - 1 }, 60);
+  await spend(tenant, { at: midnight }, 30);
+  await spend(tenant, { at: midnight - day * 40 }, 5);
+  await make(tenant, { id: 'day', client: 'c', period: 'day', limitTokens: 100 });
+  expect(await reserve(tenant, { at: midnight - 1 }, 41)).toContain('40 tokens left');
+  expect(await reserve(tenant, { at: midnight }, 71)).toContain('70 tokens left');
+  const late = await reserve(tenant, { at: midnight - 1 }, 40);
+  await send(tenant, 'PUT', '/day', { client: 'c', period: 'month', limitTokens: 100 });
+  expect(await reserve(tenant, { at: midnight + day * 29 }, 71)).toContain('70 tokens left');
+  if (typeof late === 'object') await late.settle(endedCall({ inputTokens: 0, outputTokens: 10 }));
+  expect(await reserve(tenant, { at: midnight - 1 }, 31)).toContain('30 tokens left');
+  await send(tenant, 'PUT', '/day', { client: 'c', period: 'lifetime', limitTokens: 200 });
+  expect(await reserve(tenant, { at: midnight }, 96)).toContain('95 tokens left');
+});
+
+test('the calls of a key count towards the client that made it, those of an agent and a model towards theirs', async () => {
+  const tenant = await newTenant(server);
+  await make(tenant, { id: 'c', client: 'c', period: 'day', limitTokens: 100 });
+  await make(tenant, { id: 'a', agent: 'a', period: 'day', limitTokens: 150 });
+  await make(tenant, { id: 'm', model: 'm', period: 'day', limitTokens: 180 });
+  await spend(tenant, { clientId: 'key', makerId: 'c' }, 90);
+  expect(await reserve(tenant, { clientId: 'key', makerId: 'c' }, 20)).toContain('budget c, which has 10 tokens left');
+  await spend(tenant, { clientId: 'd', agentId: 'a' }, 60);
+  expect(await reserve(tenant, { clientId: 'd', agentId: 'a', model: 'n' }, 91)).toContain(
+    'budget a, which has 90 tokens',
+  );
+  expect(await reserve(tenant, { clientId: 'd' }, 31)).toContain('budget m, which has 30 tokens left');
+  // No budget applies, so nothing is reserved.
+  await expect(reserve(tenant, { clientId: 'd', model: 'n' }, 1_000_000)).resolves.toBe('the call reserved nothing');
+});
+
+test('a model without a sum of its own on a day counts with all that have none, rather too much than too little', async () => {
+  const tenant = await newTenant(server);
+  await spend(tenant, { model: 'known' }, 10);
+  await server.database.pool.query(
+    `insert into call_sum (tenant, by, day, name, calls, uncosted, input, output, cost)
+       select tenant, 'other model', day, '', 1, 0, 0, 70, 0 from call_sum where tenant = $1 and by = 'all'`,
+    [tenant],
+  );
+  await make(tenant, { model: 'known', period: 'day', limitTokens: 100 });
+  await make(tenant, { model: 'rare', period: 'day', limitTokens: 100 });
+  expect(await reserve(tenant, { model: 'known' }, 90)).toHaveProperty('settle');
+  expect(await reserve(tenant, { model: 'rare' }, 31)).toContain('30 tokens left');
+});
+
+test('a call reserves at the dearest price that may apply, that of its own day, and a call of a dead process is charged so', async () => {
+  const tenant = await newTenant(server);
+  await make(tenant, { id: 'b', period: 'lifetime', limitUsd: '0.001' });
+  const tier = { above: -1, input: 1, cachedInput: 1, cacheWrites: 1_000_000, output: 1 };
+  const dear = { ...tier, above: 50, output: 500_000_000 };
+  const { quota } = server.context.completions;
+  const want = (input: number, price: BegunCall['price']) =>
+    reserveTokens(quota, { tenant, call: begunCall({ token: 'own', price }), input, output: 1, maxDuration: 60_000 });
+  // Nobody knows before how many tokens it writes into a cache.
+  await expect(want(1_001, { tiers: [tier] })).rejects.toThrow(
+    '$0.001001000001 of the budget b, which has $0.001 left',
+  );
+  await expect(want(51, { tiers: [tier, { ...dear, output: 1_000_000_000 }] })).rejects.toThrow('$0.001051');
+  const small = await want(50, { tiers: [tier, dear] });
+  await small.settle(endedCall('none'));
+  // The price that begins today is that of a call which begins today, and not of one that began yesterday.
+  const dead = await want(51, { from: '2026-11-24', tiers: [tier, dear] });
+  await dead.send();
+  await server.database.pool.query('update completion_reservation set expires_at = now() where tenant = $1', [tenant]);
+  await expect(want(449, { tiers: [tier] })).rejects.toThrow('which has $0.000449 left');
+  await dead.settle(endedCall('unknown'));
+  expect((await send(tenant, 'GET', '/b')).body.use).toMatchObject({ spentUsd: '0.000551' });
+  expect(await wrongSums(server.database.pool, tenant)).toEqual([]);
+});
+
+test('a call beyond a budget is 403 with the bound and the rest; on a model without a price it is 400; own keys count', async () => {
+  const tenant = await newTenant(server);
+  const id = await make(tenant, { period: 'day', limitUsd: '0.0001' });
+  const beyond = await complete(server, tenant);
+  expect(beyond).toMatchObject({
+    status: 403,
+    body: {
+      type: 'quota_exceeded',
+      details: [
+        { field: 'budget', message: id },
+        // 85 tokens of input at 2 dollars a million, and 4,096 of output at 8.
+        { field: 'bound', message: '$0.032938' },
+        { field: 'rest', message: '$0.0001' },
+      ],
+    },
+  });
+  await setProviderToken(server, tenant, 'sk-own');
+  expect((await complete(server, tenant)).status).toBe(403);
+  await send(tenant, 'PUT', `/${id}`, { period: 'day', limitUsd: '1' });
+  vendor.behave({ kind: 'answer', usage: { input: 10, output: 20 } });
+  expect((await complete(server, tenant)).status).toBe(200);
+  expect((await send(tenant, 'GET', `/${id}`)).body.use).toMatchObject({ spentUsd: '0.00018', reservedUsd: '0' });
+
+  const token = await server.token(tenant);
+  const ask = async (body: object) => {
+    const response = await server.call(`/openai/${tenant}/v1/chat/completions`, {
+      method: 'POST',
+      token,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ messages: [{ role: 'user', content: 'x' }], ...body }),
+    });
+    return { status: response.status, retry: response.headers.get('x-should-retry'), body: await response.json() };
+  };
+  expect(await ask({ model: 'openai/unheard-of' })).toMatchObject({
+    status: 400,
+    body: { error: { code: 'price_unknown' } },
+  });
+  expect(await ask({ model: 'openai/gpt-small', max_tokens: 200_000 })).toMatchObject({
+    status: 429,
+    retry: 'false',
+    body: { error: { type: 'insufficient_quota', code: 'insufficient_quota' } },
+  });
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+  const messages = [{ role: 'user', content: [image] }];
+  expect(await ask({ model: 'openai/gpt-small', messages })).toMatchObject({ status: 400 });
+  // Without a cap of its own the call has that of the shared token: a budget has to know.
+  expect(await ask({ model: 'openai/gpt-seeing', messages })).toMatchObject({ status: 200 });
+  expect(vendor.requests.at(-1)?.body).toMatchObject({ max_tokens: 4_096 });
+});
+
+test('each threshold of a period sends one e-mail, also for the period before and after a crash', async () => {
+  const tenant = await newTenant(server);
+  const { budgetAlerts, configuration } = server.context;
+  const address = { value: 'ops@example.com', json: '"ops@example.com"', size: { bytes: 17, values: 1, levels: 0 } };
+  await configuration.create(author(tenant), [{ key: 'notificationEmail', ...address }]);
+  await make(tenant, { id: 'b', period: 'day', limitTokens: 100, alerts: [50, 80] });
+  await make(tenant, { id: 'c', agent: 'other', period: 'day', limitTokens: 1 });
+  const mails = async () => {
+    const { rows } = await server.database.pool.query<{ subject: string }>(
+      'select subject from mail where tenant = $1 order by subject',
+      [tenant],
+    );
+    return rows.map(({ subject }) => subject);
+  };
+  await spend(tenant, {}, 49);
+  await budgetAlerts.look(tenant);
+  expect(await mails()).toEqual([]);
+  await spend(tenant, {}, 1);
+  await Promise.all([budgetAlerts.look(tenant), budgetAlerts.look(tenant)]);
+  await spend(tenant, {}, 40);
+  await budgetAlerts.look(tenant);
+  await spend(tenant, {}, 10);
+  await budgetAlerts.look(tenant);
+  const told = ['Annals: the budget b has reached 50 %', 'Annals: the budget b has reached 80 %'];
+  expect(await mails()).toEqual(told);
+  const { rows } = await server.database.pool.query('select * from budget_due where tenant = $1', [tenant]);
+  expect(rows).toEqual([]);
+  // Calls of yesterday, before the budget was made: nobody is told. The budget is made to be older, and they are.
+  await spend(tenant, { at: Date.now() - day }, 60);
+  await budgetAlerts.look(tenant);
+  expect(await mails()).toEqual(told);
+  await server.database.pool.query(
+    `update budget set document = regexp_replace(document, '"createdAt":"....', '"createdAt":"2020') where tenant = $1`,
+    [tenant],
+  );
+  await spend(tenant, { at: Date.now() - day }, 1);
+  await budgetAlerts.look(tenant);
+  expect(await mails()).toEqual(told.toSpliced(1, 0, told[0] ?? ''));
+});
