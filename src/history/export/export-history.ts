@@ -121,10 +121,17 @@ async function open(
   // moved within a cluster: the other worker does not know the snapshot. In both cases the export starts again.
   const isValid = resume !== undefined && margin <= resume.since && resume.placement === snapshot.placement;
   const going = isValid ? resume : undefined;
-  const { query, from } = queryAt(tenant, parseOwnQuery(q, restriction), askedAt, restriction);
+  const { query, within, from } = queryAt(tenant, parseOwnQuery(q, restriction), askedAt, restriction);
   const since = going?.since ?? Math.max(from, horizon);
   const slice = new TimeSlice();
-  const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
+  const expression = await resolveInTransaction(transaction, query, {
+    tenant,
+    since,
+    within,
+    dictionary,
+    regexes,
+    slice,
+  });
   // If only terms on documents can hold, their indexes find the entries. Otherwise the export walks once along the time.
   const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
   const conditions = await entryConditions(tenant, expression, dictionary, slice);

@@ -17,6 +17,8 @@ export interface QueryAtMoment {
   readonly tenant: string;
   /** With the query of a restriction. */
   readonly query: Query;
+  /** The query of the restriction alone. */
+  readonly within?: Query | undefined;
   /** The first moment of the window. */
   readonly from: number;
   /** The times that the caller's own query leaves. */
@@ -53,7 +55,7 @@ export interface QuerySnapshot {
 export function queryAt(tenant: string, asked: Query, now: number, restriction?: Restriction): QueryAtMoment {
   const own = withPlainRegexes(asked);
   const query = restriction === undefined ? own : joined(restriction, own);
-  return { tenant, query, from: windowFrom(own, now), bounds: timeBounds(own), now };
+  return { tenant, query, within: restriction?.query, from: windowFrom(own, now), bounds: timeBounds(own), now };
 }
 
 /** One snapshot of a tenant's history, with its names. */
@@ -94,7 +96,7 @@ export async function inHistorySnapshot<Result>(
 /** Runs the work of a query in such a snapshot. */
 export async function inQuerySnapshot<Result>(
   reading: Reading,
-  { tenant, query, from, bounds, now }: QueryAtMoment,
+  { tenant, query, within, from, bounds, now }: QueryAtMoment,
   known: Dictionary,
   work: (snapshot: QuerySnapshot) => Promise<Result>,
 ): Promise<Result> {
@@ -102,7 +104,7 @@ export async function inQuerySnapshot<Result>(
     const { regexes } = reading;
     const kept = Math.max(from, horizon);
     const slice = new TimeSlice();
-    const means = { tenant, since: kept, dictionary, regexes, slice };
+    const means = { tenant, since: kept, within, dictionary, regexes, slice };
     const expression = await resolveInTransaction(transaction, query, means);
     const since = Math.max(kept, timeBounds(expression).from);
     const asked = { from: Math.max(kept, bounds.from), to: bounds.to };

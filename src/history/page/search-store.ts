@@ -101,14 +101,27 @@ export function rowsAt(places: readonly Place[], tenant: string, row: 'e' | 'r')
       and ${column('sequence')} = place.sequence`;
 }
 
+/** Those of the names of paths that entries which a search finds have. */
+export async function namesFound(
+  transaction: DatabaseTransaction,
+  search: Search,
+  paths: PathNames,
+): Promise<PathNames> {
+  const { rows } = await sql<{ number: number }>`
+    select distinct named.number from (select e.path_numbers ${found(search)}) as e
+      cross join lateral unnest(e.path_numbers) as named (number)`.execute(transaction);
+  const numbers = new Set(rows.map(({ number }) => number));
+  return { ...paths, names: paths.names.filter(({ number }) => numbers.has(number)) };
+}
+
 /** Number of ids in one fetch. */
 const idsAtOnce = 5_000;
 
 /**
  * Reads the distinct ids of the documents, or of the related documents, of entries since `since`, or their paths in the
  * form of the projection; paths that names tell may be those of other entries too. It reads ids that contain one of some
- * texts, and documents of some kinds; null means any. `places`: of the entries there alone. A transaction can run it once at
- * a time.
+ * texts, and documents of some kinds; null means any. `places`: of the entries there alone. `within`: of the entries that this
+ * search finds alone. A transaction can run it once at a time.
  */
 export async function* readDocumentIds(
   transaction: DatabaseTransaction,
@@ -117,12 +130,14 @@ export async function* readDocumentIds(
   {
     since,
     places,
+    within,
     kinds,
     containing,
     paths,
   }: {
     since: number;
     places?: readonly Place[] | undefined;
+    within?: Search | undefined;
     kinds: readonly number[] | null;
     containing: readonly string[] | null;
     paths: PathNames;
@@ -138,13 +153,20 @@ export async function* readDocumentIds(
         )})`;
   const rowsOf = (all: RawBuilder<unknown>, row: 'e' | 'r') =>
     places === undefined ? all : rowsAt(places, tenant, row);
+  const entriesOf = (search: Search) => sql`(select e.* ${found(search)}) as e`;
+  const entries = within === undefined ? sql`change_entry e` : entriesOf(within);
+  const entriesWithIds = within === undefined ? entriesByIds(tenant) : entriesOf({ ...within, byIds: true });
+  const items =
+    within === undefined
+      ? sql`change_related r`
+      : sql`${entries} join change_related r on r.tenant = ${tenant} and r.at = e.at and r.sequence = e.sequence`;
   const idsOf = {
-    document: () => sql`select distinct e.entity_id as id from ${rowsOf(entriesByIds(tenant), 'e')}
+    document: () => sql`select distinct e.entity_id as id from ${rowsOf(entriesWithIds, 'e')}
               where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${contains(sql`e.entity_id`)}`,
-    related: () => sql`select distinct r.entity_id as id from ${rowsOf(sql`change_related r`, 'r')}
+    related: () => sql`select distinct r.entity_id as id from ${rowsOf(items, 'r')}
               where r.tenant = ${tenant} and r.at >= ${since} and ${contains(sql`r.entity_id`)}`,
     path: () => sql`select distinct p.path as id
-      from ${rowsOf(sql`change_entry e`, 'e')} cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
+      from ${rowsOf(entries, 'e')} cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
       where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${mustBeRead(paths)} and ${contains(sql`p.path`)}`,
   };
   if (of === 'path') yield namedPaths(paths);

@@ -48,6 +48,14 @@ export async function searchOf(
   return { ...of, places, condition: conditionOf(open) };
 }
 
+/** The search for all entries that satisfy the query. Where none does without its terms on documents, their indexes find them. */
+export async function searchOfAll(...[expression, conditions, of]: Parameters<typeof searchOf>): Promise<Search> {
+  if (isNever(decide(expression, (term) => (isOpen(term) ? false : undefined)))) {
+    return await searchOf(expression, conditions, of);
+  }
+  return { tenant: of.tenant, since: of.since, condition: conditions.satisfies(expression) };
+}
+
 function placesOf(term: OpenTerm, tenant: string, since: number): RawBuilder<unknown> {
   if (term.kind === 'path' || term.kind === 'change') throw new Error('such a term names no documents');
   if (term.kind === 'document') {

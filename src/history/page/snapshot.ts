@@ -4,7 +4,7 @@ import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { statementsOf } from '../../postgres/statements.ts';
 import type { Query } from '../../query/ast.ts';
 import { RegexBudget, type RegexMatcherPool } from '../../query/regex-pool.ts';
-import type { Expression } from '../ask/expression.ts';
+import { type Expression, isAlways } from '../ask/expression.ts';
 import { everyId, type IdsOf, patternsOnIds, tryOnIds } from '../ask/id-patterns.ts';
 import { possibleKinds } from '../ask/kind-classes.ts';
 import { patternsOfNames } from '../ask/path-candidates.ts';
@@ -12,7 +12,9 @@ import { resolve, termsOnPaths } from '../ask/resolve.ts';
 import { type Dictionary, entitiesOf, extendDictionary } from '../names/dictionary.ts';
 import { readNames } from '../names/name-store.ts';
 import { noPathNames, readPathNames } from '../names/path-name-store.ts';
-import { readDocumentIds } from './search-store.ts';
+import { entryConditions } from './predicate.ts';
+import { searchOfAll } from './search.ts';
+import { namesFound, readDocumentIds, type Search } from './search-store.ts';
 import type { Place } from './store.ts';
 
 /**
@@ -47,7 +49,8 @@ export async function openSnapshot(
 
 /**
  * The query after the lookup of all its names and ids. With `places`, the ids and paths are those of the entries there: the
- * result then holds for these entries alone.
+ * result then holds for these entries alone. With `within`, they are those of the entries that satisfy that query, which is a
+ * part of the query and has no regular expression.
  */
 export async function resolveInTransaction(
   transaction: DatabaseTransaction,
@@ -56,11 +59,13 @@ export async function resolveInTransaction(
     tenant,
     since,
     places,
+    within,
     ...means
   }: {
     tenant: string;
     since: number;
     places?: readonly Place[];
+    within?: Query | undefined;
     dictionary: Dictionary;
     regexes: RegexMatcherPool;
     slice: TimeSlice;
@@ -73,15 +78,30 @@ export async function resolveInTransaction(
   // Only entries of these kinds can satisfy the query, whatever the patterns match and whatever paths there are.
   const open = await resolve(query, { ...means, budget, ids: everyId(patterns), paths: noPathNames });
   const kinds = await possibleKinds(open, means.dictionary, means.slice);
-  const paths =
+  const known =
     onPaths !== undefined
       ? await readPathNames(statementsOf(transaction), tenant, {
           entities: entitiesOf(kinds, means.dictionary),
           like: patternsOfNames(onPaths),
         })
       : noPathNames;
+  const reached =
+    within !== undefined && patterns.length > 0
+      ? await reachedBy(await resolve(within, { ...means, budget, paths: known }), { tenant, since, ...means })
+      : undefined;
+  const narrows = reached !== undefined && patterns.some(({ of }) => of === 'path');
+  const paths = narrows ? await namesFound(transaction, reached, known) : known;
   const read = (of: IdsOf, containing: readonly string[] | null) =>
-    readDocumentIds(transaction, tenant, of, { since, places, kinds, containing, paths });
+    readDocumentIds(transaction, tenant, of, { since, places, within: reached, kinds, containing, paths });
   const ids = await tryOnIds(patterns, read, { ...means, budget });
   return await resolve(query, { ...means, budget, ids, paths });
+}
+
+/** The search for the entries of a query; undefined if it has all of them. */
+async function reachedBy(
+  expression: Expression,
+  of: { tenant: string; since: number; dictionary: Dictionary; slice: TimeSlice },
+): Promise<Search | undefined> {
+  if (isAlways(expression)) return undefined;
+  return await searchOfAll(expression, await entryConditions(of.tenant, expression, of.dictionary, of.slice), of);
 }

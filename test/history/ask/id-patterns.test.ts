@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { maxIds, tryOnIds } from '../../../src/history/ask/id-patterns.ts';
+import { readRestriction } from '../../../src/history/ask/restriction.ts';
 import type { FindPage } from '../../../src/history/find-page.ts';
 import { documentSatisfies } from '../../../src/history/page/predicate.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
@@ -42,9 +43,9 @@ const changes: Omit<Change, 'identity'>[] = [
     type: 'update' as const,
     entity: 'long',
     entityId: 'x'.repeat(990) + place,
-    actor: 'actor 0',
-    related: [],
-    paths: '{}',
+    actor: 'long',
+    related: [{ entity: 'group', entityId: 'x'.repeat(990) + place }],
+    paths: `{"${'x'.repeat(990)}${place}":{"after":1}}`,
   })),
 ];
 
@@ -103,6 +104,40 @@ test('only ids of entries that can satisfy the query are tried', async () => {
     (await findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 1 })).total;
   expect(await total(`entity:order entityId:~"${source}" occurredAt:>"2026-09-01T00:00:00Z"`)).toBe(0);
   await expect(total(`entity:* entityId:~"${source}"`)).rejects.toThrow(QueryError);
+});
+
+describe('with a fixed query only ids of the entries that it shows are tried', () => {
+  const source = `(${'y?'.repeat(600)})z`;
+  const ask = async (fixed: string, q: string) => {
+    const restriction = readRestriction([{ query: fixed, hide: [] }]);
+    return (await findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 1, restriction })).total;
+  };
+
+  test.each([
+    ['of documents', `entity:* entityId:~"${source}"`],
+    ['of related documents', `related.entityId:~"${source}"`],
+    ['that are paths', `path:~"${source}"`],
+  ])('%s', async (_title, q) => {
+    // The entries of `long` alone have more ids, related ids and paths than the budget is enough for.
+    for (const fixed of ['actor:actor 1', 'entity:* entityId:document-4', 'related.entityId:group 7', 'entity:order'])
+      expect({ fixed, total: await ask(fixed, q) }).toEqual({ fixed, total: 0 });
+    for (const fixed of ['actor:long', 'entity:* entityId:xx*', 'entity:*'])
+      await expect(ask(fixed, q), fixed).rejects.toThrow(QueryError);
+  });
+
+  test.each([
+    ['actor:actor 1', 'entity:* entityId:~"(?i)DOCUMENT-1[0-3]"'],
+    ['entity:order', 'related.entityId:~"[17]$"'],
+    ['entity:* entityId:(document-40, document-70)', 'entity:* entityId:~[4]'],
+    [
+      'related.entityId:group 7',
+      'compoundLogicalQuery:((related.entityId:~"(?m)7$") OR (entity:* entityId:~"9[0-9]"))',
+    ],
+    ['compoundLogicalQuery:((entity:* entityId:document-4*) OR (actor:actor 2))', 'entity:* entityId:~"(?m)[^3]$"'],
+  ])('and found: %s, %s', async (fixed, q) => {
+    const both = parseQuery(`${fixed} ${q}`, changelogDialect);
+    expect(await ask(fixed, q)).toBe(changes.filter((change) => matches(both, change, now)).length);
+  });
 });
 
 test('a regular expression is tried on 2,000,000 ids, on more it is an error', async () => {
