@@ -23,6 +23,7 @@ import { modelRoutes } from './desk/models/routes.ts';
 import { openaiRoutes } from './desk/openai/routes.ts';
 import { docsRoutes } from './docs/routes.ts';
 import { feedRoutes } from './history/feed/routes.ts';
+import { logRoutes } from './history/proof/routes/log-routes.ts';
 import { changelogRoutes } from './history/routes/routes.ts';
 import { changelogUpkeep } from './history/upkeep.ts';
 import { savedViewRoutes } from './history/views/routes.ts';
@@ -95,6 +96,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
 
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(feedRoutes, { feed });
+  await app.register(logRoutes, { db });
   await app.register(viewerTokenRoutes, { db, sealer, readRestriction, now: () => clock.now() });
   await app.register(savedViewRoutes, { savedViews, paginator });
   const targets = [WebhookTarget, HttpTarget, S3Target, SplunkTarget, EmailTarget] as const;

@@ -9,6 +9,8 @@ export const permittedBy = {
   'changelog.changelog_manage':
     'Writes saved views, and reads the context of changes and how they were recorded. Includes ' +
     'changelog.changelog_read.',
+  'changelog.proof_read':
+    'Reads what proves that the history was not altered: checkpoints, tiles, and proofs of changes, which show the change to those who read the history.',
   'changelog.access_read': 'Reads who signed in, who was refused, and who downloaded exports.',
   'changelog.viewer_issue': 'Makes viewer tokens, each of which shows a part of the change history to one person.',
   'changelog.subscription_read':

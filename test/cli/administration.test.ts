@@ -83,7 +83,7 @@ test('a link into the console is one line, and makes a client without a secret t
   expect(made.stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080\/console\/#link=linked\.[\w-]{43}\n$/);
   const listed = JSON.parse((await annals(['client', 'list', '--tenant', 'linked'], environment)).stdout);
   const scope =
-    'changelog.changelog_read changelog.access_read changelog.subscription_read ai.agent_read configuration.configuration_view schema.schema_read schema.custominstance_read';
+    'changelog.changelog_read changelog.proof_read changelog.access_read changelog.subscription_read ai.agent_read configuration.configuration_view schema.schema_read schema.custominstance_read';
   expect(listed).toMatchObject([{ tenant: 'linked', scope: expect.stringContaining(scope), revokedAt: null }]);
   const [{ clientId, name }] = listed;
   expect(name).toBe(clientId);

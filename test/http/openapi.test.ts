@@ -275,6 +275,7 @@ downloadJobContent get /ai-service/{tenant}/jobs/{id}/content
 followChanges get /changelog/{tenant}/feed
 getAgent get /ai-service/{tenant}/agentic/agents/{id}
 getBudget get /usage/{tenant}/budgets/{id}
+getCheckpoint get /changelog/{tenant}/log/checkpoint
 getCompletionUsage get /ai-service/{tenant}/completions/usage
 getConfiguration get /configuration/{tenant}/configurations/{key}
 getCosts get /usage/{tenant}/costs
@@ -290,6 +291,7 @@ getReadiness get /health/ready
 getRequestLog get /ai-service/{tenant}/agentic/logs/requests/{id}
 getSessionLog get /ai-service/{tenant}/agentic/logs/sessions/{id}
 getSubscription get /changelog/{tenant}/subscriptions/{id}
+getTile get /changelog/{tenant}/log/tile/{level}/{path}
 getUsage get /usage/{tenant}
 getView get /changelog/{tenant}/views/{id}
 getViewerEntry get /viewer/{tenant}/entries

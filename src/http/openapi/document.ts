@@ -7,6 +7,7 @@ import { describeOperation, securityScheme, viewerScheme } from './operation.ts'
 const tags = {
   Authentication: 'OAuth 2.0 client credentials; access tokens are JWTs (RFC 9068).',
   'Change history': 'Version 0.0.1, preview: some features may not be fully operational.',
+  Proof: 'What proves that a history was not altered, in the formats of C2SP.',
   Viewer:
     'A part of the change history for people who are no users of the tenant: customers of a platform in its own pages.',
   'Saved views': 'Queries of the change history that a tenant keeps by name.',
@@ -38,7 +39,7 @@ export function openApiDocument(
   const components = new Components();
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
-    const path = route.url.replace(/:(\w+)/g, '{$1}');
+    const path = route.url.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}');
     paths[path] = { ...paths[path], [String(route.method).toLowerCase()]: describeOperation(components, route) };
   }
   const scheme = {

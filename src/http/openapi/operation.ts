@@ -89,7 +89,8 @@ function parametersIn(
     const { $id, ...rest } = isObject(property) ? property : {};
     const { schema: plain, ...parts } = parameterParts(rest);
     const parameter = {
-      name,
+      // what stands for the rest of a path, with its slashes
+      name: name === '*' ? 'path' : name,
       in: place,
       required: required.includes(name),
       ...parts,

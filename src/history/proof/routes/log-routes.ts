@@ -1,0 +1,122 @@
+import { Type } from 'typebox';
+import { AnnalsError } from '../../../core/errors.ts';
+import type { HttpServer } from '../../../http/http-server-type.ts';
+import type { Answer } from '../../../http/openapi/answers.ts';
+import { TenantName } from '../../../http/tenant-name.ts';
+import type { Database } from '../../../postgres/database.ts';
+import { HistoryPath } from '../../routes/schemas.ts';
+import { parseTilePath } from '../tlog/tiles.ts';
+import { type Log, readLog } from '../tree/log-store.ts';
+import { readPublishedEntries, readPublishedTile } from './published-tiles.ts';
+
+const proofOperation = { scopes: ['changelog.proof_read'], errors: ['resource_not_found'] } as const;
+const tags = ['Proof'];
+
+const TilePath = Type.Object({
+  tenant: TenantName,
+  level: Type.String({
+    description:
+      'The level of the tile, 0 to 63: level 0 has the hashes of leaves. Or `entries`: the leaves themselves.',
+    examples: ['0'],
+  }),
+  '*': Type.String({
+    description:
+      'The index of the tile as `tlog-tiles` writes it, with slashes: `000`, `x001/x234/067`; with `.p/` and the width for a partial one: `000.p/17`.',
+    examples: ['000'],
+  }),
+});
+
+/** The log of a tenant (proof 2): what C2SP's tlog-tiles asks of one. */
+export async function logRoutes(app: HttpServer, { db }: { db: Database }): Promise<void> {
+  app.get(
+    '/changelog/:tenant/log/checkpoint',
+    {
+      config: proofOperation,
+      schema: {
+        operationId: 'getCheckpoint',
+        tags,
+        summary: 'The newest checkpoint of the history',
+        description:
+          'A signed note: the name of the log, the number of its leaves, the root of their tree. Keep one, and its verifier key, to find out later whether a change was altered.',
+        params: HistoryPath,
+        response: { 200: checkpointAnswer },
+      },
+    },
+    async (request, reply) => {
+      const { checkpoint } = await signedLog(db, request.params.tenant);
+      return await reply.type(textType).header('cache-control', 'private, no-cache').send(checkpoint);
+    },
+  );
+
+  app.get(
+    '/changelog/:tenant/log/tile/:level/*',
+    {
+      config: proofOperation,
+      schema: {
+        operationId: 'getTile',
+        tags,
+        summary: 'A tile of the tree, or the leaves of one',
+        description:
+          'Hashes of the Merkle tree, 32 bytes each, or with `entries` the leaves, each after its length in two bytes. A tile that the newest checkpoint does not have is not there.',
+        params: TilePath,
+        response: { 200: tileAnswer },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, level, '*': path } = request.params;
+      const { size } = await signedLog(db, tenant);
+      const tile = parseTilePath(path);
+      const isEntries = level === 'entries';
+      if (tile === undefined || !(isEntries || /^(?:[0-9]|[1-5][0-9]|6[0-3])$/.test(level))) throw noSuchTile();
+      const bytes = isEntries
+        ? await readPublishedEntries(db, tenant, size, tile)
+        : await readPublishedTile(db, tenant, size, { level: Number(level), ...tile });
+      if (bytes === undefined) throw noSuchTile();
+      return await reply
+        .type('application/octet-stream')
+        .header('cache-control', 'private, max-age=31536000, immutable')
+        .send(bytes);
+    },
+  );
+}
+
+/** The log with its newest checkpoint. Throws resource_not_found where there is none yet. */
+export async function signedLog(db: Database, tenant: string): Promise<Log & { checkpoint: string }> {
+  const log = await readLog(db, tenant);
+  if (log?.checkpoint == null) {
+    throw new AnnalsError(
+      'resource_not_found',
+      'No checkpoint of this history has been signed. Annals seals histories where ANNALS_PROOF_KEY_FILE is set, and signs them about every minute.',
+    );
+  }
+  return { ...log, checkpoint: log.checkpoint };
+}
+
+function noSuchTile(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'The newest checkpoint of this history has no such tile.');
+}
+
+export const textType = 'text/plain; charset=utf-8';
+
+const checkpointAnswer: Answer<string> = {
+  description: 'The checkpoint.',
+  headers: [],
+  content: {
+    'text/plain': {
+      schema: Type.Unsafe<string>(Type.String({ description: 'C2SP tlog-checkpoint.' })),
+      examples: [
+        'annals.example.com/log/4b1f0f5a2c3d4e5f60718293a4b5c6d7\n4946\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— annals.example.com/log/4b1f0f5a2c3d4e5f60718293a4b5c6d7 Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n',
+      ],
+    },
+  },
+};
+
+const tileAnswer: Answer<Buffer> = {
+  description: 'The tile.',
+  headers: [],
+  content: {
+    'application/octet-stream': {
+      schema: Type.Unsafe<Buffer>(Type.String({ format: 'binary', description: 'C2SP tlog-tiles.' })),
+    },
+  },
+};

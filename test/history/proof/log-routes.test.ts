@@ -1,0 +1,181 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
+import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { openCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
+import { hashLeaf } from '../../../src/history/proof/tlog/merkle.ts';
+import { parseVerifierKey } from '../../../src/history/proof/tlog/note.ts';
+import { hashesOf } from '../../../src/history/proof/tlog/tiles.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { annals } from '../../support/server/command.ts';
+import { buildGo, hasGo } from '../../support/server/go-program.ts';
+import { changeOf } from '../../support/server/history.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const now = Date.UTC(2026, 8, 15);
+
+let folder: string;
+let keyFile: string;
+let server: TestServer;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'annals-log-'));
+  keyFile = join(folder, 'proof.key');
+  makeProofKey(keyFile);
+  const environment = { ANNALS_PROOF_KEY_FILE: keyFile, ANNALS_BASE_URL: 'https://history.example' };
+  server = await startTestServer({ environment });
+});
+
+afterAll(async () => {
+  await server.close();
+  await rm(folder, { recursive: true });
+});
+
+async function record(tenant: string, count: number): Promise<void> {
+  const { db } = server.context;
+  await createRecorder(db, tenant, () => now)(Array.from({ length: count }, (_none, i) => changeOf({ at: now + i })));
+  await givePositions(db, tenant);
+}
+
+/** Gives positions whose entries are gone. */
+async function losePositions(tenant: string, from: number, to: number): Promise<void> {
+  await server.database.pool.query(
+    `insert into change_position (tenant, first, ats, sequences, recorded, fingerprints, oldest, newest)
+       select $1, first, gone, gone, gone, gone::integer[], -1, -1
+         from generate_series($2::bigint, $3::bigint, 4096) as first
+         cross join lateral (
+           select array_fill(-1::bigint, array[least(4096, $3::bigint - first + 1)]::integer[]) as gone
+         ) g`,
+    [tenant, from, to],
+  );
+}
+
+/** Seals all, as if a minute had passed. */
+async function seal(tenant: string): Promise<void> {
+  const { db, sealing } = server.context;
+  if (sealing === undefined) throw new Error('the server seals nothing');
+  await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
+  while (await sealPortion(db, tenant, sealing));
+  await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
+  await sealPortion(db, tenant, sealing);
+}
+
+/** Reads of the log of a tenant. */
+async function readerOf(tenant: string) {
+  const token = await server.token(tenant);
+  return (path: string) => server.call(`/changelog/${tenant}/log${path}`, { token });
+}
+
+async function vkeyOf(tenant: string): Promise<string> {
+  const environment = {
+    DATABASE_URL: server.database.url,
+    ANNALS_SECRET_KEY: Buffer.alloc(32).toString('base64'),
+    ANNALS_PROOF_KEY_FILE: keyFile,
+    ANNALS_BASE_URL: 'https://history.example',
+  };
+  const { code, stdout, stderr } = await annals(['proof', 'vkey', '--tenant', tenant], environment);
+  expect([code, stderr]).toEqual([0, '']);
+  return stdout.trim();
+}
+
+test('before the first checkpoint there is nothing, and then the newest one with the tiles that it has', async () => {
+  const read = await readerOf('acme');
+  expect((await read('/checkpoint')).status).toBe(404);
+  expect((await read('/tile/0/000.p/1')).status).toBe(404);
+  // The key may be asked for before there is anything to seal.
+  const vkey = await vkeyOf('acme');
+  expect(vkey).toMatch(/^history\.example\/log\/[0-9a-f]{32}\+[0-9a-f]{8}\+[\w+/=]+$/);
+  await record('acme', 300);
+  await seal('acme');
+  expect(await vkeyOf('acme')).toBe(vkey);
+
+  const answer = await read('/checkpoint');
+  expect(answer.headers.get('cache-control')).toBe('private, no-cache');
+  expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+  expect(openCheckpoint(await answer.text(), parseVerifierKey(vkey))).toMatchObject({ size: 301 });
+
+  const full = await read('/tile/0/000');
+  expect([full.headers.get('content-type'), full.headers.get('cache-control')]).toEqual([
+    'application/octet-stream',
+    'private, max-age=31536000, immutable',
+  ]);
+  const bytes = async (path: string) => Buffer.from(await (await read(path)).arrayBuffer());
+  const [tile, partial, above] = await Promise.all(
+    ['0/000', '0/001.p/45', '1/000.p/1'].map((one) => bytes(`/tile/${one}`)),
+  );
+  expect([tile?.length, partial?.length, above?.length]).toEqual([8192, 45 * 32, 32]);
+  expect(await bytes('/tile/0/000.p/7')).toEqual(tile?.subarray(0, 7 * 32));
+  const entries = await bytes('/tile/entries/001.p/45');
+  const texts: string[] = [];
+  for (let at = 0; at < entries.length; at += 2 + entries.readUInt16BE(at)) {
+    texts.push(entries.subarray(at + 2, at + 2 + entries.readUInt16BE(at)).toString());
+  }
+  expect(texts.map(hashLeaf)).toEqual(hashesOf(partial ?? Buffer.alloc(0)));
+  expect(texts[0]).toMatch(/^annals-leaf-v1\n257\n[\w+/]{43}=\n$/);
+  expect(texts.at(-1)).toMatch(/^annals-receipt-v1\n301\n\{"what":"first sealing","positions":\[\[1,300\]\],.*\}\n$/);
+
+  const none = ['0/001', '0/001.p/46', '0/002.p/1', '1/000', '1/000.p/2', '64/000.p/1', '00/000', '0/0', '0/x000/000'];
+  for (const path of [...none, '-1/000', 'entries/001.p/46', 'entries/1', 'data/000', '0/000.p/256', '0/000.p/0']) {
+    expect([path, (await read(`/tile/${path}`)).status]).toEqual([path, 404]);
+  }
+});
+
+test('the log is for those with its scope, and for nobody who sees a part of the history', async () => {
+  await server.createTenant('scoped');
+  await record('scoped', 1);
+  await seal('scoped');
+  const paths = ['/changelog/scoped/log/checkpoint', '/changelog/scoped/log/tile/0/000.p/1'];
+  const tokens = {
+    200: await server.token('scoped', { scope: 'changelog.proof_read' }),
+    403: await server.token('scoped', { scope: 'changelog.changelog_manage changelog.access_read' }),
+  };
+  for (const [status, token] of Object.entries(tokens)) {
+    for (const path of paths) expect((await server.call(path, { token })).status).toBe(Number(status));
+  }
+  const restriction = readRestriction([{ query: 'entity:order', hide: [] }]);
+  const restricted = await server.token('scoped', { scope: 'changelog.changelog_read', restriction });
+  for (const path of paths) expect((await server.call(path, { token: restricted })).status).toBe(403);
+  const token = await server.token('elsewhere', { scope: 'changelog.proof_read' });
+  expect((await server.call('/changelog/scoped/log/checkpoint', { token })).status).toBe(403);
+});
+
+test('the service seals by itself what is recorded', async () => {
+  const read = await readerOf('alone');
+  await record('alone', 2);
+  await expect.poll(async () => (await read('/checkpoint')).status, { timeout: 60_000, interval: 200 }).toBe(200);
+});
+
+test.skipIf(!hasGo)(
+  "Go's sumdb/note and sumdb/tlog read the checkpoints, the tiles and the leaves (needs golang-go and golang-golang-x-mod-dev)",
+  async () => {
+    const judge = buildGo(fileURLToPath(new URL('judge', import.meta.url)), join(folder, 'judge')) ?? '';
+    const read = await readerOf('judged');
+    const token = await server.token('judged');
+    const old = join(folder, 'old-checkpoint');
+    await record('judged', 17);
+    await seal('judged');
+    await writeFile(old, await (await read('/checkpoint')).text());
+    const vkey = await vkeyOf('judged');
+    for (const [count, size] of [
+      [238, 256],
+      [1, 257],
+      [400, 657],
+      // Up to a tile of the second level.
+      [66_000, 66_657],
+    ] as const) {
+      if (count < 1_000) await record('judged', count);
+      else await losePositions('judged', size - count + 1, size);
+      await seal('judged');
+      const { stdout } = await promisify(execFile)(judge, [`${server.baseUrl}/changelog/judged/log`, token, vkey, old]);
+      expect(stdout).toBe(`${size} of ${size} leaves\n`);
+    }
+  },
+);
