@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { agentId, disabledAgentId, sessionId, shelfId, viewId } from './fill-demo.ts';
+import { agentId, disabledAgentId, sessionId, shelfId, toolsAgentId, viewId } from './fill-demo.ts';
 import { type Picture, shows } from './picture.ts';
 
 const claims = address('history', { q: 'entity:WARRANTY_CLAIM type:update' });
@@ -91,6 +91,23 @@ export const allViews: readonly Picture[] = [
   { name: 'agents', address: 'desk/agents', ready: shows('tbody tr') },
   { name: 'agent', address: address('desk/agent', { id: agentId }), ready: shows('.facts') },
   { name: 'agent-disabled', address: address('desk/agent', { id: disabledAgentId }), ready: shows('.failure') },
+  { name: 'agent-tools', address: address('desk/agent', { id: toolsAgentId }), ready: toToolServers },
+  {
+    name: 'agent-tools-choice',
+    address: address('desk/agent', { id: toolsAgentId }),
+    async ready(page) {
+      await page.getByRole('button', { name: 'Choose tools' }).click();
+      await page.locator('.offered-tool').first().waitFor();
+    },
+  },
+  {
+    name: 'agent-tools-server',
+    address: address('desk/agent', { id: toolsAgentId }),
+    async ready(page) {
+      await page.getByRole('button', { name: 'Edit manuals' }).click();
+      await page.getByRole('button', { name: 'Add a header' }).click();
+    },
+  },
   { name: 'agent-edit', address: address('desk/agent/edit', { id: agentId }), ready: shows('form') },
   {
     name: 'agent-new',
@@ -195,4 +212,9 @@ function openChangeAs(view: string, content: string): Picture['ready'] {
 async function openInstance(page: Page): Promise<void> {
   await page.locator('.row-link').first().click();
   await page.getByRole('complementary').locator('.json-tree').waitFor();
+}
+
+async function toToolServers(page: Page): Promise<void> {
+  await page.locator('.tool-list li').first().waitFor();
+  await page.locator('.tool-servers').scrollIntoViewIfNeeded();
 }

@@ -28,7 +28,7 @@ try {
   if (options.all === undefined) {
     for (const picture of guidePictures) await takeGuidePicture(studio, picture);
   } else {
-    await fillDemo(studio, provider.vendor);
+    await fillDemo(studio, provider);
     for (const picture of allViews.filter(({ name }) => name.startsWith(options.only))) {
       await takeView(studio, picture);
       process.stdout.write(`${picture.name}\n`);
@@ -37,6 +37,6 @@ try {
 } finally {
   await browser.close();
   await demo.stop();
-  await provider.vendor.close();
+  await Promise.all([provider.vendor.close(), provider.tools.close()]);
   await removeDataFolder(dataFolder);
 }

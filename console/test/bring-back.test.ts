@@ -56,6 +56,23 @@ describe('an agent', () => {
     });
   });
 
+  test('keeps the headers of its servers where they are for the same names and addresses, and else the servers of today', () => {
+    const served = (url: string, tools: string) =>
+      `{"llmConfig":${shared},"mcpServers":[{"name":"docs","url":"${url}","headers":{"A":"********"},"tools":[${tools}]}]}`;
+    expect(plan('agent', served('http://a', ''), served('http://a', '1'))).toMatchObject({
+      next: served('http://a', ''),
+      stays: [expect.stringMatching(/^The headers of mcpServers stay/)],
+    });
+    expect(plan('agent', served('http://a', ''), served('http://b', '1'))).toMatchObject({
+      next: served('http://b', '1'),
+      stays: [expect.stringMatching(/^mcpServers stays/)],
+    });
+    expect(plan('agent', served('http://a', ''), undefined)).toMatchObject({
+      next: `{"llmConfig":${shared}}`,
+      stays: [expect.stringMatching(/^mcpServers is left out/)],
+    });
+  });
+
   test.each([
     ['another provider', openai, own('http://a')],
     ['another address', own('http://a'), own('http://b')],

@@ -92,8 +92,46 @@ function hasMask(value: JsonValue): boolean {
   return false;
 }
 
-/** A key belongs to its provider and its address. The service keeps the stored one where it gets the mask for the same ones. */
+/** The values of headers belong to their server and its address, as a key does to its provider. */
 function planOfAgent(was: JsonObject, today: JsonObject | undefined): Plan | Refusal {
+  const wasServers = was.get('mcpServers');
+  const isServers = today?.get('mcpServers');
+  if (wasServers === undefined || !hasMask(wasServers)) return planOfKey(was, today);
+  const stay = 'mcpServers stays as it is today: headers of its servers are not brought back.';
+  if (readersOfHeaders(wasServers) === readersOfHeaders(isServers)) {
+    return withStay(
+      planOfKey(was, today),
+      'The headers of mcpServers stay as they are today: they are not brought back.',
+    );
+  }
+  const next = new Map(was);
+  if (isServers === undefined) next.delete('mcpServers');
+  else next.set('mcpServers', isServers);
+  const gone = 'mcpServers is left out: headers of its servers are not brought back.';
+  return withStay(planOfKey(next, today), isServers === undefined ? gone : stay);
+}
+
+function withStay(plan: Plan | Refusal, stay: string): Plan | Refusal {
+  return 'refused' in plan ? plan : { ...plan, stays: [...plan.stays, stay] };
+}
+
+/** The names and addresses of servers with the names of their headers. */
+function readersOfHeaders(servers: JsonValue | undefined): string {
+  const told = (Array.isArray(servers) ? servers : []).map((server) => {
+    const headers = server instanceof Map ? server.get('headers') : undefined;
+    return server instanceof Map
+      ? [
+          server.get('name') ?? null,
+          server.get('url') ?? null,
+          headers instanceof Map ? [...headers.keys()].sort() : [],
+        ]
+      : null;
+  });
+  return stringifyJson(told);
+}
+
+/** A key belongs to its provider and its address. The service keeps the stored one where it gets the mask for the same ones. */
+function planOfKey(was: JsonObject, today: JsonObject | undefined): Plan | Refusal {
   const wasConfig = was.get('llmConfig');
   if (!(wasConfig instanceof Map) || !wasConfig.has('apiKey')) return { today, next: was, stays: [] };
   if (today === undefined) {

@@ -70,6 +70,64 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('heading', { name: 'Refused enabled' }).waitFor();
   });
 
+  test('tools of a server are read and ticked, and one that has changed is shown beside what was approved', async () => {
+    const { tools, open, checkAccessibility } = the();
+    const call = await caller(the());
+    const nativeTools = ['change-history'];
+    await call('PUT', `${agents}/librarian`, {
+      name: { en: 'Librarian' },
+      llmConfig: { provider: 'shared' },
+      nativeTools,
+    });
+    const inputSchema = { type: 'object', properties: { words: { type: 'string' } } };
+    const search = { name: 'search', description: 'Searches <b>books</b>.', inputSchema };
+    tools.tools = [search, { ...search, name: 'to.order' }];
+    const page = await open('desk/agent?id=librarian');
+    await page.getByRole('button', { name: 'Add a server' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('a b');
+    await page.getByLabel('Address').fill(tools.url);
+    await page.getByRole('button', { name: 'Add a header' }).click();
+    await page.getByLabel('Name of the header').fill('Authorization');
+    await page.getByLabel('Value of Authorization').fill('Bearer never-shown');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Letters, digits and hyphens, such as docs.').waitFor();
+    await checkAccessibility(page);
+    await page.getByLabel('Name', { exact: true }).fill('books');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('No tool is approved.').waitFor();
+    await page.getByRole('button', { name: 'Choose tools' }).click();
+    await page.getByText('No agent can have it: it has a name with other characters').waitFor();
+    expect(await page.getByRole('checkbox', { name: /^to\.order/ }).isDisabled()).toBe(true);
+    await page.getByRole('checkbox', { name: 'search not approved' }).check();
+    expect(await page.getByRole('button', { name: 'Approve' }).isDisabled()).toBe(true);
+    await page.getByText('What it finds there may go to this server.').click();
+    await checkAccessibility(page);
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await page.getByText('books__search').waitFor();
+    expect(await page.content()).not.toContain('never-shown');
+
+    tools.tools = [{ ...search, description: 'Searches and orders books.' }];
+    await page.getByRole('button', { name: 'Choose tools' }).click();
+    const changed = page.getByRole('checkbox', { name: 'search has changed' });
+    expect(await changed.isChecked()).toBe(false);
+    await page.getByText('Searches <b>books</b>.').waitFor();
+    await checkAccessibility(page);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByText('has changed, not offered').waitFor();
+    await page.getByRole('button', { name: 'Choose tools' }).click();
+    await changed.check();
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await page.getByText('approved', { exact: true }).waitFor();
+    // The form leaves them as they are.
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    await page.getByLabel('Temperature').fill('1');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('books__search').waitFor();
+    await page.getByRole('button', { name: 'Remove books' }).click();
+    await page.getByRole('button', { name: 'Remove', exact: true }).click();
+    await page.getByText('None. A server that speaks').waitFor();
+  });
+
   test('a chat streams, is stopped, and its session reads as a conversation with its tokens', async () => {
     const { vendor, open, checkAccessibility } = the();
     const call = await caller(the());

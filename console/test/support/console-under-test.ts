@@ -4,6 +4,7 @@ import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { storeDocuments } from '../../../src/tenants/custom-entities/store-documents.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server/server.ts';
+import { startToolServer, type ToolServerStub } from '../../../test/support/vendor/tool-server.ts';
 import { startVendor, type Vendor } from '../../../test/support/vendor/vendor-server.ts';
 import { checkAccessibility } from './accessibility.ts';
 import { startChromium } from './chromium.ts';
@@ -14,6 +15,8 @@ export interface ConsoleUnderTest {
   readonly server: TestServer;
   /** All providers of language models; the shared token is that of OpenAI's. */
   readonly vendor: Vendor;
+  /** A server of tools that agents may call. */
+  readonly tools: ToolServerStub;
   /** The tenant with the shop. */
   readonly tenant: string;
   /** Opens an address below `/console/`, such as `history?q=type:create`, in a window that no other page of the test has. */
@@ -28,12 +31,13 @@ export interface ConsoleUnderTest {
 const tenant = 'demo';
 
 export async function startConsole(): Promise<ConsoleUnderTest> {
-  const vendor = await startVendor();
-  const [server, browser] = await Promise.all([startService(vendor), startChromium()]);
+  const [vendor, tools] = await Promise.all([startVendor(), startToolServer()]);
+  const [server, browser] = await Promise.all([startService(vendor, tools), startChromium()]);
   const windows = createWindows(browser, server, tenant);
   return {
     server,
     vendor,
+    tools,
     tenant,
     open: windows.open,
     checkAccessibility,
@@ -41,17 +45,18 @@ export async function startConsole(): Promise<ConsoleUnderTest> {
     async end() {
       await browser.close();
       await server.close();
-      await vendor.close();
+      await Promise.all([vendor.close(), tools.close()]);
     },
   };
 }
 
-async function startService(vendor: Vendor): Promise<TestServer> {
+async function startService(vendor: Vendor, tools: ToolServerStub): Promise<TestServer> {
   const server = await startTestServer({
     environment: {
       OPENAI_BASE_URL: vendor.baseUrl,
       ANTHROPIC_BASE_URL: vendor.baseUrl,
       ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+      ANNALS_SELF_HOSTED_ALLOW: new URL(tools.url).host,
       ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.0/8`,
     },
   });

@@ -26,6 +26,8 @@ export interface AgentDraft {
   readonly apiKey: string;
   readonly address: string;
   readonly readsHistory: boolean;
+  /** Whether what it finds in the history may go to servers of tools. */
+  readonly allowsHistoryWithTools: boolean;
 }
 
 export const emptyDraft: AgentDraft = {
@@ -42,6 +44,7 @@ export const emptyDraft: AgentDraft = {
   apiKey: '',
   address: '',
   readsHistory: true,
+  allowsHistoryWithTools: false,
 };
 
 export function draftOf({
@@ -52,6 +55,7 @@ export function draftOf({
   userPrompt,
   llmConfig,
   nativeTools,
+  allowHistoryWithTools = false,
 }: Agent): AgentDraft {
   const { provider, model = '', temperature, maxTokens, contextTokens } = llmConfig;
   return {
@@ -68,6 +72,7 @@ export function draftOf({
     apiKey: '',
     address: addressOf(llmConfig) ?? '',
     readsHistory: nativeTools.length > 0,
+    allowsHistoryWithTools: allowHistoryWithTools,
   };
 }
 
@@ -86,6 +91,8 @@ export function inputOf(draft: AgentDraft, current: Agent | undefined): AgentInp
     triggers: (current?.triggers ?? []).filter((trigger) => trigger.type === 'endpoint'),
     llmConfig: llmConfigOf(draft, draft.apiKey !== '' ? draft.apiKey : keepsKey(draft, current) ? mask : undefined),
     nativeTools: draft.readsHistory ? [...tools] : [],
+    ...(current?.mcpServers === undefined ? {} : { mcpServers: current.mcpServers }),
+    ...(draft.allowsHistoryWithTools ? { allowHistoryWithTools: true } : {}),
     ...(current === undefined ? {} : { metadata: { version: current.metadata.version } }),
   };
 }

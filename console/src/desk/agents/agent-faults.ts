@@ -2,7 +2,7 @@ import type { Agent } from '@annals/client';
 import { type AgentDraft, type DraftText, isSelfHosted, keepsKey } from './agent-draft.ts';
 
 /** The parts of the form that can be wrong. */
-export type AgentField = Exclude<keyof AgentDraft, 'enabled' | 'readsHistory' | 'provider'>;
+export type AgentField = Exclude<keyof AgentDraft, 'enabled' | 'readsHistory' | 'allowsHistoryWithTools' | 'provider'>;
 
 export type AgentFaults = Partial<Record<AgentField, string>>;
 

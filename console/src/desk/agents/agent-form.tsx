@@ -62,6 +62,14 @@ export function AgentForm(props: AgentFormProps) {
           <CheckField checked={draft.readsHistory} onCheck={(readsHistory) => onChange({ readsHistory })}>
             Can search the change history, with the rights of the client that chats
           </CheckField>
+          {draft.readsHistory && current?.mcpServers !== undefined ? (
+            <CheckField
+              checked={draft.allowsHistoryWithTools}
+              onCheck={(allowsHistoryWithTools) => onChange({ allowsHistoryWithTools })}
+            >
+              What it finds there may go to the servers of its tools
+            </CheckField>
+          ) : undefined}
           <CheckField checked={draft.enabled} onCheck={(enabled) => onChange({ enabled })}>
             Enabled
           </CheckField>

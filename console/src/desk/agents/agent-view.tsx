@@ -23,6 +23,7 @@ import { addressOf, hasKey } from './agent-draft.ts';
 import { AgentState } from './agent-state.tsx';
 import { agentTitle, providerNames } from './agent-texts.ts';
 import { EnableButton } from './enable-button.tsx';
+import { ToolServersCard } from './tool-servers-card.tsx';
 
 /** One agent: what it is, whether it answers, and where one goes from here. */
 export function AgentView() {
@@ -57,6 +58,7 @@ export function AgentView() {
           </div>
         </section>
       </div>
+      <ToolServersCard agent={agent} onChanged={reload} />
     </>
   );
 }
@@ -162,7 +164,7 @@ function AgentFacts({ agent }: { readonly agent: Agent }) {
       <dd>{llmConfig.temperature ?? 'of the model'}</dd>
       <dt>Longest answer</dt>
       <dd>{llmConfig.maxTokens === undefined ? 'of the service' : `${llmConfig.maxTokens} tokens`}</dd>
-      <dt>Tools</dt>
+      <dt>Tools of Annals</dt>
       <dd>{tools.length === 0 ? 'none' : tools.join(', ')}</dd>
       <dt>Changed</dt>
       <dd>

@@ -1,0 +1,136 @@
+import type { Agent } from '@annals/client';
+import { useState } from 'preact/hooks';
+import { annals } from '../../api/annals.ts';
+import { allows } from '../../api/session.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { later } from '../../components/later.tsx';
+import { Name } from '../../components/name.tsx';
+import { tell } from '../../components/toasts.tsx';
+import { serversOf, type ToolServer, withServers } from './tool-servers.ts';
+import './tool-servers.css';
+
+const ApprovalDialog = later(async () => (await import('./approval-dialog.tsx')).ApprovalDialog);
+const ServerDialog = later(async () => (await import('./server-dialog.tsx')).ServerDialog);
+
+interface ToolServersProps {
+  readonly agent: Agent;
+  readonly onChanged: () => void;
+}
+
+type Open =
+  | { readonly what: 'server'; readonly server: ToolServer | undefined }
+  | { readonly what: 'tools' | 'removal'; readonly server: ToolServer };
+
+/** The servers whose tools an agent may use, and which of these are approved. */
+export function ToolServersCard({ agent, onChanged }: ToolServersProps) {
+  const [open, setOpen] = useState<Open>();
+  const servers = serversOf(agent);
+  const mayWrite = allows('ai.agent_manage');
+  const close = () => setOpen(undefined);
+  if (servers.length === 0 && !mayWrite) return null;
+  return (
+    <section class="card tool-servers">
+      <header class="card-header tool-servers-header">
+        <h2>Tools of other servers</h2>
+        {mayWrite && servers.length < 4 ? (
+          <Button icon="plus" onClick={() => setOpen({ what: 'server', server: undefined })}>
+            Add a server
+          </Button>
+        ) : undefined}
+      </header>
+      <div class="card-body form-grid">
+        {servers.length === 0 ? (
+          <p class="muted">
+            None. A server that speaks the Model Context Protocol can lend the agent its tools. You approve each of
+            them.
+          </p>
+        ) : undefined}
+        {servers.map((server) => (
+          <section key={server.name} class="tool-server" aria-label={`Server ${server.name}`}>
+            <header>
+              <div class="tool-server-name">
+                <h3 class="mono">
+                  <Name text={server.name} />
+                </h3>
+                <div class="muted mono tool-server-url">
+                  <Name text={server.url} />
+                </div>
+                {Object.keys(server.headers).length === 0 ? undefined : (
+                  <div class="muted">With the headers {Object.keys(server.headers).join(', ')}</div>
+                )}
+              </div>
+              {mayWrite ? (
+                <div class="page-actions">
+                  <Button icon="refresh" onClick={() => setOpen({ what: 'tools', server })}>
+                    Choose tools
+                  </Button>
+                  <Button
+                    icon="edit"
+                    aria-label={`Edit ${server.name}`}
+                    onClick={() => setOpen({ what: 'server', server })}
+                  />
+                  <Button
+                    kind="danger"
+                    icon="remove"
+                    aria-label={`Remove ${server.name}`}
+                    onClick={() => setOpen({ what: 'removal', server })}
+                  />
+                </div>
+              ) : undefined}
+            </header>
+            <ToolList server={server} />
+          </section>
+        ))}
+      </div>
+      {open?.what === 'server' ? (
+        <ServerDialog agent={agent} server={open.server} onClose={close} onSaved={onChanged} />
+      ) : undefined}
+      {open?.what === 'tools' ? (
+        <ApprovalDialog agent={agent} server={open.server} onClose={close} onSaved={onChanged} />
+      ) : undefined}
+      {open?.what === 'removal' ? (
+        <ConfirmDialog
+          title="Remove the server?"
+          action="Remove"
+          onClose={close}
+          onConfirm={async () => {
+            const { server } = open;
+            await annals().agents.put(
+              agent.id,
+              withServers(
+                agent,
+                servers.filter((one) => one !== server),
+              ),
+            );
+            tell(`${server.name} is removed.`);
+            onChanged();
+          }}
+        >
+          <p>The agent has its tools no longer, and the values of its headers are deleted.</p>
+        </ConfirmDialog>
+      ) : undefined}
+    </section>
+  );
+}
+
+function ToolList({ server: { name, tools } }: { readonly server: ToolServer }) {
+  if (tools.length === 0) return <p class="muted">No tool is approved.</p>;
+  return (
+    <ul class="tool-list">
+      {tools.map(({ name: tool, state }) => (
+        <li key={tool}>
+          <span class="mono">
+            <Name text={`${name}__${tool}`} />
+          </span>
+          {state === undefined ? (
+            <Badge tone="good">approved</Badge>
+          ) : (
+            <Badge tone="warn">{state === 'changed' ? 'has changed, not offered' : 'missing, not offered'}</Badge>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
