@@ -6,7 +6,7 @@ create function change_read_paths(of_tenant text, now bigint, since bigint, befo
                                   actors bigint[], entities text[], names_like text[], skip bigint, size bigint,
                                   names_since xid8, recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text,
-               name text, schema_version text, related text, paths text)
+               name text, schema_version text, related text, paths text, erased text)
 language plpgsql stable
 -- a row is found by its time and number: see change_read_documents
 set jit = off set random_page_cost = '1.1' set enable_sort = off set enable_incremental_sort = off as $$
@@ -48,7 +48,8 @@ begin
       using of_tenant, first_moment, coalesce(before, 9223372036854775807), kinds, actors, skip, size;
   end if;
   return query
-    select total, current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+    select total, current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths,
+           e.erased
       from (select) as answer
       left join lateral (
         select one.* from unnest(ats, sequences) as place (at, sequence)

@@ -12,7 +12,7 @@ create function record_entries(
   entry_path_numbers text[],
   path_numbers integer[], path_entities text[], path_names text[], path_rest integer,
   way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text
-) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
+) returns table (horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean)
 language plpgsql as $$
 declare
   -- for each entry, kind and actor, the recorder and the delta
@@ -20,7 +20,7 @@ declare
     record_numbers(cardinality(entry_ats) + cardinality(kind_lookups) + cardinality(actor_lookups) + 2);
 begin
   return query
-    select recorded.horizon, recorded.complete, recorded.at, recorded.identity
+    select recorded.horizon, recorded.complete, recorded.at, recorded.identity, recorded.has_erased
       from record_entries_numbered(
         for_tenant, now, kind_lookups, kind_entities, kind_types, kind_related_entities, actor_lookups, actor_names,
         entry_ats, entry_kinds, entry_actors, entry_documents, entry_identities, entry_ids, entry_names,

@@ -7,7 +7,8 @@
 -- `entry_path_numbers` are texts of arrays. `numbers` are those of the rows, in this order: of each entry, each kind,
 -- each actor, the recorder and the delta. Null: identity columns give them.
 --
--- Out: a row with the horizon, and whether all entries were inserted; where some were not, a row for each inserted one.
+-- Out: a row with the horizon, whether all entries were inserted, and whether the tenant had erasures; where some were
+-- not inserted, such a row for each inserted one.
 --
 -- Between statements stand arrays, because a cluster refuses statements that write in a WITH query and read other rows
 -- beside it.
@@ -23,7 +24,7 @@ create function record_entries_numbered(
   path_numbers integer[], path_entities text[], path_names text[], path_rest integer,
   way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text,
   numbers bigint[]
-) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
+) returns table (horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean)
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
@@ -183,12 +184,15 @@ begin
           where cardinality(places) = entries or related_of[r.i] in (select unnest(places));
     end if;
   end if;
+  -- behind the inserts: an erasure that began before them is seen
+  has_erased := exists (select from change_erasure r where r.tenant = of_tenant);
   horizon := since;
   complete := cardinality(places) = entries;
   if complete or cardinality(places) = 0 then
     return next;
     return;
   end if;
-  return query select since, false, entry_ats[e.i], entry_identities[e.i] from unnest(places) as e (i);
+  return query
+    select since, false, entry_ats[e.i], entry_identities[e.i], has_erased from unnest(places) as e (i);
 end
 $$;

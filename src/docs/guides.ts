@@ -42,6 +42,7 @@ const groups: readonly { readonly title: string; readonly names: readonly string
       'saved-views',
       'access',
       'accesses',
+      'erasure',
       'ai-tools',
       'viewer',
       'api',

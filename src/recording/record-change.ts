@@ -1,7 +1,9 @@
+import type { Sealer } from '../core/sealing.ts';
 import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { inTransaction } from '../postgres/transaction.ts';
 import type { Change, Outcome, RecordBatch, RecordedBy } from './change.ts';
 import { type EntryColumns, entryColumns } from './entry-columns.ts';
+import { findKnownErased, refuseErased } from './erased/repeats.ts';
 import { compareEntries, type EntryParameters, entryParameters, insertEntries } from './store.ts';
 
 /**
@@ -20,15 +22,48 @@ export async function recordChange(
   return outcome;
 }
 
-/** Records changes in one transaction. The outcomes come in the order of the changes. */
+/**
+ * Records changes in one transaction. The outcomes come in the order of the changes. With a sealer a change that was erased counts as
+ * a duplicate; where another process has erased it meanwhile, this throws a serialization failure.
+ */
 export async function recordChanges(
   transaction: DatabaseTransaction,
   tenant: string,
   changes: readonly Change[],
   now: number,
   recordedBy: RecordedBy,
+  sealer?: Sealer,
 ): Promise<readonly Outcome[]> {
-  return await recordPrepared(transaction, tenant, prepare(tenant, changes), now, recordedBy);
+  return await recordUnerased(transaction, tenant, changes, { now, recordedBy, sealer });
+}
+
+interface Recording {
+  now: number;
+  recordedBy: RecordedBy;
+  /** Left out: nobody can send the changes again. */
+  sealer: Sealer | undefined;
+  /** The columns of all changes. */
+  prepared?: Prepared;
+}
+
+/** Records those changes that were not erased. Those that were are duplicates. */
+async function recordUnerased(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  changes: readonly Change[],
+  { now, recordedBy, sealer, prepared }: Recording,
+): Promise<readonly Outcome[]> {
+  const erased = sealer && (await findKnownErased(transaction, sealer, tenant, changes));
+  const isOpen = (place: number) => erased?.[place] !== true;
+  const open = changes.filter((_change, place) => isOpen(place));
+  const ready = prepared !== undefined && open.length === changes.length ? prepared : prepare(tenant, open);
+  const { outcomes, hasErased } = await recordPrepared(transaction, tenant, ready, now, recordedBy);
+  if (hasErased && sealer !== undefined) {
+    const recorded = open.filter((_change, place) => outcomes[place] === 'recorded');
+    await refuseErased(transaction, sealer, tenant, recorded);
+  }
+  const left = outcomes.values();
+  return changes.map((_change, place) => (isOpen(place) ? (left.next().value ?? 'conflict') : 'duplicate'));
 }
 
 // Recorders with the same changes in another order may deadlock. One of them wins each round, so there are a few more
@@ -36,11 +71,12 @@ export async function recordChanges(
 export const maxRetries = 20;
 
 /** The recorder of the import. Every batch is a transaction of its own, which is retried where it loses a race. */
-export function createRecorder(db: Database, tenant: string, now: () => number): RecordBatch {
+export function createRecorder(db: Database, tenant: string, now: () => number, sealer?: Sealer): RecordBatch {
   const prepared = (batch: readonly Change[]) => {
     const ready = prepare(tenant, batch);
+    const recording = () => ({ now: now(), recordedBy: { way: 'import' }, sealer, prepared: ready }) as const;
     return () =>
-      inTransaction(db, (transaction) => recordPrepared(transaction, tenant, ready, now(), { way: 'import' }), {
+      inTransaction(db, (transaction) => recordUnerased(transaction, tenant, batch, recording()), {
         retries: maxRetries,
       });
   };
@@ -63,10 +99,10 @@ async function recordPrepared(
   { columns, parameters }: Prepared,
   now: number,
   recordedBy: RecordedBy,
-): Promise<readonly Outcome[]> {
-  if (columns.ats.length === 0) return [];
-  const { horizon, inserted } = await insertEntries(transaction, tenant, now, parameters, recordedBy);
-  if (inserted === 'all') return columns.ats.map(() => 'recorded');
+): Promise<{ outcomes: readonly Outcome[]; hasErased: boolean }> {
+  if (columns.ats.length === 0) return { outcomes: [], hasErased: false };
+  const { horizon, inserted, hasErased } = await insertEntries(transaction, tenant, now, parameters, recordedBy);
+  if (inserted === 'all') return { outcomes: columns.ats.map(() => 'recorded'), hasErased };
   const fresh = new Set(inserted.map(({ at, identity }) => keyOf(at, identity.replaceAll('-', ''))));
   const outcomes = columns.ats.map((at, place): Outcome | undefined => {
     if (at < horizon) return 'expired';
@@ -74,7 +110,7 @@ async function recordPrepared(
     const identity = Buffer.from(columns.identities[place] ?? []).toString('hex');
     return fresh.delete(keyOf(at, identity)) ? 'recorded' : undefined;
   });
-  return await settle(transaction, tenant, columns, outcomes);
+  return { outcomes: await settle(transaction, tenant, columns, outcomes), hasErased };
 }
 
 /** Tells duplicates of recorded entries from conflicts under the same identity. */

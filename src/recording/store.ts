@@ -49,7 +49,7 @@ export function entryParameters({ kind, actor, relatedItem, path, ...entries }: 
 /**
  * Inserts the entries that are not there yet and not older than the tenant's horizon, with their related items, their new names, and
  * the delta for the tallies. It is one round trip. It registers a new name without waiting for another recorder that registers it
- * too. It names the inserted entries only where not all of them were inserted.
+ * too. It names the inserted entries only where not all of them were inserted. `hasErased`: the tenant has erasures.
  */
 export async function insertEntries(
   transaction: DatabaseTransaction,
@@ -57,17 +57,19 @@ export async function insertEntries(
   now: number,
   parameters: EntryParameters,
   recordedBy: RecordedBy,
-): Promise<{ horizon: number; inserted: InsertedEntry[] | 'all' }> {
+): Promise<{ horizon: number; inserted: InsertedEntry[] | 'all'; hasErased: boolean }> {
   const { rows } = await transaction.executeQuery<{
     horizon: number;
     complete: boolean;
     at: number | null;
     identity: string | null;
+    has_erased: boolean;
   }>(CompiledQuery.raw(insertStatement, [tenant, now, ...parameters, ...recorderParameters(recordedBy)]));
   const [head] = rows;
-  if (head?.complete) return { horizon: head.horizon, inserted: 'all' };
+  const hasErased = head?.has_erased ?? false;
+  if (head?.complete) return { horizon: head.horizon, inserted: 'all', hasErased };
   const inserted = rows.flatMap(({ at, identity }) => (at === null || identity === null ? [] : [{ at, identity }]));
-  return { horizon: head?.horizon ?? 0, inserted };
+  return { horizon: head?.horizon ?? 0, inserted, hasErased };
 }
 
 function recorderParameters({ way, by = '', person }: RecordedBy): readonly unknown[] {
@@ -78,7 +80,7 @@ function recorderParameters({ way, by = '', person }: RecordedBy): readonly unkn
 
 /** The statement is a function of the database, so a connection plans it once. */
 const insertStatement = `
-select horizon, complete, at, identity from record_entries(
+select horizon, complete, at, identity, has_erased from record_entries(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
   $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35)`;
 

@@ -246,6 +246,7 @@ table change_entry with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_
   context text collate "C"
   document uuid not null
   entity_id text collate "C" not null
+  erased text collate "C"
   identity uuid not null
   kind bigint not null
   marks text collate "C"
@@ -264,6 +265,23 @@ table change_entry with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_
   CREATE INDEX change_entry_actor ON change_entry USING btree (tenant, actor, at, sequence) INCLUDE (kind)
   CREATE INDEX change_entry_document ON change_entry USING btree (tenant, document, at, sequence) INCLUDE (kind)
   CREATE INDEX change_entry_kind_actor ON change_entry USING btree (tenant, kind, at, sequence) INCLUDE (actor)
+
+table change_erased_document
+  document uuid not null
+  tenant text collate "C" not null
+  change_erased_document_pkey PRIMARY KEY (tenant, document)
+  change_erased_document_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table change_erasure
+  begun_at timestamp with time zone not null
+  ended_at timestamp with time zone
+  entries bigint not null default 0
+  erasure uuid not null
+  reason text collate "C" not null
+  subject bytea not null
+  tenant text collate "C" not null
+  change_erasure_pkey PRIMARY KEY (tenant, erasure)
+  change_erasure_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
 table change_folded with (fillfactor=50)
   folds bigint not null
@@ -614,6 +632,8 @@ table found_work with (fillfactor=50)
   found_work_pkey PRIMARY KEY (questions)
 
 table installation
+  erasure_key bytea
+  erasures bigint not null default 0
   id uuid not null default gen_random_uuid()
   singleton boolean not null default true
   installation_pkey PRIMARY KEY (singleton)
@@ -883,10 +903,10 @@ function change_horizon(of_tenant text, now bigint) returns bigint language plpg
 function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771
 function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint, span bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 50 body 2adec0b0eb773c3f
 function change_oldest(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint) returns TABLE(oldest bigint, decided boolean) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 0ff69fc93833cecd
-function change_page(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(page text) language plpgsql stable cost 100 rows 1000 body abda8873d30b7978
-function change_page_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], documents uuid[], related_documents uuid[], related_entities text[], ids_from text, ids_before text, ids_like text, skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(page text) language plpgsql stable cost 100 rows 1000 body 437313f4fbac7c06
-function change_page_entry(at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) returns text language sql immutable parallel safe cost 100 body e601b26f96418dc4
-function change_page_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], entities text[], names_like text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(page text) language plpgsql stable cost 100 rows 1000 body 42f8046ee851c190
+function change_page(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(page text) language plpgsql stable cost 100 rows 1000 body 812dd439e2804f22
+function change_page_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], documents uuid[], related_documents uuid[], related_entities text[], ids_from text, ids_before text, ids_like text, skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(page text) language plpgsql stable cost 100 rows 1000 body ea1c0926dc79a970
+function change_page_entry(at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text, erased text) returns text language sql immutable parallel safe cost 100 body f70fd5c26654b68d
+function change_page_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], entities text[], names_like text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(page text) language plpgsql stable cost 100 rows 1000 body bc98be2bef7ed269
 function change_path_name(path text) returns text language sql immutable parallel safe cost 100 body 6b45907d7ea582df
 function change_path_names(of_tenant text, entities text[], names_like text[], only_shared boolean) returns TABLE(unnumbered_to bigint, number integer, entity text, name text, is_shared boolean) language plpgsql stable cost 100 rows 1000 body c0bd31331e5a0da6
 function change_paths(paths text) returns jsonb language plpgsql immutable parallel restricted cost 100 body 4c79e66ffd801e93
@@ -899,9 +919,9 @@ function change_position_fingerprint() returns integer language sql cost 100 bod
 function change_position_give(of_tenant text, most bigint DEFAULT 200000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body ecc379f36dc8ce68
 function change_position_mark(of_tenant text, begin_at bigint, deltas bigint[], befores bigint[], places tid[]) returns bigint language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_indexscan=off set enable_bitmapscan=off set jit=off body a9b42d08495438c8
 function change_position_write(of_tenant text, begin_at bigint, after bigint, ats bigint[], sequences bigint[], recorded bigint[], fingerprints integer[], snapshot pg_snapshot, placement xid8) returns bigint language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 8db7ab0fea366c90
-function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 644ec4aa3ecd3bef
-function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], documents uuid[], related_documents uuid[], related_entities text[], ids_from text, ids_before text, ids_like text, skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 70b06136842a9d1c
-function change_read_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], entities text[], names_like text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set jit=off set random_page_cost=1.1 set enable_sort=off set enable_incremental_sort=off body e6dfc00a0df103e9
+function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text, erased text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 57ea6e582d84516d
+function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], documents uuid[], related_documents uuid[], related_entities text[], ids_from text, ids_before text, ids_like text, skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text, erased text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body e859915ddba12563
+function change_read_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], entities text[], names_like text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text, erased text) language plpgsql stable cost 100 rows 1000 set jit=off set random_page_cost=1.1 set enable_sort=off set enable_incremental_sort=off body 5a601bb9d775c3c8
 function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted bigint, oldest bigint, before bigint, total bigint, OUT moment bigint, OUT newer bigint) returns record language plpgsql stable cost 100 body 3803a237610c2146
 function change_short_id() returns integer language sql immutable parallel safe cost 100 body d4720d094730e84b
 function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text) returns TABLE(horizon bigint, current boolean) language plpgsql stable cost 100 rows 1000 body 958ff9da24f272f8
@@ -920,8 +940,8 @@ function inverted_bytes(bytes bytea) returns bytea language sql immutable strict
 function path_numbers_left(entries text[], without_room integer[], rest integer) returns text[] language plpgsql immutable cost 100 set plan_cache_mode=force_generic_plan set enable_nestloop=off set jit=off body 156ffd06cecf959c
 function path_register(of_tenant text, numbers integer[], entities text[], names text[], rest integer) returns integer[] language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a67ee3a63f7dc0fd
 function receipt_write(of_tenant text, body text) returns bigint language plpgsql cost 100 body 42f79205d17faacf
-function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 body 0df31ce56f584ec9
-function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body da72957dcf236aaa
+function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean) language plpgsql cost 100 rows 1000 body 40f5d19abb6aeb1f
+function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a92d88e3940e805a
 function record_numbers(wanted integer) returns bigint[] language sql immutable cost 100 body 6b49cff8b41e2ca7
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
 function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f

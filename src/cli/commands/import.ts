@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { OperatorError } from '../../core/operator-error.ts';
-
+import type { Sealer } from '../../core/sealing.ts';
 import { foldHistory } from '../../history/tallies/fold.ts';
 import { foldAlong } from '../../history/tallies/fold-along.ts';
 import { analyseHistory, buildHistoryIndexes } from '../../history/tallies/statistics.ts';
@@ -62,15 +62,15 @@ Example:
     const acceptGap = values['accept-gap'];
     if (acceptGap && !values.follow) throw new UsageError('--accept-gap belongs to --follow');
     const rules = values.mapping === undefined ? undefined : await rulesOfFile(values.mapping);
-    return await withDatabase(io, async ({ db, now }, watch) => {
+    return await withDatabase(io, async ({ db, now, sealer }, watch) => {
       const signal = AbortSignal.any([io.stop, watch.signal]);
       await requireNamedTenant(db, tenant);
       if (values.follow) {
-        const code = await runFollow({ db, now, tenant, file, rules, acceptGap, signal }, io);
+        const code = await runFollow({ db, sealer, now, tenant, file, rules, acceptGap, signal }, io);
         if (watch.reason !== undefined) throw new OperatorError(watch.reason);
         return code;
       }
-      const recorder = createRecorder(db, tenant, now);
+      const recorder = createRecorder(db, tenant, now, sealer);
       const { record, finish } = foldAlong(recorder, () => foldHistory(db, tenant), {
         async ofEntries() {
           // An index is complete only after the last fold, so the table that needs none is first.
@@ -170,6 +170,7 @@ async function openInput(file: string, stdin: Readable): Promise<Input | string>
 
 interface FollowCommand {
   db: Database;
+  sealer: Sealer;
   now: () => number;
   tenant: string;
   file: string;

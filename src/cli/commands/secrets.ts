@@ -4,8 +4,10 @@ import { sealedSubscriptions } from '../../delivery/subscriptions/secrets.ts';
 import { sealedAgentKeys } from '../../desk/agents/secrets.ts';
 import { sealedOutcomes } from '../../desk/completions/idempotency.ts';
 import { sealedToolHeaders } from '../../desk/mcp/headers.ts';
+import { sealedSubjects } from '../../history/erasure/subject.ts';
 import { type ResealCounts, resealColumn, type SealedColumn } from '../../postgres/reseal.ts';
 import { sealedRejectedChanges } from '../../recording/batches/kept-change.ts';
+import { sealedErasureKey } from '../../recording/erased/erasure-key.ts';
 import { sealedConfiguration } from '../../tenants/configuration/secrets.ts';
 import { noSuchAction } from '../arguments.ts';
 import { type Command, UsageError } from '../command.ts';
@@ -16,9 +18,11 @@ const sealedColumns: readonly SealedColumn[] = [
   sealedRenewals,
   sealedAgentKeys,
   sealedConfiguration,
+  sealedErasureKey,
   sealedOutcomes,
   sealedRejectedChanges,
   sealedSigningKeys,
+  sealedSubjects,
   sealedSubscriptions,
   sealedToolHeaders,
 ];

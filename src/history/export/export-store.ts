@@ -38,7 +38,8 @@ const ndjsonLine = (circumstances: RawBuilder<unknown>, actors: boolean): LinePa
     || ',"entityId":' || to_json(e.entity_id)::text || coalesce(',"name":' || to_json(e.name)::text, '') || ',"paths":'`,
   paths: sql`e.paths`,
   after: sql`coalesce(',"schemaVersion":' || to_json(e.schema_version)::text, '')
-    || ${actors ? sql`',"actor":' || to_json(a.name)::text` : nothing} || ',"related":' || coalesce(e.related, '[]') || ${circumstances} || E'}\n'`,
+    || ${actors ? sql`',"actor":' || to_json(a.name)::text` : nothing} || ',"related":' || coalesce(e.related, '[]') || ${circumstances}
+    || coalesce(',"erased":' || e.erased, '') || E'}\n'`,
 });
 
 const csvLine = (circumstances: RawBuilder<unknown>, actors: boolean): LineParts => ({

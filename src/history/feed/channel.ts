@@ -1,4 +1,5 @@
 import { AnnalsError } from '../../core/errors.ts';
+import { onForgetting } from '../../core/forgetting.ts';
 import { rest } from '../../core/repeat.ts';
 import { Stop } from '../../core/stop-signal.ts';
 import type { Position } from '../positions/position-store.ts';
@@ -46,6 +47,7 @@ export class Channel {
   readonly #stop = new Stop();
   readonly #unfollow: () => void;
   readonly #looking: NodeJS.Timeout;
+  readonly #endForgetting: () => void;
   #reading: Promise<void> | undefined;
   #hasNews = false;
 
@@ -55,6 +57,11 @@ export class Channel {
     this.#reached = { ...begin, items: [], expired: 0 };
     this.#keptFrom = begin.reached.position;
     this.#unfollow = options.follow(options.tenant, () => this.#onNews());
+    this.#endForgetting = onForgetting(() => {
+      this.#kept = [];
+      this.#keptBytes = 0;
+      this.#keptFrom = this.#reached.reached.position;
+    });
     this.#looking = setInterval(() => this.#onNews(), lookEvery).unref();
   }
 
@@ -136,6 +143,7 @@ export class Channel {
   #end(): void {
     this.#stop.abort(new Error('nobody reads the channel any more'));
     this.#unfollow();
+    this.#endForgetting();
     clearInterval(this.#looking);
   }
 }

@@ -14,7 +14,7 @@ export interface Actor {
 
 /**
  * Every kind and every actor of a tenant's history in one snapshot. `since` and `recent` show whether a later snapshot
- * has more names. Names are only ever added. So if transactions from `since` on registered the same number of rows as
+ * has more names. Names are only ever added, and one that an erasure replaces counts as registered again. So if transactions from `since` on registered the same number of rows as
  * before, these are the same rows.
  */
 export interface Dictionary {
@@ -65,7 +65,8 @@ function union<Named extends { id: number }>(
   news: readonly Named[],
 ): readonly Named[] {
   const added = news.filter(({ id }) => knownOf.get(id) === undefined);
-  const all = known.concat(added);
+  const again = new Map(added.length === news.length ? [] : news.map((one) => [one.id, one]));
+  const all = (again.size === 0 ? known : known.map((one) => again.get(one.id) ?? one)).concat(added);
   // A long transaction may register a lower number than the dictionary's last one.
   const inOrder = (known.at(-1)?.id ?? 0) < (added[0]?.id ?? Number.POSITIVE_INFINITY);
   return inOrder ? all : all.sort((one, other) => one.id - other.id);

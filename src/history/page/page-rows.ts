@@ -19,7 +19,7 @@ export const severalStatements: PageRead = { kind: 'several statements' };
  */
 const separator = '\u001e';
 const partsOfHead = 3;
-const partsOfEntry = 8;
+const partsOfEntry = 9;
 
 /** The row of a page: the driver takes much longer to read rows and columns than Annals takes to split a text. */
 export interface PageRow {
@@ -61,6 +61,7 @@ function entryOf(parts: readonly string[], place: number, dictionary: Dictionary
     actor: actor.name,
     related: part(6) === '' ? null : part(6),
     paths: part(7),
+    ...(part(8) !== '' && { erased: part(8) }),
   };
 }
 

@@ -12,6 +12,8 @@ export interface EntryRow {
   actor?: string;
   related: string | null;
   paths: string;
+  /** What of it was erased, as the JSON text of an array; null or left out: nothing. */
+  erased?: string | null;
   /** How it was recorded, where the caller asked for it. */
   circumstances?: Circumstances;
   /** What identifies the change at its time, where the caller asked for it: 32 hexadecimal digits. */
@@ -54,7 +56,7 @@ export interface PageOfEntries {
 }
 
 const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
-  a.name as actor, e.related, e.paths`;
+  a.name as actor, e.related, e.paths, e.erased`;
 /** How an entry `e` was recorded, as JSON text. Null where nobody noted it. */
 export const recordedByColumn = `case when e.recorded_by is null then '{"way":"import"}' when e.recorded_by = 1 then '{"way":"service"}'
   else (select json_strip_nulls(json_build_object('way', r.way, 'by', r.name, 'iss', r.issuer, 'sub', r.subject))::text
@@ -84,7 +86,7 @@ export async function readEntries(
 ): Promise<EntryRow[] | undefined> {
   // PostgreSQL knows the lengths without the texts, so Annals does not read a text that is too long.
   const { rows } = await statements.query<EntryRow & { fits: boolean } & Partial<Circumstances>>({
-    text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor,
+    text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor, found.erased,
                   ${withContext ? 'found.context, found."recordedBy", ' : ''}${withIdentity ? 'found.identity, ' : ''}found.fits, case when found.fits then found.related end as related,
                   case when found.fits then found.paths end as paths
              from (

@@ -1,3 +1,4 @@
+import { onForgetting } from '../../core/forgetting.ts';
 import type { Circumstances, EntryRow, PageOfEntries } from './store.ts';
 
 /** The body of the answer (spec: change history response) as JSON text. Values go out as they were recorded. */
@@ -22,6 +23,7 @@ export function entryText(entry: EntryRow): string {
   if (schemaVersion !== null) text += `,"schemaVersion":${JSON.stringify(schemaVersion)}`;
   if (actor !== undefined) text += `,"actor":${nameText(actor)}`;
   text += `,"related":${entry.related ?? '[]'}${circumstancesText(entry.circumstances)}`;
+  if (entry.erased) text += `,"erased":${entry.erased}`;
   if (ref !== undefined) text += `,"ref":"${ref}"`;
   if (cut !== undefined) text += `,"cut":${JSON.stringify(cut)}`;
   if (position !== undefined) text += `,"position":${position},"cursor":"${cursor}"`;
@@ -32,6 +34,7 @@ export function entryText(entry: EntryRow): string {
 const nameTexts = new Map<string, string>();
 const maxNameTexts = 1_000;
 const maxKeptName = 100;
+onForgetting(() => nameTexts.clear());
 
 function nameText(name: string): string {
   const known = nameTexts.get(name);

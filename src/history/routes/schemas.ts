@@ -58,6 +58,12 @@ export const ChangelogChangeItem = Type.Object(
       }),
     ),
     recordedBy: Type.Optional(RecordedBy),
+    erased: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'What of the change was erased because a person asked for it: `actor`, `entityId`, `name`, `related`, `context`, `recordedBy`, or `paths.` and a path. The values at these paths are `[erased]`.',
+      }),
+    ),
     ref: Type.Optional(
       Type.String({
         description: 'Opaque and constant. `…/entries` answers the change with this ref. Only with `ref=true`.',

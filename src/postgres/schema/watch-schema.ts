@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
+import { forgetAll } from '../../core/forgetting.ts';
 import { repeat } from '../../core/repeat.ts';
 import { createPool } from '../connections/pool.ts';
 import { announcementLife } from './announce-change.ts';
@@ -31,11 +32,13 @@ interface Seen {
   announced: boolean;
   /** The database is a copy from another server meanwhile. */
   moved: boolean;
+  /** Steps of erasures that the installation has seen. */
+  erasures: number;
 }
 
 /**
  * Records each second that this process uses the database with this schema, and checks whether the schema is still the
- * same. It has a separate connection, so that it does not wait behind requests. Throws if the first check fails.
+ * same. Besides, the process forgets what it keeps in memory of histories where something was erased. It has a separate connection, so that it does not wait behind requests. Throws if the first check fails.
  */
 export async function watchSchema(url: string, schema: Schema): Promise<SchemaWatch> {
   const pool = createPool(url, { applicationName: 'annals schema', maximum: 1, statementLimit: lookLimit });
@@ -45,8 +48,12 @@ export async function watchSchema(url: string, schema: Schema): Promise<SchemaWa
   let reason: string | undefined;
   let late = false;
 
+  let erasures: number | undefined;
+
   const look = async () => {
     const seen = await lookOnce(pool, process, schema);
+    if (erasures !== undefined && erasures !== seen.erasures) forgetAll();
+    erasures = seen.erasures;
     const outdated = seen.newest !== schema.newest || seen.hash !== schema.routinesHash;
     late = outdated || seen.moved;
     if (!late && !seen.announced) return;
@@ -94,7 +101,8 @@ async function lookOnce(pool: pg.Pool, process: string, { newest, routinesHash }
             exists (select from schema_change c
                       where (c.newest <> $2 or c.routines_hash <> $3)
                         and c.announced_at > clock_timestamp() - $4 * interval '1 millisecond') as announced,
-            not ${hasOwnTransactionIds} as moved`,
+            not ${hasOwnTransactionIds} as moved,
+            coalesce((select max(erasures) from installation), 0)::bigint as erasures`,
     [process, newest, routinesHash, announcementLife],
   );
   const [seen] = rows;

@@ -118,7 +118,8 @@ async function deleteRest(db: Database, tables: readonly TenantTable[], tenant: 
   );
 }
 
-async function olderTransactionsEnded(db: Database): Promise<void> {
+/** Waits until the transactions that have begun before this call have ended, for a minute at most. */
+export async function olderTransactionsEnded(db: Database): Promise<void> {
   const { rows: clock } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
   const end = performance.now() + maxWait;
   while (performance.now() < end) {

@@ -45,7 +45,7 @@ export function createTakeChanges({ sealer, now, onKept, onTaken, maxRejected }:
   return async (transaction, batch) => {
     const moment = now();
     const taking = new Taking(batch);
-    await taking.record(transaction, moment);
+    await taking.record(transaction, moment, sealer);
     const { rejections } = taking;
     const rejected = rejections.map(({ index, reason }) => ({ index, reason }));
     if (rejections.length === 0) {
@@ -82,7 +82,7 @@ class Taking {
     this.counts = { ...noCounts(), read: batch.changes.length };
   }
 
-  async record(transaction: DatabaseTransaction, moment: number): Promise<void> {
+  async record(transaction: DatabaseTransaction, moment: number, sealer: Sealer): Promise<void> {
     const { tenant, recordedBy, changes } = this.#batch;
     const entities = changes.flatMap((given) => (given.kind === 'change' ? [given.change.entity] : []));
     const { exists, ownTypes } = await readTenantFacts(
@@ -103,7 +103,7 @@ class Taking {
       }
     }
     const recorded = wanted.map(({ change }) => change);
-    const outcomes = await recordChanges(transaction, tenant, recorded, moment, recordedBy);
+    const outcomes = await recordChanges(transaction, tenant, recorded, moment, recordedBy, sealer);
     for (const [place, { index, source }] of wanted.entries()) {
       const outcome = outcomes[place];
       if (outcome === undefined) throw new Error('a change was recorded without an outcome');

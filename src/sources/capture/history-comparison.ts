@@ -1,3 +1,4 @@
+import { onForgetting } from '../../core/forgetting.ts';
 import { entriesOf, memberOf, membersOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
@@ -31,6 +32,10 @@ export class HistoryComparison {
 
   constructor(mapping: Mapping) {
     this.#mapping = mapping;
+    onForgetting(() => {
+      this.#documents.clear();
+      this.#size = 0;
+    });
   }
 
   /** The changes of a portion in their order, to be recorded in this transaction. */

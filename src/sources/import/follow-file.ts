@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../../core/operator-error.ts';
+import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { identityOfPosition } from '../../recording/identity.ts';
@@ -19,6 +20,8 @@ export interface FollowOptions {
   rules: ReadonlyMap<string, ValueRules> | undefined;
   /** Go on without the bytes that are missing. */
   acceptGap: boolean;
+  /** For lines that were erased and are there again; left out: none were. */
+  sealer?: Sealer | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
   /** When it aborts, what was read is recorded and following ends. */
@@ -156,7 +159,7 @@ class Follower {
 
   /** Records what was taken, and how far the file was taken, in one transaction. */
   async #flush(): Promise<void> {
-    const { db, tenant, path, now } = this.#options;
+    const { db, sealer, tenant, path, now } = this.#options;
     const file = this.#file;
     const { headBytes = 0, head = '' } = this.#head ?? {};
     if (file === undefined || this.#head === undefined) return;
@@ -170,7 +173,7 @@ class Follower {
       async (transaction) => {
         if (!(await movePosition(transaction, tenant, path, { from, to })))
           throw new OperatorError(`another process follows this file for this tenant: ${path}`);
-        return await recordChanges(transaction, tenant, changes, now(), { way: 'import' });
+        return await recordChanges(transaction, tenant, changes, now(), { way: 'import' }, sealer);
       },
       { retries: maxRetries },
     );

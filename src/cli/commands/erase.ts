@@ -1,0 +1,111 @@
+import { readFile } from 'node:fs/promises';
+import { parsePathPattern } from '../../core/path-pattern.ts';
+import { rest } from '../../core/repeat.ts';
+import { eraseSubject, findSubject } from '../../history/erasure/erase.ts';
+import { type ErasureReason, erasureReasons, type NamedPaths, type Subject } from '../../history/erasure/subject.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { ProgressLine } from '../progress-line.ts';
+import { requireNamedTenant } from '../require-tenant.ts';
+import { withInterruptibleDatabase } from '../with-database.ts';
+
+export const command: Command = {
+  help: `Usage: annals erase --tenant T --actor NAME --reason R (--dry-run | --yes)
+       annals erase --tenant T --entity E --entity-id ID --reason R (--dry-run | --yes)
+
+Erases a person or a document from everything that a tenant has: the name of an actor, or the
+id, the names and the values of a document, also where others are related to it. The entries
+stay, with erased-<random> and "[erased]" in place of what is gone, so totals stay what they
+were. Erase at the source first: what is changed there afterwards is recorded again.
+
+--paths FILE names paths of other types whose values go as well, in changes by the actor or
+related to the document: a JSON object a line, {"entity":"order","path":"customer.email"}.
+--reason is request, law, mistake or other. --dry-run counts and changes nothing. The service
+may run meanwhile. If the command is interrupted, run it again. It deletes all exports of the
+tenant and all stored results. A tenant on hold is not erased from. Prints one JSON object:
+tenant, erasure, entries, and rows, the changed or deleted rows of other tables.
+
+Example:
+  annals erase --tenant acme --entity customer --entity-id 4711 --reason request --yes`,
+
+  async run(args, io) {
+    const { values } = parseCommand('erase', {
+      args,
+      options: {
+        tenant: { type: 'string' },
+        actor: { type: 'string' },
+        entity: { type: 'string' },
+        'entity-id': { type: 'string' },
+        paths: { type: 'string' },
+        reason: { type: 'string' },
+        'dry-run': { type: 'boolean', default: false },
+        yes: { type: 'boolean', default: false },
+      },
+    });
+    const { tenant, actor, entity, 'entity-id': entityId, reason, 'dry-run': dryRun, yes } = values;
+    if (tenant === undefined) throw new UsageError('erase needs --tenant');
+    if (reason === undefined || !isReason(reason)) {
+      throw new UsageError(`erase needs a --reason of ${erasureReasons.join(', ')}`);
+    }
+    if (dryRun === yes) throw new UsageError('erase cannot be undone: it needs --yes, or --dry-run to count only');
+    const subject: Subject = { ...subjectOf({ actor, entity, entityId }), paths: await pathsOf(values.paths) };
+    return await run(io, { tenant, subject, reason, dryRun });
+  },
+};
+
+async function run(
+  io: CommandIo,
+  { tenant, subject, reason, dryRun }: { tenant: string; subject: Subject; reason: ErasureReason; dryRun: boolean },
+): Promise<number> {
+  const progress = new ProgressLine(io.stderr);
+  let entries = 0;
+  const outcome = await withInterruptibleDatabase(io, async ({ db, sealer, now }) => {
+    await requireNamedTenant(db, tenant);
+    return await (dryRun ? findSubject : eraseSubject)({
+      ...{ db, sealer, tenant, subject, reason, now },
+      rest: (taken) => rest(taken, io.stop),
+      onProgress(erased) {
+        entries += erased;
+        progress.show(`${entries} entries erased`, undefined);
+      },
+    });
+  }).finally(() => progress.clear());
+  const { erasure = null, ...counts } = outcome;
+  io.answer(JSON.stringify({ tenant, erasure, ...counts }));
+  return 0;
+}
+
+function subjectOf(given: { actor?: string | undefined; entity?: string | undefined; entityId?: string | undefined }) {
+  const { actor, entity, entityId } = given;
+  if (actor !== undefined && actor !== '' && entity === undefined && entityId === undefined) return { actor };
+  if (actor === undefined && entity && entityId) return { entity, entityId };
+  throw new UsageError('erase needs --actor, or --entity with --entity-id');
+}
+
+async function pathsOf(file: string | undefined): Promise<NamedPaths[]> {
+  if (file === undefined) return [];
+  const lines = (await readFile(file, 'utf8')).split('\n').map((line) => line.trim());
+  return lines.flatMap((line, index) => (line === '' ? [] : [pathOf(line, index + 1)]));
+}
+
+function pathOf(line: string, number: number): NamedPaths {
+  const read = readJson(line);
+  const { entity, path } = typeof read === 'object' && read !== null ? (read as Partial<NamedPaths>) : {};
+  const fault = typeof path === 'string' ? parsePathPattern(path) : 'is no text';
+  if (typeof entity !== 'string' || typeof path !== 'string' || typeof fault === 'string') {
+    throw new UsageError(`line ${number} of the file of --paths is not {"entity": …, "path": …}`);
+  }
+  return { entity, path };
+}
+
+function readJson(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function isReason(text: string): text is ErasureReason {
+  return erasureReasons.some((reason) => reason === text);
+}

@@ -1,0 +1,251 @@
+import { sql } from 'kysely';
+import { int8Array, textArray, uuidArray } from '../../postgres/binary-arrays.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
+import { hashOf } from '../../recording/entry-columns.ts';
+import type { ErasureKey } from '../../recording/erased/erasure-key.ts';
+import type { CompiledRules } from '../../recording/mapping/apply-rules.ts';
+import { rangesOf, writeReceipt } from '../../recording/receipts/receipt-store.ts';
+import { forgetNames } from '../directory/name-documents.ts';
+import type { Place } from '../page/store.ts';
+import type { CommittedEntry, FieldLabel } from '../proof/encoding/fields.ts';
+import { readCommitted } from '../proof/tree/entry-store.ts';
+import { lockProof } from '../proof/tree/proof-lock.ts';
+import { type RedactedEntry, redactProof } from './redact-proof.ts';
+import { type ErasableEntry, type RewrittenEntry, rewriteEntry } from './rewrite-entry.ts';
+import type { ErasureReason, SealedSubject } from './subject.ts';
+
+/** Entries of one transaction, and the bytes of their texts that end it before. */
+const maxEntries = 200;
+const maxBytes = 8 * 1024 * 1024;
+
+/** An erasure that is under way. */
+export interface Erasing extends SealedSubject {
+  readonly tenant: string;
+  readonly erasure: string;
+  readonly reason: ErasureReason;
+  readonly key: ErasureKey;
+  /** The paths that were named besides, by entity type. */
+  readonly rules: ReadonlyMap<string, CompiledRules>;
+  readonly now: () => number;
+  /** Numbers of change_recorder whose names go. */
+  readonly recorders: readonly number[];
+}
+
+interface FoundEntry extends ErasableEntry, Place {
+  readonly identity: string;
+  readonly document: string;
+}
+
+/** What was erased, and where to go on. */
+export interface ErasedPortion {
+  readonly entries: number;
+  readonly reached: Place | undefined;
+}
+
+/**
+ * Erases the subject in some entries behind a place, in this transaction, with the receipt that says where they stand. Entries that are
+ * not folded yet are left. Throws an OperatorError if the tenant is on hold.
+ */
+export async function erasePortion(
+  transaction: DatabaseTransaction,
+  erasing: Erasing,
+  after: Place | undefined,
+): Promise<ErasedPortion> {
+  const { tenant, erasure } = erasing;
+  await refuseHeld(transaction, tenant);
+  // The proof of the entries is rewritten with them, and not sealed meanwhile.
+  await lockProof(transaction, tenant);
+  const found = await readPortion(transaction, erasing, after);
+  if (found.length === 0) return { entries: 0, reached: undefined };
+  const rewritten = found.map((entry) => rewriteEntry(entry, erasing, erasing.rules));
+  const positions = await readPositions(transaction, tenant, found);
+  const committed = await readCommitted(transaction, tenant, found, Number.MAX_SAFE_INTEGER);
+  await writeEntries(transaction, erasing, found, rewritten);
+  await redactEntries(transaction, erasing, { found, positions, committed });
+  if (!('actor' in erasing.subject)) await writeRelated(transaction, erasing, found);
+  const documents = found.flatMap(({ document }, place) =>
+    rewritten[place]?.name === found[place]?.name ? [] : [document],
+  );
+  await forgetNames(transaction, tenant, [...new Set(documents)]);
+  await sql`update change_erasure set entries = entries + ${found.length}
+    where tenant = ${tenant} and erasure = ${erasure}::uuid`.execute(transaction);
+  await writeReceipt(transaction, tenant, {
+    what: 'erasure',
+    positions: rangesOf(positions.filter((position) => position !== undefined).sort((one, other) => one - other)),
+    at: new Date(erasing.now()).toISOString(),
+    by: 'operator',
+    reason: erasing.reason,
+  });
+  const { at, sequence } = found.at(-1) ?? { at: 0, sequence: 0 };
+  return { entries: found.length, reached: { at, sequence } };
+}
+
+/** SQL: the entries that still have the subject. */
+export function entriesOfSubject({
+  tenant,
+  subject,
+  replacement,
+  recorders,
+}: Pick<Erasing, 'tenant' | 'subject' | 'replacement' | 'recorders'>) {
+  if ('actor' in subject) {
+    const lookups = uuidArray([hashOf(subject.actor), hashOf(replacement)]);
+    return sql`
+      select e.at, e.sequence from change_actor a
+        join change_entry e on e.tenant = ${tenant} and e.actor = a.actor
+        where a.tenant = ${tenant} and a.lookup = any (${lookups}::uuid[])
+          and (e.erased is null or position('"actor"' in e.erased) = 0)
+      ${recorders.length === 0 ? sql`` : sql`union ${recordedBy(tenant, recorders)}`}`;
+  }
+  const document = uuidArray([hashOf(subject.entityId)]);
+  return sql`
+    select e.at, e.sequence from change_entry e
+      join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
+      where e.tenant = ${tenant} and e.document = any (${document}::uuid[]) and k.entity = ${subject.entity}
+        and e.entity_id = ${subject.entityId}
+    union
+    select r.at, r.sequence from change_related r
+      where r.tenant = ${tenant} and r.document = any (${document}::uuid[]) and r.entity = ${subject.entity}
+        and r.entity_id = ${subject.entityId}`;
+}
+
+function recordedBy(tenant: string, recorders: readonly number[]) {
+  return sql`select e.at, e.sequence from change_entry e
+    where e.tenant = ${tenant} and e.recorded_by = any (${recorders}::bigint[])
+      and (e.erased is null or position('"recordedBy"' in e.erased) = 0)`;
+}
+
+async function readPortion(
+  transaction: DatabaseTransaction,
+  erasing: Erasing,
+  after: Place | undefined,
+): Promise<FoundEntry[]> {
+  const { tenant, subject, replacement, recorders } = erasing;
+  const actors = 'actor' in subject ? [hashOf(subject.actor), hashOf(replacement)] : [];
+  const behind =
+    after === undefined ? sql`` : sql`where (s.at, s.sequence) > (${after.at}::bigint, ${after.sequence}::bigint)`;
+  const { rows: places } = await sql<Place & { bytes: number }>`
+    with waiting as materialized (
+      select entry.at, entry.sequence from change_delta d
+        cross join lateral unnest(d.ats, d.sequences) as entry (at, sequence) where d.tenant = ${tenant}
+    ), portion as materialized (
+      select s.at, s.sequence from (${entriesOfSubject(erasing)}) as s ${behind}
+        order by s.at, s.sequence limit ${maxEntries}::integer
+    )
+    select portion.at, portion.sequence, octet_length(e.paths)::bigint as bytes
+      from portion
+      join change_entry e on e.tenant = ${tenant} and e.at = portion.at and e.sequence = portion.sequence
+      left join waiting w on w.at = portion.at and w.sequence = portion.sequence
+      where w.at is null
+      order by portion.at, portion.sequence`.execute(transaction);
+  let bytes = 0;
+  const fitting = places.filter((place) => {
+    bytes += place.bytes;
+    return bytes - place.bytes < maxBytes;
+  });
+  const { rows } = await sql<FoundEntry>`
+    select e.at, e.sequence, replace(e.identity::text, '-', '') as identity, e.document::text as document, k.entity,
+           e.entity_id as "entityId", e.name, e.related, e.paths, e.context, e.erased,
+           a.lookup = any (${uuidArray(actors)}::uuid[]) as "isOfActor",
+           coalesce(e.recorded_by = any (${recorders}::bigint[]), false) as "isOfRecorder"
+      from unnest(${int8Array(fitting.map(({ at }) => at))}::bigint[], ${int8Array(fitting.map(({ sequence }) => sequence))}::bigint[])
+        as place (at, sequence)
+      join change_entry e on e.tenant = ${tenant} and e.at = place.at and e.sequence = place.sequence
+      join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
+      join change_actor a on a.tenant = ${tenant} and a.actor = e.actor
+      order by e.at, e.sequence`.execute(transaction);
+  return rows;
+}
+
+async function writeEntries(
+  transaction: DatabaseTransaction,
+  { tenant, key }: Erasing,
+  found: readonly FoundEntry[],
+  rewritten: readonly RewrittenEntry[],
+): Promise<void> {
+  // What was erased before has such an identity already, unless that was only who recorded it.
+  const identities = found.map(({ identity, erased }, place) => {
+    const bytes = Buffer.from(identity, 'hex');
+    return hasOldIdentity(erased) && !hasOldIdentity(rewritten[place]?.erased ?? null)
+      ? key.hashOf(tenant, 'identity', bytes)
+      : bytes;
+  });
+  await sql`
+    update change_entry e
+      set identity = w.identity, document = w.document, entity_id = w.entity_id, name = w.name, related = w.related,
+          paths = w.paths, context = w.context, erased = w.erased
+      from unnest(
+        ${int8Array(found.map(({ at }) => at))}::bigint[], ${int8Array(found.map(({ sequence }) => sequence))}::bigint[],
+        ${uuidArray(identities)}::uuid[], ${uuidArray(rewritten.map(({ entityId }) => hashOf(entityId)))}::uuid[],
+        ${textArray(rewritten.map(({ entityId }) => entityId))}::text[], ${textArray(rewritten.map(({ name }) => name))}::text[],
+        ${textArray(rewritten.map(({ related }) => related))}::text[], ${textArray(rewritten.map(({ paths }) => paths))}::text[],
+        ${textArray(rewritten.map(({ context }) => context))}::text[], ${textArray(rewritten.map(({ erased }) => erased))}::text[])
+        as w (at, sequence, identity, document, entity_id, name, related, paths, context, erased)
+      where e.tenant = ${tenant} and e.at = w.at and e.sequence = w.sequence`.execute(transaction);
+}
+
+function hasOldIdentity(erased: string | null): boolean {
+  return erased === null || erased === '["recordedBy"]';
+}
+
+async function writeRelated(
+  transaction: DatabaseTransaction,
+  { tenant, subject, replacement }: Erasing,
+  found: readonly FoundEntry[],
+): Promise<void> {
+  if ('actor' in subject) return;
+  await sql`
+    update change_related r
+      set entity_id = ${replacement}, document = (${uuidArray([hashOf(replacement)])}::uuid[])[1]
+      from unnest(${int8Array(found.map(({ at }) => at))}::bigint[], ${int8Array(found.map(({ sequence }) => sequence))}::bigint[])
+        as w (at, sequence)
+      where r.tenant = ${tenant} and r.at = w.at and r.sequence = w.sequence and r.entity = ${subject.entity}
+        and r.entity_id = ${subject.entityId}`.execute(transaction);
+}
+
+/** The position of each entry; undefined where it has none yet. */
+async function readPositions(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  places: readonly Place[],
+): Promise<(number | undefined)[]> {
+  const { rows } = await sql<{ position: number; place: number }>`
+    select p.first + entry.number - 1 as position, w.place
+      from change_position p
+      cross join lateral unnest(p.ats, p.sequences) with ordinality as entry (at, sequence, number)
+      join unnest(${int8Array(places.map(({ at }) => at))}::bigint[], ${int8Array(places.map(({ sequence }) => sequence))}::bigint[])
+        with ordinality as w (at, sequence, place) on w.at = entry.at and w.sequence = entry.sequence
+      where p.tenant = ${tenant} and p.oldest <= ${places.at(-1)?.at ?? 0}::bigint and p.newest >= ${places[0]?.at ?? 0}::bigint`.execute(
+    transaction,
+  );
+  const positions = new Map(rows.map(({ place, position }) => [place, position]));
+  return places.map((_place, index) => positions.get(index + 1));
+}
+
+/** What is left of the proof of the entries, which are rewritten already. */
+async function redactEntries(
+  transaction: DatabaseTransaction,
+  { tenant, subject }: Erasing,
+  {
+    found,
+    positions,
+    committed,
+  }: {
+    found: readonly FoundEntry[];
+    positions: readonly (number | undefined)[];
+    committed: readonly (CommittedEntry | null)[];
+  },
+): Promise<void> {
+  const after = await readCommitted(transaction, tenant, found, Number.MAX_SAFE_INTEGER);
+  const entries = found.flatMap(({ isOfActor, isOfRecorder }, place): RedactedEntry[] => {
+    const [position, before, now] = [positions[place], committed[place], after[place]];
+    if (position === undefined || !before || !now) return [];
+    // Both names stand in dictionaries and go when all entries are done.
+    const hidden = new Set<FieldLabel>();
+    if (isOfActor) hidden.add('actor');
+    if (isOfRecorder) hidden.add('recordedBy');
+    const others = 'actor' in subject ? [{ ...before, actor: subject.actor }] : [];
+    return [{ position, sealed: [before, ...others], after: now, hidden }];
+  });
+  await redactProof(transaction, tenant, entries);
+}

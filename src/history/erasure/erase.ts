@@ -1,0 +1,251 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { OperatorError } from '../../core/operator-error.ts';
+import { parsePathPattern } from '../../core/path-pattern.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import { uuidArray } from '../../postgres/binary-arrays.ts';
+import type { Database } from '../../postgres/database.ts';
+import { olderTransactionsEnded } from '../../postgres/tenants/delete-tenant.ts';
+import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { hashOf } from '../../recording/entry-columns.ts';
+import { takeErasureKey } from '../../recording/erased/erasure-key.ts';
+import { type CompiledRules, compileRules } from '../../recording/mapping/apply-rules.ts';
+import type { Place } from '../page/store.ts';
+import { foldHistory } from '../tallies/fold.ts';
+import { type Erasing, entriesOfSubject, erasePortion } from './erase-portion.ts';
+import { type ErasingTexts, eraseTexts } from './erase-texts.ts';
+import { announceErasure, endErasure, insertErasure, listErasures } from './erasure-store.ts';
+import {
+  type ErasureReason,
+  openSubject,
+  type SealedSubject,
+  type Subject,
+  sealSubject,
+  textOfSubject,
+} from './subject.ts';
+
+export interface EraseOptions {
+  readonly db: Database;
+  readonly sealer: Sealer;
+  readonly tenant: string;
+  readonly subject: Subject;
+  readonly reason: ErasureReason;
+  readonly now: () => number;
+  /** Called after each portion with the milliseconds that it took; a pause as long gives others the other half of the disk. */
+  readonly rest: (taken: number) => Promise<void>;
+  readonly onProgress?: ((entries: number) => void) | undefined;
+}
+
+/** What an erasure has changed, or would change. */
+export interface ErasedCounts {
+  /** Undefined: nothing was found. */
+  readonly erasure: string | undefined;
+  readonly entries: number;
+  /** Rows of other tables that were changed or deleted, by table. */
+  readonly rows: Readonly<Record<string, number>>;
+}
+
+/** Passes over the entries: what is recorded meanwhile comes in a later one. */
+const maxPasses = 5;
+/** Names of a document that are looked for besides its id. */
+const maxNames = 100;
+const retries = 20;
+
+/** What an erasure would find. It changes nothing. */
+export async function findSubject(options: EraseOptions): Promise<ErasedCounts> {
+  const { db, tenant } = options;
+  const sealed = (await findUnfinished(options))?.sealed ?? (await newSubject(options));
+  await foldHistory(db, tenant);
+  const recorders = await findRecorders(db, tenant, sealed);
+  const { rows } = await sql<{ entries: number }>`
+    select count(*) as entries from (${entriesOfSubject({ ...sealed, tenant, recorders })}) as found`.execute(db);
+  return { erasure: undefined, entries: rows[0]?.entries ?? 0, rows: await eraseTexts(textsOf(options, sealed), true) };
+}
+
+/**
+ * Erases a person or a document from a tenant. Safe to repeat: a call for the same subject goes on where one was interrupted, and
+ * changes nothing where nothing is left. Throws an OperatorError if the tenant is on hold, also where it is put on hold meanwhile, and if
+ * the document is one of this service that is still there.
+ */
+export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts> {
+  const { db, sealer, tenant, subject, reason, now } = options;
+  await inTransaction(db, async (transaction) => {
+    await refuseHeld(transaction, tenant);
+    await refuseWhatIsThere(transaction, tenant, subject);
+  });
+  const unfinished = await findUnfinished(options);
+  if (unfinished === undefined) {
+    const found = await findSubject(options);
+    if (found.entries === 0 && Object.keys(found.rows).length === 0 && !(await hasActor(db, tenant, subject)))
+      return found;
+  }
+  const { erasure, sealed } = unfinished ?? { erasure: randomUUID(), sealed: await newSubject(options) };
+  const key = await takeErasureKey(db, sealer);
+  if (unfinished === undefined) {
+    await inTransaction(db, async (transaction) => {
+      await refuseHeld(transaction, tenant);
+      await insertErasure(transaction, tenant, {
+        erasure,
+        reason,
+        subject: sealSubject(sealer, tenant, erasure, sealed),
+        now: now(),
+      });
+      if (!('actor' in subject)) {
+        const document = uuidArray([
+          key.hashOf(tenant, 'document', JSON.stringify([subject.entity, subject.entityId])),
+        ]);
+        await sql`
+          insert into change_erased_document (tenant, document)
+            values (${tenant}, (${document}::uuid[])[1]) on conflict do nothing`.execute(transaction);
+      }
+    });
+  }
+  // A recorder from before does not know yet that the tenant has erasures, and would record again what is erased under its hands.
+  await olderTransactionsEnded(db);
+  const erasing = { ...sealed, tenant, erasure, reason, key, rules: rulesOf(subject), now };
+  for (let pass = 0, erased = 1; pass < maxPasses && erased > 0; pass += 1) {
+    await foldHistory(db, tenant);
+    const recorders = await findRecorders(db, tenant, sealed);
+    erased = await erasePass(options, { ...erasing, recorders });
+    // Names in dictionaries are part of the proof of all these entries, so they go behind them.
+    await renameAll(db, { ...erasing, recorders });
+  }
+  const rows = await eraseTexts(textsOf(options, sealed));
+  const entries = await inTransaction(db, async (transaction) => {
+    await announceErasure(transaction);
+    return await endErasure(transaction, tenant, { erasure, now: now() });
+  });
+  return { erasure, entries, rows };
+}
+
+async function erasePass(options: EraseOptions, erasing: Erasing): Promise<number> {
+  let erased = 0;
+  let after: Place | undefined;
+  for (;;) {
+    const begun = performance.now();
+    const from = after;
+    const portion = await inTransaction(
+      options.db,
+      async (transaction) => {
+        const done = await erasePortion(transaction, erasing, from);
+        if (done.entries > 0) await announceErasure(transaction);
+        return done;
+      },
+      { retries },
+    );
+    if (portion.entries === 0) return erased;
+    erased += portion.entries;
+    after = portion.reached;
+    options.onProgress?.(portion.entries);
+    await options.rest(performance.now() - begun);
+  }
+}
+
+/** An erasure of the same subject that was interrupted. */
+async function findUnfinished({ db, sealer, tenant, subject }: EraseOptions) {
+  for (const stored of await listErasures(db, tenant, { limit: 1_000 })) {
+    if (stored.endedAt !== null) continue;
+    const sealed = openSubject(sealer, { ...stored, tenant });
+    if (sealed !== undefined && textOfSubject(sealed.subject) === textOfSubject(subject)) {
+      return { erasure: stored.erasure, sealed };
+    }
+  }
+  return undefined;
+}
+
+async function newSubject({ db, tenant, subject }: EraseOptions): Promise<SealedSubject> {
+  const replacement = `erased-${randomBytes(8).toString('hex')}`;
+  if ('actor' in subject) return { subject, replacement, needles: [subject.actor] };
+  const document = uuidArray([hashOf(subject.entityId)]);
+  const { rows } = await sql<{ name: string }>`
+    select distinct e.name from change_entry e join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
+      where e.tenant = ${tenant} and e.document = any (${document}::uuid[]) and k.entity = ${subject.entity} and e.name is not null
+      limit ${maxNames}::integer`.execute(db);
+  return { subject, replacement, needles: [subject.entityId, ...rows.map(({ name }) => name)] };
+}
+
+function textsOf({ db, sealer, tenant }: EraseOptions, { needles, replacement }: SealedSubject): ErasingTexts {
+  return { db, sealer, tenant, needles, replacement };
+}
+
+function rulesOf({ paths }: Subject): ReadonlyMap<string, CompiledRules> {
+  const rules = new Map<string, CompiledRules>();
+  for (const [entity, named] of Map.groupBy(paths, (one) => one.entity)) {
+    const mask = named.map(({ path }) => parsePathPattern(path)).filter((pattern) => typeof pattern !== 'string');
+    rules.set(entity, compileRules({ mask, ignore: [] }));
+  }
+  return rules;
+}
+
+async function hasActor(db: Database, tenant: string, subject: Subject): Promise<boolean> {
+  if (!('actor' in subject)) return false;
+  const { rows } = await sql`
+    select from change_actor where tenant = ${tenant} and lookup = any (${uuidArray([hashOf(subject.actor)])}::uuid[])`.execute(
+    db,
+  );
+  return rows.length > 0;
+}
+
+/** Clients with the name of the actor, and the person behind entries by the actor: numbers of change_recorder. */
+async function findRecorders(db: Database, tenant: string, { subject, replacement }: SealedSubject): Promise<number[]> {
+  if (!('actor' in subject)) return [];
+  const actors = uuidArray([hashOf(subject.actor), hashOf(replacement)]);
+  const { rows } = await sql<{ recorder: number }>`
+    select r.recorder from change_recorder r where r.tenant = ${tenant} and r.name = ${subject.actor}
+    union
+    select r.recorder from change_actor a
+      join change_entry e on e.tenant = ${tenant} and e.actor = a.actor
+      join change_recorder r on r.tenant = ${tenant} and r.recorder = e.recorded_by
+      where a.tenant = ${tenant} and a.lookup = any (${actors}::uuid[]) and r.subject is not null
+        and r.subject <> ${replacement}`.execute(db);
+  return rows.map(({ recorder }) => recorder);
+}
+
+/**
+ * The names in dictionaries, after what came to the entries meanwhile. An actor counts as registered now, so every process reads the
+ * name again before it answers the next query.
+ */
+async function renameAll(db: Database, erasing: Erasing): Promise<void> {
+  const { tenant, subject, replacement, recorders } = erasing;
+  if (!('actor' in subject)) return;
+  await inTransaction(
+    db,
+    async (transaction) => {
+      await refuseHeld(transaction, tenant);
+      // It has the lock of the proof, so nothing is sealed with the name before the end.
+      while ((await erasePortion(transaction, erasing, undefined)).entries > 0);
+      await sql`
+        update change_actor set name = ${replacement}, lookup = (${uuidArray([hashOf(replacement)])}::uuid[])[1],
+            registered = pg_current_xact_id()
+          where tenant = ${tenant} and lookup = any (${uuidArray([hashOf(subject.actor)])}::uuid[])`.execute(
+        transaction,
+      );
+      await sql`
+        update change_recorder
+          set name = case when name is not null then ${replacement} end,
+              subject = case when subject is not null then ${replacement} end, lookup = gen_random_uuid()
+          where tenant = ${tenant} and recorder = any (${recorders}::bigint[])`.execute(transaction);
+      await announceErasure(transaction);
+    },
+    { retries },
+  );
+}
+
+async function refuseWhatIsThere(
+  transaction: Parameters<typeof refuseHeld>[0],
+  tenant: string,
+  subject: Subject,
+): Promise<void> {
+  if ('actor' in subject) return;
+  const { entity, entityId } = subject;
+  const { rows } = await sql`
+    select from custom_instance where tenant = ${tenant} and type = ${entity} and id = ${entityId}
+    union all
+    select from agent where tenant = ${tenant} and ${entity} = 'agent' and id = ${entityId}`.execute(transaction);
+  if (rows.length > 0) {
+    throw new OperatorError(
+      `the document ${entity} ${entityId} is still there; delete it first, or its next change names it again`,
+    );
+  }
+}

@@ -1,0 +1,55 @@
+/** What is looked for in texts, and what takes its place. */
+export interface Replacing {
+  /** The name of an actor, or the id of a document and its names. */
+  readonly needles: readonly string[];
+  readonly replacement: string;
+}
+
+/** Shorter names and ids are only found where they stand alone, or behind a quotation mark, a colon or a parenthesis, as in a query. */
+const minFree = 4;
+
+const patterns = new WeakMap<Replacing, readonly RegExp[]>();
+
+/** The text without the needles. A part of a longer word is none. */
+export function replaceInText(text: string, replacing: Replacing): string {
+  return patternsOf(replacing).reduce((left, pattern) => left.replace(pattern, () => replacing.replacement), text);
+}
+
+/** The same within the texts of JSON, with every digit elsewhere. A text that is no JSON is taken as it is. */
+export function replaceInJson(text: string, replacing: Replacing): string {
+  if (!/^\s*["[{]/.test(text)) return replaceInText(text, replacing);
+  return text.replace(/"(?:[^"\\]|\\.)*"/gs, (quoted) => {
+    const decoded = decodedOf(quoted);
+    const replaced = replaceInText(decoded, replacing);
+    return replaced === decoded ? quoted : JSON.stringify(replaced);
+  });
+}
+
+function decodedOf(quoted: string): string {
+  try {
+    return JSON.parse(quoted) as string;
+  } catch {
+    return quoted.slice(1, -1);
+  }
+}
+
+function patternsOf(replacing: Replacing): readonly RegExp[] {
+  const known = patterns.get(replacing);
+  if (known !== undefined) return known;
+  // A text in a JSON text within a JSON text has its escapes twice.
+  const all = replacing.needles.flatMap((needle) => [needle, JSON.stringify(needle).slice(1, -1)]);
+  const longestFirst = [...new Set(all)].filter((needle) => needle !== '').sort((a, b) => b.length - a.length);
+  const made = longestFirst.map((needle) => {
+    const [before, after] = ['(?<![\\p{L}\\p{N}_])', '(?![\\p{L}\\p{N}_])'];
+    const from = isWord(needle.slice(0, 1)) ? before : '';
+    const to = isWord(needle.slice(-1)) ? after : '';
+    const alone = [...needle].length < minFree ? '(?<=^|["\':(,])' : '';
+    return new RegExp(`${alone}${from}${needle.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}${to}`, 'gu');
+  });
+  patterns.set(replacing, made);
+  return made;
+}
+
+function isWord(character: string): boolean {
+  return /[\p{L}\p{N}_]/u.test(character);
+}

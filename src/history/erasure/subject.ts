@@ -1,0 +1,63 @@
+import type { PathPattern } from '../../core/path-pattern.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import type { SealedColumn } from '../../postgres/reseal.ts';
+
+/** Why something is erased: out of a list, because receipts say so for ever. */
+export const erasureReasons = ['request', 'law', 'mistake', 'other'] as const;
+export type ErasureReason = (typeof erasureReasons)[number];
+
+/** Paths of an entity type whose values are erased besides, in entries by the actor, or related to the document. */
+export interface NamedPaths {
+  readonly entity: string;
+  /** The text of a PathPattern. */
+  readonly path: string;
+}
+
+/** Whom an erasure is about. */
+export type Subject = ({ readonly actor: string } | { readonly entity: string; readonly entityId: string }) & {
+  readonly paths: readonly NamedPaths[];
+};
+
+/** The subject with what stands in place of it. */
+export interface SealedSubject {
+  readonly subject: Subject;
+  /** `erased-` and a random text. */
+  readonly replacement: string;
+  /** What is replaced in texts besides the history: the name of an actor, or the id of a document and its names. */
+  readonly needles: readonly string[];
+}
+
+/** By entity type. */
+export type PatternsOfEntity = ReadonlyMap<string, readonly PathPattern[]>;
+
+export const sealedSubjects: SealedColumn = {
+  table: 'change_erasure',
+  column: 'subject',
+  keys: ['tenant', 'erasure'],
+  purposeOf: ({ tenant, erasure }) => purposeOf(String(tenant), String(erasure)),
+};
+
+export function sealSubject(sealer: Sealer, tenant: string, erasure: string, sealed: SealedSubject): Uint8Array {
+  return sealer.seal(Buffer.from(JSON.stringify(sealed)), purposeOf(tenant, erasure));
+}
+
+/** Undefined where none of the secret keys opens it. */
+export function openSubject(
+  sealer: Sealer,
+  { tenant, erasure, subject }: { tenant: string; erasure: string; subject: Uint8Array },
+): SealedSubject | undefined {
+  const text = sealer.open(subject, purposeOf(tenant, erasure));
+  return text && JSON.parse(Buffer.from(text).toString('utf8'));
+}
+
+/** The same text for the same subject. */
+export function textOfSubject(subject: Subject): string {
+  const { paths } = subject;
+  return 'actor' in subject
+    ? JSON.stringify(['actor', subject.actor, paths])
+    : JSON.stringify(['document', subject.entity, subject.entityId, paths]);
+}
+
+function purposeOf(tenant: string, erasure: string): string {
+  return `subject of erasure ${tenant} ${erasure}`;
+}

@@ -1,0 +1,60 @@
+import { sql } from 'kysely';
+import type { Sealer } from '../../core/sealing.ts';
+import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { Change } from '../change.ts';
+import { findErasureKey } from './erasure-key.ts';
+
+/** Tenants that have erasures, as far as this process knows: their changes are looked for among the erased ones first. */
+const tenantsWithErasures = new Set<string>();
+
+/** A change that was erased came again and was recorded, because this process did not look for it. The transaction has to be repeated. */
+export class ErasedMeanwhile extends Error {
+  override readonly name = 'ErasedMeanwhile';
+  /** Of a serialization failure: such transactions are repeated. */
+  readonly code = '40001';
+}
+
+/** Tells for each change whether it was erased: recorded once, and changed since so that it has another identity. */
+export async function findErased(
+  transaction: DatabaseTransaction,
+  sealer: Sealer,
+  tenant: string,
+  changes: readonly Change[],
+): Promise<boolean[]> {
+  const key = await findErasureKey(transaction, sealer);
+  if (key === undefined) return changes.map(() => false);
+  const identities = changes.map(({ identity }) => key.hashOf(tenant, 'identity', identity));
+  const { rows } = await sql<{ erased: boolean }>`
+    select known.entries > 0 as erased
+      from unnest(${int8Array(changes.map(({ at }) => at))}::bigint[], ${uuidArray(identities)}::uuid[])
+        with ordinality as sent (at, identity, place)
+      left join lateral (
+        select count(*) as entries from change_entry e
+          where e.tenant = ${tenant} and e.at = sent.at and e.identity = sent.identity
+      ) as known on true
+      order by sent.place`.execute(transaction);
+  return rows.map(({ erased }) => erased);
+}
+
+/** The same, where this process knows that the tenant has erasures; undefined elsewhere. */
+export async function findKnownErased(
+  transaction: DatabaseTransaction,
+  sealer: Sealer,
+  tenant: string,
+  changes: readonly Change[],
+): Promise<boolean[] | undefined> {
+  return tenantsWithErasures.has(tenant) ? await findErased(transaction, sealer, tenant, changes) : undefined;
+}
+
+/** After an insert into the history of a tenant that has erasures. Throws ErasedMeanwhile if one of the changes was erased. */
+export async function refuseErased(
+  transaction: DatabaseTransaction,
+  sealer: Sealer,
+  tenant: string,
+  recorded: readonly Change[],
+): Promise<void> {
+  tenantsWithErasures.add(tenant);
+  const erased = await findErased(transaction, sealer, tenant, recorded);
+  if (erased.includes(true)) throw new ErasedMeanwhile('a change that was erased was recorded again');
+}

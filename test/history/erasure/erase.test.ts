@@ -1,0 +1,257 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSealer } from '../../../src/core/sealing.ts';
+import { type EraseOptions, eraseSubject, findSubject } from '../../../src/history/erasure/erase.ts';
+import type { Subject } from '../../../src/history/erasure/subject.ts';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { holdTenant, releaseTenant } from '../../../src/history/retention/hold.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { annals } from '../../support/server/command.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const now = Date.now();
+const secret = Buffer.alloc(32, 7);
+const jane = 'Jane Canary';
+
+let server: TestServer;
+let environment: Record<string, string>;
+let tenants = 0;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: secret.toString('base64') };
+});
+
+afterAll(() => server.close());
+
+async function newTenant() {
+  tenants += 1;
+  const tenant = `person${tenants}`;
+  return { tenant, token: await server.token(tenant) };
+}
+
+const options = (tenant: string, subject: Subject): EraseOptions => ({
+  db: server.context.db,
+  sealer: createSealer([secret]),
+  tenant,
+  subject,
+  reason: 'request',
+  now: () => now,
+  rest: async () => {},
+});
+
+/** Lines as an import has them, three kinds of entries for the person and one for somebody else. */
+function linesOf(count: number): string {
+  const lines = Array.from({ length: count }, (_none, i) => {
+    const at = new Date(now - 1_000_000 + 1_000 * i).toISOString();
+    const own = { op: 'update', entity: 'customer', entityId: 'canary-4711', name: 'Canary Bird', at, actor: jane };
+    return [
+      { ...own, id: `a${i}`, before: { email: `old-canary${i}` }, after: { email: `canary${i}@x.org`, age: i } },
+      { op: 'insert', entity: 'order', entityId: `o${i}`, at, actor: 'Bob', id: `b${i}`, after: { to: { email: 'canary@y.org' }, sum: 7 },
+        related: [{ entity: 'customer', entityId: 'canary-4711' }, { entity: 'shop', entityId: '1' }], context: { ip: 'canary-ip' } }, // biome-ignore format: a line for each
+      { op: 'insert', entity: 'order', entityId: `p${i}`, at, actor: jane, id: `c${i}`, after: { sum: 1.5 } },
+      { op: 'insert', entity: 'product', entityId: `q${i}`, at, actor: 'Bob', after: { sum: 2 } },
+    ];
+  });
+  return lines
+    .flat()
+    .map((line) => `${JSON.stringify(line)}\n`)
+    .join('');
+}
+
+async function importLines(tenant: string, lines: string) {
+  const { code, stdout, stderr } = await annals(['import', '--tenant', tenant, '-'], environment, lines);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  return JSON.parse(stdout) as Record<string, number>;
+}
+
+interface Item {
+  at: string;
+  type: string;
+  entity: string;
+  entityId: string;
+  actor: string;
+  name?: string;
+  paths: Record<string, Record<string, unknown>>;
+  related: { entityId: string }[];
+  erased?: string[];
+}
+
+async function read(tenant: string, token: string, path: string, parameters: Record<string, string> = {}) {
+  const response = await server.call(`/changelog/${tenant}/${path}?${new URLSearchParams(parameters)}`, { token });
+  expect(response.status).toBe(200);
+  return (await response.json()) as { items: Item[]; totalElements: number };
+}
+
+/** All texts that the tables have of a tenant. */
+async function dumpOf(tenant: string): Promise<string> {
+  const { rows } = await server.database.pool.query(
+    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant'
+       where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace`,
+  );
+  const texts: string[] = [];
+  for (const { name } of rows as { name: string }[]) {
+    const found = await server.database.pool.query(`select t::text as row from ${name} t where tenant = $1`, [tenant]);
+    texts.push(...found.rows.map(({ row }: { row: string }) => `${name} ${row}`));
+  }
+  return texts.join('\n');
+}
+
+describe('the entries', () => {
+  test('an actor becomes a random name, and totals, histograms and facets stay what they were', async () => {
+    const { tenant, token } = await newTenant();
+    await importLines(tenant, linesOf(5));
+    const shape = async () => {
+      const { items, totalElements } = await read(tenant, token, 'changelogs', { size: '100' });
+      const seen = items.map(({ at, type, entity, paths, related }) => [
+        at,
+        type,
+        entity,
+        Object.keys(paths),
+        related.length,
+      ]);
+      const facets = await read(tenant, token, 'facets', { field: 'actor' });
+      const counts = (facets as unknown as { values: { count: number }[] }).values.map(({ count }) => count);
+      const { buckets } = (await read(tenant, token, 'histogram', { interval: 'day' })) as unknown as {
+        buckets: unknown;
+      };
+      return {
+        seen,
+        totalElements,
+        counts,
+        buckets,
+        named: (await read(tenant, token, 'changelogs', { q: 'actor:Bob' })).totalElements,
+      };
+    };
+    const before = await shape();
+    const counted = await findSubject(options(tenant, { actor: jane, paths: [] }));
+    expect(counted).toEqual({ erasure: undefined, entries: 10, rows: {} });
+    const { erasure, entries } = await eraseSubject(options(tenant, { actor: jane, paths: [] }));
+    expect({ erasure, entries }).toEqual({ erasure: expect.any(String), entries: 10 });
+    expect(await shape()).toEqual(before);
+    const { items } = await read(tenant, token, 'changelogs', { size: '100' });
+    const changed = items.filter(({ erased }) => erased !== undefined);
+    expect(changed).toHaveLength(10);
+    expect(new Set(changed.map(({ actor }) => actor)).size).toBe(1);
+    expect(changed[0]).toMatchObject({ actor: expect.stringMatching(/^erased-[0-9a-f]{16}$/), erased: ['actor'] });
+    expect((await read(tenant, token, 'changelogs', { q: `actor:${changed[0]?.actor}` })).totalElements).toBe(10);
+    expect(await dumpOf(tenant)).not.toContain(jane);
+    expect(await eraseSubject(options(tenant, { actor: jane, paths: [] }))).toEqual({
+      erasure: undefined,
+      entries: 0,
+      rows: {},
+    });
+  });
+
+  test('a document loses its id, names and values, also where others are related to it and at paths that are named', async () => {
+    const { tenant, token } = await newTenant();
+    await importLines(tenant, linesOf(3));
+    const paths = [{ entity: 'order', path: 'to.email' }];
+    const { entries } = await eraseSubject(options(tenant, { entity: 'customer', entityId: 'canary-4711', paths }));
+    expect(entries).toBe(6);
+    const { items } = await read(tenant, token, 'changelogs', { size: '100' });
+    const own = items.filter(({ entity }) => entity === 'customer');
+    expect(own[0]).toMatchObject({
+      entityId: expect.stringMatching(/^erased-/),
+      name: own[0]?.entityId,
+      actor: jane,
+      paths: { email: { before: '[erased]', after: '[erased]' }, age: { after: '[erased]' } },
+      erased: ['entityId', 'name', 'paths.age', 'paths.email'],
+    });
+    const orders = items.filter(({ erased, entity }) => entity === 'order' && erased !== undefined);
+    expect(orders).toHaveLength(3);
+    expect(orders[0]).toMatchObject({
+      paths: { 'to.email': { after: '[erased]' }, sum: { after: 7 } },
+      related: [{ entityId: own[0]?.entityId }, { entityId: '1' }],
+      erased: ['context', 'paths.to.email', 'related'],
+    });
+    const q = `related.entity:customer related.entityId:${own[0]?.entityId}`;
+    expect((await read(tenant, token, 'changelogs', { q })).totalElements).toBe(3);
+    expect(
+      (await read(tenant, token, 'changelogs', { q: `entity:customer entityId:${own[0]?.entityId}` })).totalElements,
+    ).toBe(3);
+    expect((await dumpOf(tenant)).replaceAll(jane, '')).not.toMatch(/canary|bird|4711/i);
+  });
+
+  test('what was erased is a duplicate when the old file is imported again, and nobody else is', async () => {
+    const { tenant } = await newTenant();
+    const lines = linesOf(4);
+    expect(await importLines(tenant, lines)).toMatchObject({ recorded: 16 });
+    await eraseSubject(options(tenant, { actor: jane, paths: [] }));
+    await eraseSubject(options(tenant, { entity: 'customer', entityId: 'canary-4711', paths: [] }));
+    expect(await importLines(tenant, lines)).toMatchObject({ recorded: 0, duplicate: 16, rejected: 0 });
+    expect(await dumpOf(tenant)).not.toMatch(/Jane Canary|canary-4711/);
+    expect(await importLines(tenant, linesOf(5))).toMatchObject({ recorded: 4, duplicate: 16 });
+  });
+
+  test('receipts say which positions were erased, and where entries stand stays as it was', async () => {
+    const { tenant } = await newTenant();
+    const { db } = server.context;
+    await importLines(tenant, linesOf(2));
+    await givePositions(db, tenant);
+    await eraseSubject(options(tenant, { actor: jane, paths: [] }));
+    const receipts = (await readReceipts(db, tenant, { limit: 10 })).map(({ body }) => JSON.parse(body));
+    expect(receipts).toMatchObject([{ what: 'erasure', positions: [[1, 1], [3, 3], [5, 5], [7, 7]], by: 'operator', reason: 'request' }]); // biome-ignore format: one line
+  });
+
+  test('a tenant on hold is not erased from, also where the hold comes in the middle', async () => {
+    const { tenant } = await newTenant();
+    const { db } = server.context;
+    await importLines(tenant, linesOf(2));
+    await holdTenant(db, tenant, 'lawsuit', now);
+    const subject = { actor: jane, paths: [] };
+    await expect(eraseSubject(options(tenant, subject))).rejects.toThrow('is on hold');
+    expect(await dumpOf(tenant)).toContain(jane);
+    await releaseTenant(db, tenant, now);
+    const held = eraseSubject({
+      ...options(tenant, subject),
+      rest: async () => void (await holdTenant(db, tenant, 'audit', now)),
+    });
+    await expect(held).rejects.toThrow('is on hold');
+    await releaseTenant(db, tenant, now);
+    const { entries } = await eraseSubject(options(tenant, subject));
+    expect(entries).toBe(4);
+    expect(await dumpOf(tenant)).not.toContain(jane);
+  });
+
+  test('annals erase --dry-run counts, and --yes goes on while others record', async () => {
+    const { tenant } = await newTenant();
+    const lines = linesOf(60);
+    await importLines(tenant, lines);
+    const file = join(mkdtempSync(join(tmpdir(), 'annals-paths-')), 'paths');
+    writeFileSync(file, '{"entity":"order","path":"to.*"}\n');
+    const of = [
+      '--tenant',
+      tenant,
+      '--entity',
+      'customer',
+      '--entity-id',
+      'canary-4711',
+      '--reason',
+      'law',
+      '--paths',
+      file,
+    ];
+    const dry = await annals(['erase', ...of, '--dry-run'], environment);
+    expect(JSON.parse(dry.stdout)).toMatchObject({ tenant, erasure: null, entries: 120 });
+    let isOver = false;
+    const recorder = createRecorder(server.context.db, tenant, () => now, createSealer([secret]));
+    const recording = (async () => {
+      for (let round = 0; !isOver; round += 1) {
+        await recorder([{ identity: Buffer.alloc(16, round), at: now + round, type: 'create', entity: 'order', entityId: 'x', actor: 'Bob', related: [], paths: '{}' }]); // biome-ignore format: one line
+        await foldHistory(server.context.db, tenant);
+      }
+    })();
+    const done = await annals(['erase', ...of, '--yes'], environment);
+    isOver = true;
+    await recording;
+    expect({ code: done.code, stderr: done.stderr }).toMatchObject({ code: 0 });
+    expect(JSON.parse(done.stdout)).toMatchObject({ tenant, entries: 120 });
+    expect(await dumpOf(tenant)).not.toMatch(/canary-4711|canary@/);
+    expect(await importLines(tenant, lines)).toMatchObject({ recorded: 0, duplicate: 240 });
+  });
+});

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packageFolder } from '../../../src/core/package-folder.ts';
+import { type Doing, places } from '../../../src/history/erasure/places.ts';
+import { createSingleTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createSingleTestDatabase();
+});
+afterAll(() => database.drop());
+
+test('of every column that can hold a name or a content it is said what an erasure does with it', async () => {
+  const { rows } = await database.pool.query(`
+    select c.relname || '.' || a.attname as "column"
+      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
+        and format_type(a.atttypid, null) ~ '^(text|character|bytea|json|jsonb|uuid)' order by 1`);
+  const told = Object.entries(places).flatMap(([table, columns]) =>
+    Object.keys(columns).map((one) => `${table}.${one}`),
+  );
+  expect(told.sort()).toEqual(rows.map(({ column }) => column).sort());
+});
+
+const words: Record<Doing, string> = {
+  entry: 'is rewritten with the entries',
+  text: 'the name or id in it is replaced',
+  row: 'the row is deleted where it has the name or id',
+  clear: 'becomes empty where it has the name or id',
+  sealed: 'is opened; the row is deleted where it has the name or id',
+  all: 'goes, whatever it holds',
+  none: 'stays',
+};
+
+test('docs/erasure.md has all of them', () => {
+  const guide = readFileSync(join(packageFolder(), 'docs/erasure.md'), 'utf8');
+  const rows = Object.entries(places).flatMap(([table, columns]) =>
+    Object.entries(columns)
+      .filter(([column]) => column !== 'tenant')
+      .map(([column, [does, holds]]) => `| \`${table}.${column}\` | ${holds} | ${words[does]} |`),
+  );
+  const missing = rows.filter((row) => !guide.includes(row));
+  expect(missing.join('\n')).toBe('');
+});
