@@ -1,6 +1,6 @@
 -- What calls that began on these days have used: their tokens, or else their cost in pico-USD. Calls of a key count
--- towards the client that made it, too. On a day on which a model has no sum of its own, all calls of models without one
--- count towards it: too much rather than too little.
+-- towards the client that made it, too. On a day on which a model has no sum of its own, all calls of models without
+-- one count towards it: too much rather than too little.
 create function budget_spent(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer)
 returns numeric language plpgsql as $$
 declare
@@ -16,7 +16,8 @@ begin
       from call_sum s
       where s.tenant = of_tenant and s.by = 'other model' and s.name = '' and s.day between first and last
         and not exists (select from call_sum o
-                          where o.tenant = of_tenant and o.by = 'model' and o.name = budget_spent.name and o.day = s.day);
+                          where o.tenant = of_tenant and o.by = 'model' and o.name = budget_spent.name
+                            and o.day = s.day);
   end if;
   return spent + others;
 end

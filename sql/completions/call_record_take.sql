@@ -1,5 +1,5 @@
--- Deletes the records of these calls, which others replace. Answers what that takes away, as call_sum_add takes it; null
--- where none was there.
+-- Deletes the records of these calls, which others replace. Answers what that takes away, as call_sum_add takes it;
+-- null where none was there.
 create function call_record_take(of_tenant text, ids text[]) returns jsonb language plpgsql as $$
 declare
   taken jsonb;

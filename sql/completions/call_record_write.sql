@@ -1,7 +1,7 @@
 -- Writes records of calls, each once. Answers those that were not there yet, as call_sum_add takes them, so that a
--- caller that tries again counts nothing twice; null where there is none. The tokens of a call cost what its price says,
--- or what was reserved where nobody knows them. Without both, or a price, nobody knows the cost. Nothing for a tenant
--- that is being deleted.
+-- caller that tries again counts nothing twice; null where there is none. The tokens of a call cost what its price
+-- says, or what was reserved where nobody knows them. Without both, or a price, nobody knows the cost. Nothing for a
+-- tenant that is being deleted.
 create function call_record_write(of_tenant text, calls jsonb) returns jsonb language plpgsql as $$
 declare
   written jsonb;

@@ -1,8 +1,8 @@
 -- Adds to the sums what records of calls that were written or deleted say (call_change). To be called once in a
 -- transaction, as its last lock: it takes the rows of all calls of these days, in order, and with them the right to
 -- write the other rows of the days. A day has rows of so many models and of so many users at most; the calls of others
--- are summed together, so that a tenant that names a new user with each call does not fill the database. As rows stay, all calls of
--- a name on a day are in its own row, or all of them are with the others.
+-- are summed together, so that a tenant that names a new user with each call does not fill the database. As rows stay,
+-- all calls of a name on a day are in its own row, or all of them are with the others.
 create function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict as $$
 declare
   max_names constant integer := 1000;

@@ -8,6 +8,7 @@ import { createFeedReads } from '../history/feed/read-matches.ts';
 import { createFindPage, type FindPage } from '../history/find-page.ts';
 import { createHistoryReads, type HistoryReads } from '../history/history-reads.ts';
 import { DictionaryCache, maxNameBytes } from '../history/names/dictionary-cache.ts';
+import { createReadBundle, type ReadBundle } from '../history/proof/bundle/bundle-lines.ts';
 import type { Sealing } from '../history/proof/sealing/seal-tenants.ts';
 import { hostOfLogs, openSigner } from '../history/proof/sealing/signer.ts';
 import { createTextAnswers, type TextAnswers } from '../history/text-answers.ts';
@@ -27,6 +28,8 @@ export interface HistoryServices {
   exportHistory: ExportHistory;
   savedViews: SavedViews;
   /** Undefined where this process seals no history. */
+  /** The history with what proves it. */
+  readBundle: ReadBundle;
   sealing: Sealing | undefined;
 }
 
@@ -61,6 +64,7 @@ export function createHistory(
     feed: createFeed(createFeedReads({ ...history, sealer }), { follow, onError }),
     exportHistory: createExportHistory({ ...history, db: exports.db }),
     savedViews: createSavedViews({ db, documents, now }),
+    readBundle: createReadBundle(history),
     sealing: createSealing(config, installation, now, closing),
   };
 }

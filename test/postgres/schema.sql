@@ -732,6 +732,8 @@ table proof_leaf with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_thres
 
 table proof_log
   began timestamp with time zone not null default now()
+  check_right boolean
+  checked_at timestamp with time zone
   checkpoint text collate "C"
   ended timestamp with time zone
   origin text collate "C" not null
@@ -873,7 +875,7 @@ function budget_counts(by text, name text, call jsonb) returns boolean language 
 function budget_days(period text, day integer, OUT first integer, OUT last integer) returns record language sql immutable cost 100 body c163f7ef740ee04f
 function budget_decide(of_tenant text, call jsonb, is_bounded boolean, input bigint, output bigint, OUT outcome text, OUT budget text, OUT bound text, OUT rest text) returns record language plpgsql cost 100 body 378cae71c50933fd
 function budget_held(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer) returns numeric language plpgsql cost 100 body 0453b214c259f632
-function budget_spent(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer) returns numeric language plpgsql cost 100 body 6d79320a5a1b595d
+function budget_spent(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer) returns numeric language plpgsql cost 100 body 96fa8e55e7e167ba
 function call_bound(price jsonb, input bigint, output bigint) returns numeric language sql immutable cost 100 body a07b9cbd619ad96e
 function call_change(sign integer, at timestamp with time zone, client text, maker text, agent text, model text, provider text, end_user text, input_tokens bigint, output_tokens bigint, cost numeric) returns jsonb language sql immutable cost 100 body 5f213090798404c1
 function call_cost(price jsonb, input bigint, cached bigint, written bigint, output bigint) returns numeric language sql immutable cost 100 body 5a4449b9531c5c75

@@ -1,20 +1,32 @@
+import { type FileHandle, open, rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
 import { readInstallationId } from '../../access/oauth/service.ts';
 import { readConfig } from '../../core/config/config.ts';
 import { OperatorError } from '../../core/operator-error.ts';
+import { checkHistory } from '../../history/proof/check/check-history.ts';
+import { storeCheck } from '../../history/proof/check/check-store.ts';
 import { makeProofKey } from '../../history/proof/sealing/make-key.ts';
 import { openLog } from '../../history/proof/sealing/open-log.ts';
 import { hostOfLogs, openSigner } from '../../history/proof/sealing/signer.ts';
 import { readLog, tenantsWithLog } from '../../history/proof/tree/log-store.ts';
+import type { BundleLine } from '../../history/proof/verify/lines.ts';
+import { isWrong, lineOf } from '../../history/proof/verify/verdicts.ts';
+import { formatLine } from '../../history/proof/verify/write-bundle.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
+import { withContext as inContext } from '../with-context.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
   help: `Usage: annals proof key FILE
        annals proof vkey --tenant T
        annals proof logs
+       annals proof bundle --tenant T [--from POSITION] [--to POSITION] [--q Q] [--context] FILE
+       annals proof check [--tenant T]
 
 key makes the key that signs histories, in a new file that only its owner reads. Keep it
 outside of the database and its backups. Name the file in ANNALS_PROOF_KEY_FILE and start
@@ -28,6 +40,15 @@ that you trust. It stays the same until the key or the log changes.
 logs prints a line for each log that is signed, as a witness needs it: log and the verifier
 key, without the name of the tenant.
 
+bundle writes the history up to the newest checkpoint into a new file, with what proves it:
+"annals verify" and the verifier key judge it, without a database. With --q it shows the
+changes that match, of all times, and cannot prove that these are all. Contexts are hidden
+without --context. A name that ends with .gz packs the file.
+
+check verifies the history as it is in the database now, of one tenant or of all that are
+sealed, and names what is wrong. It needs ANNALS_PROOF_KEY_FILE. The exit code is 0 only
+where nothing is. The result stands in the metrics until the next check; run it by cron.
+
 Example:
   annals proof key /etc/annals/proof.key`,
 
@@ -35,7 +56,9 @@ Example:
     if (action === 'key') return makeKey(args, io);
     if (action === 'vkey') return await printVerifierKey(args, io);
     if (action === 'logs') return await printLogs(args, io);
-    throw noSuchAction('proof', action, ['key', 'vkey', 'logs']);
+    if (action === 'bundle') return await writeBundle(args, io);
+    if (action === 'check') return await check(args, io);
+    throw noSuchAction('proof', action, ['key', 'vkey', 'logs', 'bundle', 'check']);
   },
 };
 
@@ -80,4 +103,88 @@ async function printLogs(args: string[], io: CommandIo): Promise<number> {
     }
   });
   return 0;
+}
+
+async function writeBundle(args: string[], io: CommandIo): Promise<number> {
+  const { values, positionals } = parseCommand('proof bundle', {
+    args,
+    options: {
+      tenant: { type: 'string' },
+      from: { type: 'string' },
+      to: { type: 'string' },
+      q: { type: 'string' },
+      context: { type: 'boolean' },
+    },
+    allowPositionals: true,
+  });
+  const { tenant, q, context: withContext = false } = values;
+  const [file, ...others] = positionals;
+  if (tenant === undefined || file === undefined || others.length > 0) {
+    throw new UsageError('proof bundle needs --tenant and one FILE');
+  }
+  const asked = { from: positionOf('--from', values.from), to: positionOf('--to', values.to), q, withContext };
+  return await inContext(io, async ({ db, readBundle }, _config, watch) => {
+    await requireNamedTenant(db, tenant);
+    const signal = AbortSignal.any([io.stop, watch.signal]);
+    await writeNewFile(file, textOf(readBundle(tenant, asked)), signal);
+    io.answer(JSON.stringify({ file }));
+    return 0;
+  });
+}
+
+async function* textOf(lines: AsyncIterable<BundleLine>): AsyncGenerator<string> {
+  for await (const line of lines) yield formatLine(line);
+}
+
+/** Writes a file that is not there yet, packed where its name says so. A file that was not written wholly is removed. */
+async function writeNewFile(file: string, text: AsyncIterable<string>, signal: AbortSignal): Promise<void> {
+  let opened: FileHandle;
+  try {
+    opened = await open(file, 'wx');
+  } catch (error) {
+    const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+    throw new OperatorError(exists ? `${file} is there already` : `${file} cannot be made`, { cause: error });
+  }
+  try {
+    const packed = file.endsWith('.gz') ? [createGzip()] : [];
+    await pipeline([Readable.from(text), ...packed, opened.createWriteStream({ flush: true })], { signal });
+  } catch (error) {
+    await rm(file, { force: true });
+    throw error;
+  }
+}
+
+async function check(args: string[], io: CommandIo): Promise<number> {
+  const { values } = parseCommand('proof check', { args, options: { tenant: { type: 'string' } } });
+  return await inContext(io, async ({ db, readBundle, sealing }, _config, watch) => {
+    if (values.tenant !== undefined) await requireNamedTenant(db, values.tenant);
+    if (sealing === undefined) throw new OperatorError('proof check needs ANNALS_PROOF_KEY_FILE');
+    const { signer, now } = sealing;
+    const tenants = values.tenant === undefined ? await tenantsWith(db, tenantsWithLog) : [values.tenant];
+    let isRight = true;
+    for (const tenant of tenants) {
+      io.stop.throwIfAborted();
+      watch.signal.throwIfAborted();
+      const { origin } = (await readLog(db, tenant)) ?? {};
+      if (origin === undefined) throw new OperatorError(`the history of ${tenant} is not sealed`);
+      const result = await checkHistory(
+        tenant,
+        { db, readBundle, key: signer.keyOf(origin), newest: signer.newest.newest(origin)?.note },
+        (verdict) => {
+          if (isWrong(verdict)) io.answer(`${tenant}: ${lineOf(verdict)}`);
+        },
+      );
+      for (const finding of result.findings) if (finding.isWrong) io.answer(`${tenant}: ${finding.text}`);
+      io.answer(`${tenant}: ${result.isRight ? 'nothing is wrong' : 'the history is not what was sealed'}`);
+      await storeCheck(db, tenant, { at: now(), isRight: result.isRight });
+      isRight = isRight && result.isRight;
+    }
+    return isRight ? 0 : 1;
+  });
+}
+
+function positionOf(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new UsageError(`${option} is a position: a whole number from 1 on`);
+  return Number(text);
 }

@@ -4,7 +4,7 @@ import { parseVerifierKey } from '../../history/proof/tlog/note.ts';
 import { parsePolicy } from '../../history/proof/tlog/policy.ts';
 import { BundleFault } from '../../history/proof/verify/lines.ts';
 import { firstBytes, readBundle } from '../../history/proof/verify/read-bundle.ts';
-import type { Verdict } from '../../history/proof/verify/verdicts.ts';
+import { lineOf, type Verdict } from '../../history/proof/verify/verdicts.ts';
 import {
   findingOfPolicy,
   type Trusted,
@@ -145,12 +145,6 @@ function printProof(text: string, { keys, policy, oldCheckpoint }: Trusted, io: 
   const { text: witnesses, isWrong } = findingOfPolicy(checkpoint, parsePolicy(policy));
   io.answer(isWrong ? `WRONG: ${witnesses}` : witnesses);
   return isWrong ? 1 : 0;
-}
-
-function lineOf({ from, to, verdict, receipt, fields, reason }: Verdict): string {
-  const places = from === to ? `${from}` : `${from} to ${to}`;
-  const details = [reason, fields?.join(', '), receipt].filter((detail) => detail !== undefined);
-  return `${verdict.padEnd(9)} ${places}: ${details.join('; ')}`;
 }
 
 async function readText(path: string): Promise<string> {

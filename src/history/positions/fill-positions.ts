@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely';
-import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import type { Connection, Database } from '../../postgres/database.ts';
 import { type BacklogOptions, type TenantWork, workInTurn } from '../../postgres/tenants/tenants-with.ts';
 import { givePositions } from './give-positions.ts';
 
@@ -28,7 +28,7 @@ export async function fillPortion(db: Database, tenant: string, portion = entrie
 }
 
 /** Whether older entries of the tenant may have no positions yet. Retention waits for them. */
-export async function isFilling(transaction: DatabaseTransaction, tenant: string): Promise<boolean> {
+export async function isFilling(transaction: Connection, tenant: string): Promise<boolean> {
   const { rows } = await transaction.executeQuery(
     CompiledQuery.raw('select from change_position_backlog where tenant = $1 and filled is distinct from until', [
       tenant,

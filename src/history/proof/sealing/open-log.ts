@@ -2,7 +2,6 @@ import type { Database, DatabaseTransaction } from '../../../postgres/database.t
 import { inTransaction } from '../../../postgres/transaction.ts';
 import { type Receipt, writeReceipt } from '../../../recording/receipts/receipt-store.ts';
 import { lastPosition } from '../../positions/position-store.ts';
-import { formatVerifierKey } from '../tlog/note.ts';
 import { type Log, readLog, storeFirstReceipt, storeLog } from '../tree/log-store.ts';
 import { lockProof } from '../tree/proof-lock.ts';
 import type { LogSigner } from './signer.ts';
@@ -11,6 +10,8 @@ import type { LogSigner } from './signer.ts';
 interface LastCheckpoint {
   readonly origin: string;
   readonly checkpoint: string | null;
+  /** The leaves of the last one that this database published: the new log surely takes over these. */
+  readonly size: number;
 }
 
 /**
@@ -59,17 +60,18 @@ export async function beginLogAfter(
     positions: [],
     ...circumstances(log.origin, now),
     before: { origin: before.origin, checkpoint: before.checkpoint },
+    kept: before.size,
   });
   await storeLog(transaction, tenant, { ...log, receipt });
 }
 
 function newLog(signer: LogSigner): Pick<Log, 'origin' | 'vkey'> {
   const origin = signer.newOrigin();
-  return { origin, vkey: formatVerifierKey(signer.of(origin)) };
+  return { origin, vkey: signer.keyOf(origin) };
 }
 
 function isOf({ origin, vkey }: Log, signer: LogSigner): boolean {
-  return formatVerifierKey(signer.of(origin)) === vkey;
+  return signer.keyOf(origin) === vkey;
 }
 
 function circumstances(origin: string, now: () => number) {

@@ -32,7 +32,7 @@ export async function signLog(
   const extend = await Promise.all(signed.map((one) => extendsCheckpoint(transaction, tenant, size, one)));
   if (isForgotten || typeof published === 'string' || extend.includes(false)) {
     const checkpoint = newest?.note ?? log.checkpoint;
-    await beginLogAfter(transaction, tenant, { origin, checkpoint }, { signer, now, what: 'restore' });
+    await beginLogAfter(transaction, tenant, { origin, checkpoint, size: log.size }, { signer, now, what: 'restore' });
     return 'new log';
   }
   const root = await hashOfRange([0, size], readNodes(transaction, tenant, size));

@@ -2,12 +2,14 @@ import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from '
 import { readFileSync } from 'node:fs';
 import { OperatorError } from '../../../core/operator-error.ts';
 import { CheckpointFile } from '../tlog/checkpoint-file.ts';
-import { type Signer, signatureTypes, verifierOf } from '../tlog/note.ts';
+import { formatVerifierKey, type Signer, signatureTypes, verifierOf } from '../tlog/note.ts';
 
 /** The key that signs logs, and the newest checkpoints that it signed. */
 export interface LogSigner {
   /** The signer of the log with that name. */
   of(origin: string): Signer;
+  /** The verifier key of the log with that name. */
+  keyOf(origin: string): string;
   readonly newest: CheckpointFile;
   /** A name that no log has yet. */
   newOrigin(): string;
@@ -17,8 +19,10 @@ export interface LogSigner {
 export function openSigner(file: string, host: string): LogSigner {
   const privateKey = readKey(file);
   const publicKey = createPublicKey(privateKey);
+  const verifier = (origin: string) => verifierOf(origin, signatureTypes.ed25519, publicKey);
   return {
-    of: (origin) => ({ ...verifierOf(origin, signatureTypes.ed25519, publicKey), privateKey }),
+    of: (origin) => ({ ...verifier(origin), privateKey }),
+    keyOf: (origin) => formatVerifierKey(verifier(origin)),
     newest: CheckpointFile.open(`${file}.logs`),
     newOrigin: () => `${host}/log/${randomBytes(16).toString('hex')}`,
   };

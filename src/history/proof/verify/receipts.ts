@@ -12,9 +12,7 @@ export interface KnownReceipt {
 
 export interface EarlierLog {
   readonly origin: string;
-  /** The note of its last checkpoint. */
-  readonly checkpoint: string;
-  /** How many of its leaves the new log took over. */
+  /** How many of its leaves the new log surely took over. */
   readonly kept: number;
 }
 
@@ -27,13 +25,13 @@ export function parseReceipt(position: number, text: string): KnownReceipt | und
     return undefined;
   }
   if (typeof body !== 'object' || body === null) return undefined;
-  const { what, positions, log, checkpoint, kept } = body as Record<string, unknown>;
+  const { what, positions, before, kept } = body as Record<string, unknown>;
   if (typeof what !== 'string' || !/^[a-z ]{1,40}$/.test(what) || !Array.isArray(positions)) return undefined;
   const ranges = positions.filter(isRange);
   if (ranges.length !== positions.length) return undefined;
   const known = { name: `${what.replaceAll(' ', '-')}@${position}`, position, what, ranges };
-  const isEarlier = typeof log === 'string' && typeof checkpoint === 'string' && isCount(kept);
-  return isEarlier ? { ...known, earlierLog: { origin: log, checkpoint, kept } } : known;
+  const origin = typeof before === 'object' && before !== null && 'origin' in before ? before.origin : undefined;
+  return typeof origin === 'string' && isCount(kept) ? { ...known, earlierLog: { origin, kept } } : known;
 }
 
 /** Finds the receipt that says what became of a position. */

@@ -82,6 +82,18 @@ export async function* verdictsOf(lines: AsyncIterable<BundleLine>, tree: TreeRe
   }
 }
 
+/** Whether the verdict says that something is wrong. */
+export function isWrong({ verdict }: Pick<Verdict, 'verdict'>): boolean {
+  return verdict === verdict.toUpperCase();
+}
+
+/** A verdict as a line of text. */
+export function lineOf({ from, to, verdict, receipt, fields, reason }: Verdict): string {
+  const places = from === to ? `${from}` : `${from} to ${to}`;
+  const details = [reason, fields?.join(', '), receipt].filter((detail) => detail !== undefined);
+  return `${verdict.padEnd(9)} ${places}: ${details.join('; ')}`;
+}
+
 const outOfTree = 'in a block that is not the one which was sealed';
 
 function boundsOf({ from, to }: { from: number; to: number }) {

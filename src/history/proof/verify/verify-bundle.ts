@@ -2,7 +2,7 @@ import { type Note, parseVerifierKey } from '../tlog/note.ts';
 import { isOfLog, type Policy, parsePolicy, witnessesOf } from '../tlog/policy.ts';
 import type { BundleLine } from './lines.ts';
 import type { KnownReceipt } from './receipts.ts';
-import { type Verdict, type VerdictWord, verdictsOf } from './verdicts.ts';
+import { isWrong, type Verdict, type VerdictWord, verdictsOf } from './verdicts.ts';
 import { openByAnyKey, type TreeResult, verifyTree } from './verify-tree.ts';
 
 /** What the auditor has. */
@@ -49,6 +49,10 @@ export async function verifyBundle(
   const tree = await verifyTree(read(), trusted.keys, old);
   const findings = [
     ...findingsOfCheckpoint(tree, trusted.keys, policy),
+    ...tree.strayReceipts.map((position) => ({
+      isWrong: true,
+      text: `A receipt says that it is at position ${position}, and the log has none there.`,
+    })),
     ...(old === undefined ? [] : findingsOfOld(tree, old)),
   ];
   const counts = new Map<VerdictWord, number>();
@@ -71,8 +75,8 @@ export async function verifyBundle(
     receipt,
     isAccepted: receipt.what === 'first sealing' || trusted.accept.has(receipt.name),
   }));
-  const isWrong = findings.some((one) => one.isWrong) || [...counts.keys()].some((word) => word === word.toUpperCase());
-  return { isRight: !isWrong && receipts.every(({ isAccepted }) => isAccepted), findings, counts, receipts };
+  const isAnyWrong = findings.some((one) => one.isWrong) || [...counts.keys()].some((verdict) => isWrong({ verdict }));
+  return { isRight: !isAnyWrong && receipts.every(({ isAccepted }) => isAccepted), findings, counts, receipts };
 }
 
 interface Old {
@@ -123,7 +127,7 @@ function findingsOfOld(tree: TreeResult, old: Old): Finding[] {
       },
     ];
   }
-  if (old.size > kept) {
+  if (isOldRight !== true && old.size > kept) {
     return [
       {
         isWrong: true,
@@ -154,7 +158,7 @@ function keptOf({ checkpoint, receipts, size }: TreeResult, old: Old): [kept: nu
 
 function lostOf(tree: TreeResult, old: Old): Verdict | undefined {
   const [kept, isKnown] = keptOf(tree, old);
-  if (!isKnown || old.size <= kept) return undefined;
+  if (!isKnown || tree.isOldRight === true || old.size <= kept) return undefined;
   return {
     from: kept + 1,
     to: old.size,

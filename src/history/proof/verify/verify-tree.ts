@@ -24,6 +24,8 @@ export interface TreeResult {
   readonly receipts: Receipts;
   /** Receipts whose texts are not those that were sealed, or are not there. */
   readonly wrongReceipts: ReadonlySet<number>;
+  /** Positions at which the bundle has the text of a receipt, and the log has something else. */
+  readonly strayReceipts: readonly number[];
 }
 
 /**
@@ -86,12 +88,10 @@ export async function verifyTree(
   const sealedUpTo = isOldRight === true ? (old?.size ?? 0) : 0;
   const root = blocks.rootWith(block);
   const wrongBlocks = isRight ? [] : wrongRanges(checkpoint, { size, sealedUpTo, suspect, root });
-  if ([...texts.keys()].some((position) => !sealed.has(position) && !wrongReceipts.has(position))) {
-    throw new BundleFault('has a receipt that is not in its log');
-  }
+  const strayReceipts = [...texts.keys()].filter((position) => !sealed.has(position) && !wrongReceipts.has(position));
   const known = [...sealed].map(([position, text]) => parseReceipt(position, text));
   const receipts = new Receipts(known.filter((one): one is KnownReceipt => one !== undefined));
-  return { header, checkpoint, size, isRight, isOldRight, wrongBlocks, receipts, wrongReceipts };
+  return { header, checkpoint, size, isRight, isOldRight, wrongBlocks, receipts, wrongReceipts, strayReceipts };
 }
 
 /** Which positions are not those of the tree that was signed: the log's own hashes of blocks tell, if these lead to its root. */

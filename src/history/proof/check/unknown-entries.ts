@@ -1,0 +1,78 @@
+import { sql } from 'kysely';
+import type { Connection } from '../../../postgres/database.ts';
+
+/** An entry that no position names, and that does not wait for one: it was not recorded by Annals. */
+export interface UnknownEntry {
+  readonly entity: string;
+  readonly entityId: string;
+  /** Milliseconds. */
+  readonly at: number;
+}
+
+interface Place {
+  readonly at: number;
+  readonly sequence: number;
+}
+
+/** The entries that one statement looks at. */
+const portion = 50_000;
+
+interface Portion extends Place {
+  readonly entries: readonly UnknownEntry[];
+}
+
+/**
+ * Finds entries that somebody put into the history without recording them, `limit` at most. Each statement has its own
+ * snapshot, in which an entry stands with its position or with the delta that waits for one.
+ */
+export async function findUnknownEntries(db: Connection, tenant: string, limit: number): Promise<UnknownEntry[]> {
+  const found: UnknownEntry[] = [];
+  for (
+    let after: { at: number; sequence: number } | undefined = { at: -(2 ** 53), sequence: 0 };
+    after !== undefined;
+  ) {
+    const row: Portion | undefined = await readPortion(db, tenant, after, limit);
+    found.push(...(row?.entries ?? []));
+    after = row === undefined || found.length >= limit ? undefined : { at: row.at, sequence: row.sequence };
+  }
+  return found.slice(0, limit);
+}
+
+/** The unknown entries behind a place, and the last place that was looked at; undefined where there is none behind it. */
+async function readPortion(
+  db: Connection,
+  tenant: string,
+  { at, sequence }: Place,
+  limit: number,
+): Promise<Portion | undefined> {
+  const { rows } = await sql<Portion>`
+    with next as materialized (
+      select e.at, e.sequence, e.kind, e.entity_id from change_entry e
+        where e.tenant = ${tenant} and (e.at, e.sequence) > (${at}::bigint, ${sequence}::bigint)
+        order by e.at, e.sequence limit ${portion}
+    ), bounds as materialized (
+      select min(next.at) as low, max(next.at) as high from next
+    ), known as materialized (
+      select entry.at, entry.sequence
+        from bounds, change_position p
+        cross join lateral unnest(p.ats, p.sequences) as entry (at, sequence)
+        where p.tenant = ${tenant} and p.oldest <= bounds.high and p.newest >= bounds.low
+          and entry.at between bounds.low and bounds.high
+      union all
+      select entry.at, entry.sequence
+        from change_delta d
+        cross join lateral unnest(d.ats, d.sequences) as entry (at, sequence)
+        where d.tenant = ${tenant} and d.position is null
+    ), unknown as (
+      select k.entity, next.entity_id as "entityId", next.at
+        from next
+        left join known on known.at = next.at and known.sequence = next.sequence
+        left join change_kind k on k.tenant = ${tenant} and k.kind = next.kind
+        where known.sequence is null order by next.at limit ${limit}
+    )
+    select last.at, last.sequence,
+           (select coalesce(json_agg(json_build_object('entity', coalesce(u.entity, ''), 'entityId', u."entityId", 'at', u.at)), '[]')
+              from unknown u) as entries
+      from (select at, sequence from next order by at desc, sequence desc limit 1) last`.execute(db);
+  return rows[0];
+}

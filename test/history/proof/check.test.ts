@@ -1,0 +1,292 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { createReadBundle, type ReadBundle } from '../../../src/history/proof/bundle/bundle-lines.ts';
+import { checkHistory } from '../../../src/history/proof/check/check-history.ts';
+import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
+import { type Sealing, sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
+import { readLog } from '../../../src/history/proof/tree/log-store.ts';
+import type { BundleLine } from '../../../src/history/proof/verify/lines.ts';
+import type { Verdict } from '../../../src/history/proof/verify/verdicts.ts';
+import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
+import type { Database } from '../../../src/postgres/database.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { changeOf } from '../../support/server/history.ts';
+
+const now = () => Date.UTC(2026, 8, 15);
+const entriesOfTenant = 300;
+
+let database: TestDatabase;
+let db: Database;
+let folder: string;
+let sealing: Sealing;
+let readBundle: ReadBundle;
+const regexes = new RegexMatcherPool();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  db = database.db;
+  folder = await mkdtemp(join(tmpdir(), 'annals-check-'));
+  makeProofKey(join(folder, 'key'));
+  sealing = { signer: openSigner(join(folder, 'key'), 'annals.example'), now };
+  const dictionaries = new DictionaryCache(database.pool);
+  readBundle = createReadBundle({ pool: database.pool, db, regexes, now, dictionaries });
+  for (const tenant of ['acme', 'other']) {
+    await createTenant(db, tenant);
+    await record(tenant, entriesOfTenant);
+    await seal(tenant);
+  }
+  for (const table of tables)
+    await sql`create table ${sql.raw(`saved_${table}`)} as table ${sql.raw(table)}`.execute(db);
+});
+
+afterAll(async () => {
+  sealing.signer.newest.close();
+  await regexes.close();
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+async function record(tenant: string, count: number, from = 0): Promise<void> {
+  const changes = Array.from({ length: count }, (_none, i) =>
+    changeOf({
+      at: now() + from + i,
+      entityId: `o${i % 9}`,
+      actor: i % 2 === 0 ? 'jane' : 'john',
+      name: 'Ärzte\u2028',
+      schemaVersion: '2',
+      context: '{"ip":"192.0.2.1"}',
+      marks: '{"whole":true}',
+      related: [{ entity: 'customer', entityId: `c${i}` }],
+      paths: `{"n":{"before":${i},"after":1.50},"password":{"after":"x"}}`,
+    }),
+  );
+  await createRecorder(db, tenant, now)(changes);
+  await givePositions(db, tenant);
+}
+
+async function seal(tenant: string): Promise<void> {
+  do {
+    await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
+  } while (await sealPortion(db, tenant, sealing));
+}
+
+const tables = [
+  'change_entry',
+  'change_related',
+  'change_kind',
+  'change_actor',
+  'change_recorder',
+  'change_position',
+  'change_receipt',
+  'proof_leaf',
+  'proof_tile',
+  'proof_log',
+  'proof_redaction',
+] as const;
+
+/** Runs a statement of somebody who owns the database, and checks. Afterwards everything is as it was. */
+async function tampered(statement: string): Promise<{ isRight: boolean; wrong: Verdict[]; findings: string[] }> {
+  await sql.raw(statement).execute(db);
+  try {
+    return await check();
+  } finally {
+    await sql`truncate ${sql.raw(tables.join(', '))}`.execute(db);
+    for (const table of tables) {
+      await sql`insert into ${sql.raw(table)} overriding system value table ${sql.raw(`saved_${table}`)}`.execute(db);
+    }
+  }
+}
+
+async function check(tenant = 'acme') {
+  const { origin } = (await readLog(db, tenant)) ?? { origin: '' };
+  const verdicts: Verdict[] = [];
+  const { isRight, findings } = await checkHistory(
+    tenant,
+    { db, readBundle, key: sealing.signer.keyOf(origin), newest: sealing.signer.newest.newest(origin)?.note },
+    (verdict) => void verdicts.push(verdict),
+  );
+  const wrong = verdicts.filter(({ verdict }) => verdict === verdict.toUpperCase());
+  return { isRight, wrong, findings: findings.filter((one) => one.isWrong).map(({ text }) => text) };
+}
+
+const at = (position: number) =>
+  `at = (select (array(select unnest(p.ats)))[${position} - p.first + 1] from change_position p
+     where p.tenant = 'acme' and p.first <= ${position} order by p.first desc limit 1)`;
+const entry = (position: number) => `tenant = 'acme' and ${at(position)}`;
+/** Puts an entry there with other values; what it was made of goes unless it is to stay. */
+const remade = (position: number, values: object, goes = true) => `
+  with e as (select * from change_entry where ${entry(position)}),
+       gone as (delete from change_entry where ${goes} and ${entry(position)})
+  insert into change_entry overriding system value
+    select (jsonb_populate_record(null::change_entry, to_jsonb(e) || jsonb_build_object('identity', gen_random_uuid()) || '${JSON.stringify(values)}')).* from e`;
+const changed = (position: number) => [{ from: position, to: position, verdict: 'CHANGED' }];
+const gone = (position: number) => [{ from: position, to: position, verdict: 'MISSING' }];
+
+test('a history as it was recorded is right, and so are bundles of it', async () => {
+  expect(await check()).toEqual({ isRight: true, wrong: [], findings: [] });
+  expect(await check('other')).toEqual({ isRight: true, wrong: [], findings: [] });
+});
+
+test.each<[string, string, object[]]>([
+  ['its time', `update change_entry set at = at + 1000000 where ${entry(50)}`, gone(50)],
+  ['its sequence', `${remade(50, { sequence: -1 })}`, gone(50)],
+  ['its identity', `update change_entry set identity = gen_random_uuid() where ${entry(50)}`, changed(50)],
+  ['its document', `update change_entry set entity_id = 'o77' where ${entry(50)}`, changed(50)],
+  ['its name', `update change_entry set name = 'x' where ${entry(50)}`, changed(50)],
+  ['a name taken away', `update change_entry set name = null where ${entry(50)}`, changed(50)],
+  ['its schema version', `update change_entry set schema_version = '3' where ${entry(50)}`, changed(50)],
+  ['a value', `update change_entry set paths = replace(paths, '1.50', '1.5') where ${entry(50)}`, changed(50)],
+  ['its related items', `update change_entry set related = null where ${entry(50)}`, changed(50)],
+  ['its context', `update change_entry set context = '{}' where ${entry(50)}`, changed(50)],
+  ['its marks', `update change_entry set marks = null where ${entry(50)}`, changed(50)],
+  ['who recorded it', `update change_entry set recorded_by = 1 where ${entry(50)}`, changed(50)],
+  [
+    'its actor',
+    `update change_entry set actor = (select actor from change_actor where tenant = 'acme' and name = 'jane') where ${entry(52)}`,
+    changed(52),
+  ],
+  [
+    'its kind',
+    `with made as (insert into change_kind (tenant, lookup, entity, type, related_entities)
+       values ('acme', gen_random_uuid(), 'order', 'delete', '{customer}') returning kind)
+     update change_entry set kind = (select kind from made) where ${entry(50)}`,
+    // The kind was made by the same statement.
+    changed(50),
+  ],
+])('an entry is named where somebody changed %s', async (_what, statement, expected) => {
+  const { isRight, wrong } = await tampered(statement);
+  expect(isRight).toBe(false);
+  expect(wrong).toMatchObject(expected);
+});
+
+test('the name of an actor and of a kind are part of every entry that has them', async () => {
+  const renamed = await tampered(`update change_actor set name = 'someone' where tenant = 'acme' and name = 'john'`);
+  expect(renamed.wrong.length).toBe(entriesOfTenant / 2);
+  const retyped = await tampered(`update change_kind set type = 'create' where tenant = 'acme'`);
+  expect(retyped.wrong).toMatchObject([{ from: 1, to: entriesOfTenant, verdict: 'CHANGED' }]);
+});
+
+test('an entry that was deleted, moved to another tenant or swapped is named', async () => {
+  expect((await tampered(`delete from change_entry where ${entry(60)}`)).wrong).toMatchObject(gone(60));
+  const moved = await tampered(remade(60, { tenant: 'other', sequence: -5 }));
+  expect(moved.wrong).toMatchObject(gone(60));
+  const swapped = await tampered(
+    `update change_position set sequences[10] = sequences[11], sequences[11] = sequences[10],
+       ats[10] = ats[11], ats[11] = ats[10] where tenant = 'acme' and first = 1`,
+  );
+  expect(swapped.wrong).toMatchObject([{ from: 10, to: 11, verdict: 'CHANGED' }]);
+});
+
+test('an entry that nobody recorded is told with its document', async () => {
+  const { isRight, wrong, findings } = await tampered(remade(70, { sequence: -9, at: now() + 500 }, false));
+  expect(isRight).toBe(false);
+  expect(wrong).toEqual([]);
+  expect(findings).toEqual([
+    expect.stringMatching(/^1 changes are in the history that were never recorded: order o\d at 2026-09-15T/),
+  ]);
+});
+
+test.each<[string, string, object[]]>([
+  ['a tile', `update proof_tile set hashes = sha256(hashes) where tenant = 'acme'`, []],
+  [
+    'a seed',
+    `update proof_leaf set seeds = overlay(seeds placing '\\x00'::bytea || substr(seeds, 2, 31) from 1) where tenant = 'acme' and first = 1`,
+    changed(1),
+  ],
+  [
+    'all seeds of a block',
+    `update proof_leaf set seeds = decode(repeat('00', 8192), 'hex') where tenant = 'acme' and first = 1`,
+    [{ from: 1, to: 256, verdict: 'CHANGED' }],
+  ],
+  [
+    'a commitment',
+    `update proof_leaf set commitments = overlay(commitments placing sha256('x') from 33) where tenant = 'acme' and first = 1`,
+    [
+      { from: 1, to: 1 },
+      { from: 2, to: 2 },
+      { from: 3, to: 256 },
+    ],
+  ],
+  [
+    'leaves that are gone',
+    `delete from proof_leaf where tenant = 'acme' and first = 1`,
+    [{ from: 1, to: 256, verdict: 'CHANGED' }],
+  ],
+  [
+    'a position that leads to another entry',
+    `update change_position set sequences[5] = sequences[6], ats[5] = ats[6] where tenant = 'acme' and first = 1`,
+    changed(5),
+  ],
+  [
+    'the receipt of the first sealing',
+    `update change_receipt set body = replace(body, '2026', '2025') where tenant = 'acme'`,
+    [{ from: 301, to: 301, verdict: 'CHANGED' }],
+  ],
+])('the proof itself is named where somebody changed it: %s', async (_what, statement, expected) => {
+  const { isRight, wrong } = await tampered(statement);
+  // A hash above the leaves is used for nothing but to find the block that is wrong.
+  expect(isRight).toBe(expected.length === 0);
+  expect(wrong).toMatchObject(expected);
+});
+
+test('a checkpoint that the key did not sign is told', async () => {
+  const { isRight, findings } = await tampered(
+    `update proof_log set checkpoint = replace(checkpoint, E'\\n301\\n', E'\\n300\\n') where tenant = 'acme'`,
+  );
+  expect(isRight).toBe(false);
+  expect(findings[0]).toBe('The checkpoint of the file has a signature that is not for this text.');
+});
+
+test('a receipt that was made up is not sealed, so nothing is judged by it', async () => {
+  for (const position of [60, 4000]) {
+    const { isRight, wrong, findings } = await tampered(
+      `delete from change_entry where ${entry(60)};
+       insert into change_receipt values ('acme', ${position}, '{"what":"erasure","positions":[[60,60]]}')`,
+    );
+    expect(isRight).toBe(false);
+    expect(wrong).toMatchObject(gone(60));
+    expect(findings).toContain(`A receipt says that it is at position ${position}, and the log has none there.`);
+  }
+});
+
+test('a bundle shows what was asked for, proves it, and hides the rest', async () => {
+  const log = await readLog(db, 'acme');
+  const keys = [log?.vkey ?? ''];
+  const taken = async (wanted: Parameters<ReadBundle>[1]) => {
+    const lines: BundleLine[] = [];
+    for await (const line of readBundle('acme', wanted)) lines.push(line);
+    const verdicts: Verdict[] = [];
+    const read = async function* () {
+      yield* lines;
+    };
+    const result = await verifyBundle(read, { keys, accept: new Set() }, (verdict) => void verdicts.push(verdict));
+    return { lines, verdicts, isRight: result.isRight };
+  };
+  const part = await taken({ from: 10, to: 12 });
+  expect(part).toMatchObject({ isRight: true });
+  expect(part.verdicts).toEqual([
+    { from: 1, to: 9, verdict: 'not shown' },
+    { from: 10, to: 12, verdict: 'verified' },
+    { from: 13, to: 301, verdict: 'not shown' },
+  ]);
+  const asked = await taken({ q: 'actor:john entity:order entityId:o1' });
+  expect(asked.isRight).toBe(true);
+  const shown = asked.lines.filter((line) => line.kind === 'entry');
+  expect(shown).toHaveLength(17);
+  for (const { fields } of shown) expect(fields).toEqual(expect.arrayContaining(['john', 'o1']));
+  const text = JSON.stringify(asked.lines);
+  expect(text).not.toContain('192.0.2.1');
+  expect(text).not.toContain('jane');
+  expect(JSON.stringify((await taken({ withContext: true })).lines)).toContain('192.0.2.1');
+  await expect(taken({ from: 302 })).rejects.toThrow('the checkpoint has 301 positions');
+  await expect(taken({ q: 'what:' })).rejects.toThrow();
+});
