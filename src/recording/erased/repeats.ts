@@ -2,8 +2,13 @@ import { sql } from 'kysely';
 import type { Sealer } from '../../core/sealing.ts';
 import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import type { Change } from '../change.ts';
 import { findErasureKey } from './erasure-key.ts';
+
+/** What tells a change from all others of its tenant. */
+interface SentChange {
+  readonly at: number;
+  readonly identity: Uint8Array;
+}
 
 /** Tenants that have erasures, as far as this process knows: their changes are looked for among the erased ones first. */
 const tenantsWithErasures = new Set<string>();
@@ -20,7 +25,7 @@ export async function findErased(
   transaction: DatabaseTransaction,
   sealer: Sealer,
   tenant: string,
-  changes: readonly Change[],
+  changes: readonly SentChange[],
 ): Promise<boolean[]> {
   const key = await findErasureKey(transaction, sealer);
   if (key === undefined) return changes.map(() => false);
@@ -42,7 +47,7 @@ export async function findKnownErased(
   transaction: DatabaseTransaction,
   sealer: Sealer,
   tenant: string,
-  changes: readonly Change[],
+  changes: readonly SentChange[],
 ): Promise<boolean[] | undefined> {
   return tenantsWithErasures.has(tenant) ? await findErased(transaction, sealer, tenant, changes) : undefined;
 }
@@ -52,7 +57,7 @@ export async function refuseErased(
   transaction: DatabaseTransaction,
   sealer: Sealer,
   tenant: string,
-  recorded: readonly Change[],
+  recorded: readonly SentChange[],
 ): Promise<void> {
   tenantsWithErasures.add(tenant);
   const erased = await findErased(transaction, sealer, tenant, recorded);
