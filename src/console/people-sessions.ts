@@ -4,21 +4,21 @@ import type { Sealer } from '../core/sealing.ts';
 import { AccessTokenFault } from '../http/credentials.ts';
 import type { Restriction } from '../http/restriction.ts';
 import { insufficientScopes, type Scope } from '../http/scopes.ts';
-import type { Database } from '../postgres/database.ts';
+import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import type { SealedColumn } from '../postgres/reseal.ts';
 import { forEachTenant } from '../postgres/tenants/tenants-with.ts';
 import type { ConsoleKeys } from './ports.ts';
-import { hashSecret } from './secret.ts';
-import type { SessionCookie } from './session-cookie.ts';
 import {
   giveRenewal,
-  oldestOfPerson,
   type SessionToCheck,
   takeRenewal,
   takeUncheckedSession,
   tenantsWithUncheckedSessions,
   updateCheckedSession,
-} from './session-store.ts';
+} from './renewal-store.ts';
+import { hashSecret } from './secret.ts';
+import type { SessionCookie } from './session-cookie.ts';
+import { lockSessionOfClient, oldestOfPerson } from './session-store.ts';
 import { type Sessions, type StartedSession, sessionLifetime } from './sessions.ts';
 
 /** What a person may do in a tenant, and see of its change history. */
@@ -96,7 +96,9 @@ export class PeopleSessions {
     const order = wanted !== undefined && names.includes(wanted) ? [wanted, ...names] : names;
     for (const tenant of order) {
       try {
-        return await this.#startPerson(person, tenant, request);
+        return await this.#options.sessions.start(tenant, request, (transaction) =>
+          this.#newSession(transaction, person, tenant),
+        );
       } catch (error) {
         // A rule may name a tenant that is not there yet, or not any more.
         if (!(error instanceof AnnalsError && error.type === 'resource_not_found')) throw error;
@@ -113,8 +115,9 @@ export class PeopleSessions {
   async changeTenant(tenant: string, request: FastifyRequest): Promise<StartedSession | 'keys'> {
     const { people, db, sessions, keys, onError } = this.#options;
     // Who was revoked enters no other tenant.
-    const { tenant: before, clientId } = await sessions.find(request);
-    if ((await keys.lastOf(db, before, clientId)) !== undefined) return 'keys';
+    const before = await sessions.find(request);
+    const { clientId } = before;
+    if ((await keys.lastOf(db, before.tenant, clientId)) !== undefined) return 'keys';
     const secret = this.#options.cookie.read(request.headers.cookie);
     if (secret === undefined || people === undefined) throw new AccessTokenFault('invalid');
     const hash = hashSecret(secret);
@@ -122,7 +125,7 @@ export class PeopleSessions {
     if (taken === 'taken') throw cannotAsk('The session is being renewed just now. Try again.');
     const refreshToken = this.#openRenewal(secret.tenant, taken?.renewal ?? null);
     if (taken === undefined || refreshToken === undefined) throw new AccessTokenFault('invalid');
-    const give = (token: string) => giveRenewal(db, secret.tenant, hash, this.#sealRenewal(secret.tenant, token));
+    const give = (token: string) => giveRenewal(db, secret.tenant, clientId, this.#sealRenewal(secret.tenant, token));
     const person = await people.renew(refreshToken, taken.subject).catch(async (error: unknown) => {
       onError(error);
       await give(refreshToken);
@@ -135,29 +138,34 @@ export class PeopleSessions {
     // The provider may have replaced the token: the session needs the new one if the change fails.
     await give(person.refreshToken ?? refreshToken);
     if (!person.admissions.has(tenant)) throw insufficientScopes();
-    return await this.#startPerson(person, tenant, request);
+    const started = await sessions.start(tenant, request, async (transaction) => {
+      // Meanwhile its person may have signed out, or made a key.
+      const locked = await lockSessionOfClient(transaction, before.tenant, clientId);
+      if (locked === undefined) throw new AccessTokenFault('expired');
+      const hasKeys = (await keys.lastOf(transaction, before.tenant, clientId)) !== undefined;
+      return hasKeys ? undefined : await this.#newSession(transaction, person, tenant);
+    });
+    return started ?? 'keys';
   }
 
-  async #startPerson(person: AdmittedPerson, tenant: string, request: FastifyRequest): Promise<StartedSession> {
+  async #newSession(transaction: DatabaseTransaction, person: AdmittedPerson, tenant: string) {
     const { issuer, subject, name, refreshToken, expiresAt, admissions } = person;
     const { scopes, restriction } = admissions.get(tenant) ?? { scopes: [] };
     const renewal = refreshToken === undefined ? null : this.#sealRenewal(tenant, refreshToken);
     const left = renewal === null ? expiresAt - this.#options.now() : sessionLifetime;
     const { sessions } = this.#options;
-    return await sessions.start(tenant, request, async (transaction) => {
-      for (const oldest of await oldestOfPerson(transaction, tenant, person, maxSessionsOfPerson - 1))
-        await sessions.end(transaction, tenant, oldest);
-      const { clientId } = await this.#options.clients.make(transaction, {
-        tenant,
-        name,
-        scope: scopes.join(' '),
-        restriction,
-      });
-      const tenants = [...admissions.keys()].sort();
-      const client = { tenant, clientId, name, scopes };
-      const kept = { issuer, subject, renewal, tenants };
-      return { client, ends: true, person: kept, left };
+    for (const oldest of await oldestOfPerson(transaction, tenant, person, maxSessionsOfPerson - 1))
+      await sessions.end(transaction, tenant, oldest);
+    const { clientId } = await this.#options.clients.make(transaction, {
+      tenant,
+      name,
+      scope: scopes.join(' '),
+      restriction,
     });
+    const tenants = [...admissions.keys()].sort();
+    const client = { tenant, clientId, name, scopes };
+    const kept = { issuer, subject, renewal, tenants };
+    return { client, ends: true, person: kept, left };
   }
 
   /** Asks the provider and the rules again, of each person whose session was not checked for five minutes. */
@@ -171,27 +179,29 @@ export class PeopleSessions {
         // A provider that is away ends nobody's session.
         await this.#check(people, tenant, session).catch(async (error: unknown) => {
           onError(error);
-          await giveRenewal(this.#options.db, tenant, session.secretHash, session.renewal);
+          await giveRenewal(this.#options.db, tenant, session.clientId, session.renewal);
         });
       }
     });
   }
 
-  async #check(
-    people: People,
-    tenant: string,
-    { secretHash, clientId, subject, renewal, forKeys }: SessionToCheck,
-  ): Promise<void> {
+  async #check(people: People, tenant: string, { clientId, subject, renewal, forKeys }: SessionToCheck): Promise<void> {
     const { sessions, clients, keys, db } = this.#options;
+    // Whoever signs out while the provider is asked leaves a session for its keys, or none.
+    const write = async (work: (transaction: DatabaseTransaction, secretHash: Uint8Array) => Promise<unknown>) =>
+      await sessions.write(tenant, async (transaction) => {
+        const secretHash = await lockSessionOfClient(transaction, tenant, clientId);
+        if (secretHash !== undefined) await work(transaction, secretHash);
+      });
     // Its keys were revoked.
     if (forKeys && (await keys.lastOf(db, tenant, clientId)) === undefined) {
-      await sessions.write(tenant, (transaction) => sessions.end(transaction, tenant, secretHash));
+      await write((transaction, secretHash) => sessions.end(transaction, tenant, secretHash));
       return;
     }
     const refreshToken = this.#openRenewal(tenant, renewal);
     const person = refreshToken === undefined ? undefined : await people.renew(refreshToken, subject);
     const admission = typeof person === 'object' ? person.admissions.get(tenant) : undefined;
-    await sessions.write(tenant, async (transaction) => {
+    await write(async (transaction, secretHash) => {
       if (refreshToken === undefined || typeof person !== 'object' || admission === undefined) {
         const why = person === undefined ? 'provider' : 'rules';
         await sessions.end(transaction, tenant, secretHash, why);

@@ -6,6 +6,7 @@ import { readKey } from '../../../src/access/keys/key-text.ts';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
 import { maxKeyLifetime, maxKeysOfPerson } from '../../../src/console/key-routes.ts';
 import { createLink, linkLifetime } from '../../../src/console/links.ts';
+import { checkedEvery } from '../../../src/console/people-sessions.ts';
 import { countSessions } from '../../../src/console/session-figures.ts';
 import { readRecorders } from '../../../src/history/names/recorder-store.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
@@ -406,6 +407,60 @@ describe('keys of people', () => {
     expect((await sessionOf(other)).body.tenant).toBe('beta');
     await people.check();
     expect((await search(body.key)).status).toBe(200);
+  });
+
+  /** The provider and the rules are asked of this person alone. */
+  async function checkOf(subject: string): Promise<void> {
+    const { server } = people;
+    await sql`update console_session set checked_at = checked_at - ${2 * checkedEvery} * interval '1 millisecond'
+      where subject = ${subject}`.execute(server.database.db);
+    await server.context.webConsole.peopleSessions.checkPeople();
+  }
+
+  async function afterRenewalBegan<Result>(work: () => Promise<Result>, meanwhile: () => Promise<unknown>) {
+    const release = people.provider.hold();
+    const working = work();
+    await expect.poll(() => people.provider.renewals).toBe(1);
+    await meanwhile();
+    release();
+    return await working;
+  }
+
+  test('go on where their maker signs out while the provider is asked', async () => {
+    const browser = await signInReader('u-leaves');
+    const { body } = await makeKey(browser);
+    await afterRenewalBegan(
+      () => checkOf('u-leaves'),
+      () => browser.signOut(),
+    );
+    // The provider takes each refresh token once.
+    await checkOf('u-leaves');
+    expect((await search(body.key)).status).toBe(200);
+  });
+
+  test('that are made while their maker changes the tenant keep the session and its refresh token', async () => {
+    const browser = await signInReader('u-changes');
+    const made: Awaited<ReturnType<typeof makeKey>>[] = [];
+    const answer = await afterRenewalBegan(
+      () => browser.post('/console/api/session', { tenant: 'beta' }),
+      async () => made.push(await makeKey(browser)),
+    );
+    expect(await answer.json()).toHaveProperty('signInUrl');
+    await checkOf('u-changes');
+    await checkOf('u-changes');
+    expect((await sessionOf(browser)).body.tenant).toBe('acme');
+    expect((await search(made[0]?.body.key ?? '')).status).toBe(200);
+  });
+
+  test('are none where a person signs out while changing the tenant: that ends every session', async () => {
+    const browser = await signInReader('u-gone');
+    const answer = await afterRenewalBegan(
+      () => browser.post('/console/api/session', { tenant: 'beta' }),
+      () => browser.signOut(),
+    );
+    expect(answer.status).toBe(401);
+    const left = sql`select from console_session where subject = 'u-gone'`.execute(people.server.database.db);
+    expect((await left).rows).toHaveLength(0);
   });
 
   test("are no link's, no client's, and nobody's whom nobody can ask for again", async () => {
