@@ -107,6 +107,14 @@ const rows: readonly { title: string; panels: readonly Panel[] }[] = [
         },
       },
       {
+        title: 'Waiting for a checkpoint',
+        unit: 'short',
+        queries: {
+          positions: 'max(annals_unsealed_positions)',
+          'seconds of the oldest': 'max(annals_unsealed_oldest_seconds)',
+        },
+      },
+      {
         title: 'Folding',
         unit: 'cps',
         queries: {

@@ -4,6 +4,7 @@ import { countSessions } from '../console/session-figures.ts';
 import { readDeliveryFigures, readDeliveryLag } from '../delivery/dispatch/delivery-figures.ts';
 import { readOpenJobs } from '../desk/jobs/queue-figures.ts';
 import { readWaiting } from '../desk/mail/mail-figures.ts';
+import { readSealingLag } from '../history/proof/sealing/sealing-figures.ts';
 import { readPendingChanges } from '../history/tallies/pending.ts';
 import { AgeOfOldest } from '../metrics/age-of-oldest.ts';
 import { type DatabaseFigure, measureDatabase } from '../metrics/database-figures.ts';
@@ -40,6 +41,15 @@ export function measureInstallation(metrics: Metrics, databaseUrl: string): () =
           const changes = pending.reduce((sum, one) => sum + one.changes, 0);
           set('annals_pending_changes', {}, changes);
           set('annals_pending_oldest_seconds', {}, age.seconds(pending));
+        },
+      },
+      {
+        names: ['annals_unsealed_positions', 'annals_unsealed_oldest_seconds'],
+        async read(set) {
+          const lag = await readSealingLag(db);
+          if (lag === undefined) return;
+          set('annals_unsealed_positions', {}, lag.positions);
+          set('annals_unsealed_oldest_seconds', {}, lag.seconds);
         },
       },
       {

@@ -71,6 +71,17 @@ export const definitions = {
   annals_folded_changes_total: { type: 'counter', help: 'Changes that were folded' },
   annals_fold_failures_total: { type: 'counter', help: 'Folds that failed and are tried again' },
 
+  annals_unsealed_positions: {
+    type: 'gauge',
+    help: 'Positions without a checkpoint, of the tenant with most',
+    aggregation: 'max',
+  },
+  annals_unsealed_oldest_seconds: {
+    type: 'gauge',
+    help: 'Time since the recording of the oldest change without a checkpoint',
+    aggregation: 'max',
+  },
+
   annals_jobs: { type: 'gauge', help: 'Jobs that have not ended', labels: ['type', 'state'], aggregation: 'max' },
   annals_job_oldest_seconds: {
     type: 'gauge',

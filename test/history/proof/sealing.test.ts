@@ -11,6 +11,7 @@ import { commitmentOfEntry } from '../../../src/history/proof/encoding/commitmen
 import { fieldsOf } from '../../../src/history/proof/encoding/fields.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { type Sealing, sealPortion, unsealed } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { readSealingLag } from '../../../src/history/proof/sealing/sealing-figures.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { openCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
 import { hashOfRange, rootOf } from '../../../src/history/proof/tlog/merkle.ts';
@@ -34,8 +35,11 @@ import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { readReceipts, writeReceipt } from '../../../src/recording/receipts/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { Random } from '../../support/oracle/random.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { runSealingLaw } from '../../support/server/sealing-law.ts';
 
 const now = () => Date.UTC(2026, 8, 15);
 
@@ -187,6 +191,32 @@ test('a tenant without changes gets no log, and one with changes is found until 
   expect(await isFound()).toBe(false);
   await passes('1 day');
   expect(await isFound()).toBe(true);
+});
+
+test('the figures tell how far checkpoints are behind, of the tenant that is farthest', async () => {
+  const other = await createTestDatabase();
+  try {
+    expect(await readSealingLag(other.db)).toBeUndefined();
+    const sealing = sealingWith();
+    for (const [tenant, count] of [
+      ['near', 2],
+      ['far', 5],
+    ] as const) {
+      await createTenant(other.db, tenant);
+      const recordThere = createRecorder(other.db, tenant, () => Date.now() - 3_600_000);
+      await recordThere(Array.from({ length: count }, (_none, i) => changeOf({ at: i })));
+      await givePositions(other.db, tenant);
+    }
+    while (await sealPortion(other.db, 'near', sealing));
+    // The receipt of the first sealing has a checkpoint, and the other tenant has no log yet.
+    const lag = await readSealingLag(other.db);
+    expect(lag?.positions).toBe(5);
+    expect(lag?.seconds).toBeGreaterThanOrEqual(3_600);
+    while (await sealPortion(other.db, 'far', sealing));
+    expect(await readSealingLag(other.db)).toEqual({ positions: 0, seconds: 0 });
+  } finally {
+    await other.drop();
+  }
 });
 
 test('a long entry is sealed as others are, in a portion of its own', async () => {
@@ -362,6 +392,23 @@ test('of two copies of a database with one key, one keeps the log', async () => 
   await seal(tenant, sealing);
   const after = await checkpointOf(tenant);
   expect(after.origin).not.toBe(before.origin);
+});
+
+// bench/proof has the long form.
+test('processes with one key that are killed at any moment leave one log, whose checkpoints all are of one tree', {
+  timeout: 60_000 * trials(1),
+}, async () => {
+  const tenant = await newTenant();
+  const keyFile = join(folder, 'killed.key');
+  makeProofKey(keyFile);
+  const { faults, checkpoints, leaves } = await runSealingLaw({
+    ...{ url: database.url, db, tenant, keyFile },
+    kills: trials(3),
+    random: new Random(),
+  });
+  expect(faults).toEqual([]);
+  expect(checkpoints).toBeGreaterThan(1);
+  expect(leaves).toBeGreaterThan(1);
 });
 
 test('a key that is not there, or is none, is refused with the command that makes one', () => {

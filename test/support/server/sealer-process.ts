@@ -1,0 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../../src/postgres/database.ts';
+
+// Seals and signs the history of a tenant, as if a minute passed before each portion, until it is killed.
+const [url = '', tenant = '', keyFile = ''] = process.argv.slice(2);
+const db = createDatabase(createPool(url, { maximum: 2 }));
+const signer = openSigner(keyFile, 'annals.example');
+for (let round = 0; ; round += 1) {
+  try {
+    await givePositions(db, tenant);
+    await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
+    await sealPortion(db, tenant, { signer, now: () => Date.now() });
+  } catch {
+    // The database may be away for a while, and another process may be at it.
+    await sleep(50);
+  }
+  await sleep(round % 3);
+}
