@@ -30,6 +30,15 @@ export interface Adapter {
   promptOf(messages: readonly Message[]): LanguageModelV4Prompt;
   /** Settings that packages take in the vendor's own way. */
   optionsOf(settings: ModelSettings): Pick<LanguageModelV4CallOptions, 'providerOptions' | 'reasoning'>;
+  /** A budget for thinking that the package adds to a call's cap, which is meant for both; left out: it never does. */
+  thinkingBudget?: {
+    /** Reads it from the body that the package sends; undefined where there is none. */
+    in(body: unknown): number | undefined;
+    /** The settings for one of so many tokens, in place of those for an effort. */
+    of(tokens: number): NonNullable<LanguageModelV4CallOptions['providerOptions']>[string];
+    /** The vendor's minimum in tokens. */
+    min: number;
+  };
   /** What of a call's settings the vendor has no way to be told, by their names in `ModelCall`; left out: nothing. */
   lacks?(settings: ModelSettings): readonly string[];
   /** Whether a stream has each tool call in one piece, with its signature. */

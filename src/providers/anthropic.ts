@@ -20,6 +20,12 @@ export const anthropic: Adapter = {
     },
   }),
 
+  thinkingBudget: {
+    in: (body) => figure(memberOf(body, 'thinking'), 'budget_tokens'),
+    of: (budgetTokens) => ({ thinking: { type: 'enabled', budgetTokens } }),
+    min: 1_024,
+  },
+
   // Thinking has to come back unchanged where its tool calls do.
   signatureIn: (reasoning) => (reasoning.length === 0 ? undefined : JSON.stringify(reasoning)),
 

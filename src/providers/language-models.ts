@@ -9,6 +9,7 @@ import { anthropic } from './anthropic.ts';
 import { startDeadline } from './deadline.ts';
 import { google } from './google.ts';
 import { newExchange } from './http-exchange.ts';
+import { parsed } from './members.ts';
 import { openai, selfHosted } from './openai.ts';
 import { finishOfResponse, openaiResponses, passEvents } from './openai-responses.ts';
 import { answerOf, answerOfStream } from './package-answers.ts';
@@ -62,24 +63,13 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     return { adapter, exchange, model, deadline };
   }
 
-  /** The package says before a call what it would leave out. It is asked with a short message, and nothing is sent. */
+  /** The package says before a call what it would leave out. */
   async function untaken(settings: ModelSettings): Promise<readonly string[]> {
-    const { provider, model } = settings;
-    const adapter = adapters[provider];
-    if (adapter.canBeModel?.(model) === false) return [];
-    const access = { model, apiKey: 'none', baseUrl: adapter.defaultBaseUrl, fetch: nothingSent };
-    const call = { ...settings, messages: [{ role: 'user' as const, content: 'x' }] };
-    const warnings: SharedV4Warning[] = [];
-    try {
-      const { stream } = await adapter.languageModel(access).doStream(optionsOf(call, adapter, undefined));
-      for await (const part of stream) {
-        if (part.type !== 'stream-start') continue;
-        warnings.push(...part.warnings);
-        break;
-      }
-    } catch {
-      // A schema that the package cannot write: it sends nothing then, and the call is refused.
-    }
+    const adapter = adapters[settings.provider];
+    if (adapter.canBeModel?.(settings.model) === false) return [];
+    const thinking = await thinkingWithinCap(settings, adapter);
+    if (thinking === 'no room') return ['reasoningEffort'];
+    const { warnings } = await rehearse(settings, adapter, thinking);
     return [...(adapter.lacks?.(settings) ?? []), ...warnings.flatMap((warning) => settingOf(warning, settings))];
   }
 
@@ -126,10 +116,12 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     async call(call, onText) {
       if (call.passThrough !== undefined) return await passThrough(call, call.passThrough);
       const { adapter, exchange, model, deadline } = begin(call, onText !== undefined);
-      const options = optionsOf(call, adapter, deadline.signal);
       const usage = () => adapter.usageOf(exchange.usage);
       let readerFault: { readonly error: unknown } | undefined;
       try {
+        const thinking = await thinkingWithinCap(call, adapter);
+        if (thinking === 'no room') throw new ProviderError('request_refused', 'none');
+        const options = optionsOf(call, adapter, { abortSignal: deadline.signal, thinking });
         if (onText === undefined) {
           const result = await model.doGenerate(options);
           const { unreadToolCalls } = exchange;
@@ -165,21 +157,75 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
 function optionsOf(
   call: Pick<ModelCall, 'messages'> & ModelSettings,
   adapter: Adapter,
-  abortSignal: AbortSignal | undefined,
+  { abortSignal, thinking }: { abortSignal?: AbortSignal; thinking?: number | undefined },
 ): LanguageModelV4CallOptions {
   const { messages, maxTokens, temperature, topP, stop, tools = [], toolChoice, responseFormat } = call;
   return {
     prompt: adapter.promptOf(messages),
-    ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
+    // The package adds the budget again.
+    ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens - (thinking ?? 0) }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(stop === undefined ? {} : { stopSequences: [...stop] }),
     ...(tools.length === 0 ? {} : { tools: tools.map(packageTool) }),
     ...(toolChoice === undefined ? {} : { toolChoice: packageToolChoice(toolChoice) }),
     ...(responseFormat === undefined ? {} : { responseFormat: packageFormat(responseFormat) }),
-    ...adapter.optionsOf(call),
+    ...settingsOf(call, adapter, thinking),
     ...(abortSignal && { abortSignal }),
   };
+}
+
+function settingsOf(settings: ModelSettings, adapter: Adapter, thinking: number | undefined) {
+  if (thinking === undefined || adapter.thinkingBudget === undefined) return adapter.optionsOf(settings);
+  const { provider } = settings;
+  const { providerOptions } = adapter.optionsOf({ ...settings, reasoningEffort: undefined });
+  return {
+    providerOptions: {
+      ...providerOptions,
+      [provider]: { ...providerOptions?.[provider], ...adapter.thinkingBudget.of(thinking) },
+    },
+  };
+}
+
+/**
+ * The tokens that a call may think with, so that thinking and answer together keep to its cap: at most four fifths of it. Undefined where
+ * the package adds nothing to the cap, `no room` where the cap is not above the vendor's minimum.
+ */
+async function thinkingWithinCap(settings: ModelSettings, adapter: Adapter): Promise<number | 'no room' | undefined> {
+  const { maxTokens, reasoningEffort } = settings;
+  const { thinkingBudget } = adapter;
+  if (thinkingBudget === undefined || maxTokens === undefined || reasoningEffort === undefined) return undefined;
+  const wanted = thinkingBudget.in((await rehearse(settings, adapter)).body);
+  if (wanted === undefined) return undefined;
+  if (maxTokens <= thinkingBudget.min) return 'no room';
+  return Math.min(wanted, Math.max(thinkingBudget.min, Math.floor(maxTokens * 0.8)));
+}
+
+/** What the package would send, and what it would leave out. It is asked with a short message, and nothing is sent. */
+async function rehearse(
+  { messages: _, ...settings }: ModelSettings & Partial<Pick<ModelCall, 'messages'>>,
+  adapter: Adapter,
+  thinking?: number,
+): Promise<{ body: unknown; warnings: readonly SharedV4Warning[] }> {
+  let body: unknown;
+  const keepBody: typeof fetch = async (_input, init) => {
+    body = parsed(String(init?.body));
+    return new Response('', { headers: { 'content-type': 'text/event-stream' } });
+  };
+  const access = { model: settings.model, apiKey: 'none', baseUrl: adapter.defaultBaseUrl, fetch: keepBody };
+  const call = { ...settings, messages: [{ role: 'user' as const, content: 'x' }] };
+  const warnings: SharedV4Warning[] = [];
+  try {
+    const { stream } = await adapter.languageModel(access).doStream(optionsOf(call, adapter, { thinking }));
+    for await (const part of stream) {
+      if (part.type !== 'stream-start') continue;
+      warnings.push(...part.warnings);
+      break;
+    }
+  } catch {
+    // A schema that the package cannot write: it sends nothing then, and the call is refused.
+  }
+  return { body, warnings };
 }
 
 function packageTool({ name, description, inputSchema, strict }: Tool): LanguageModelV4FunctionTool {
@@ -203,10 +249,6 @@ function packageFormat({ schema, name, description }: JsonFormat) {
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description }),
   };
-}
-
-async function nothingSent(): Promise<Response> {
-  return new Response('', { headers: { 'content-type': 'text/event-stream' } });
 }
 
 /** The name in `ModelCall` of a setting that a package leaves out. */

@@ -58,7 +58,9 @@ function codeOf(cause: unknown): string | undefined {
   return faults[cause.fault];
 }
 
+/** The quota of the tenant, or the credit of its account at the vendor. */
 function isUsedUp(cause: unknown): boolean {
+  if (cause instanceof ProviderError) return cause.fault === 'quota_exhausted';
   return cause instanceof AnnalsError && cause.type === 'quota_exceeded';
 }
 
@@ -72,7 +74,8 @@ export function errorOfAnswer(error: unknown, keyItem: string | undefined): unkn
   if (error instanceof ProviderError) {
     const told = errorOfCall(error);
     const details = error.fault === 'key_refused' ? [refusedKey(keyItem)] : [];
-    const headers = { ...told.headers, ...(error.usage === 'none' ? {} : noRetry) };
+    const mayPass = error.usage === 'none' && error.fault !== 'quota_exhausted';
+    const headers = { ...told.headers, ...(mayPass ? {} : noRetry) };
     return new AnnalsError(told.type, told.message, { cause: error, headers, details });
   }
   if (error instanceof QuotaReserved) {

@@ -576,6 +576,42 @@ test('a quota that is used up is 429 insufficient_quota, and not tried again', a
   expect(error.headers?.get('x-should-retry')).toBe('false');
 });
 
+test("a vendor's account without credit is 429 insufficient_quota too, and not tried again", async () => {
+  const retrying = await openai.clientOf(tenant, 2);
+  openai.vendor.requests.length = 0;
+  const headers = { 'retry-after': '0' };
+  openai.vendor.behave({ kind: 'status', status: 429, headers, body: { error: { code: 'insufficient_quota' } } });
+  const asking = retrying.chat.completions.create({ model: 'openai/gpt-4.1', messages: [user] });
+  const error = await errorOf(asking);
+  expect(error).toMatchObject({ status: 429, code: 'insufficient_quota', type: 'insufficient_quota' });
+  expect(error.headers?.get('x-should-retry')).toBe('false');
+  expect(openai.vendor.requests).toHaveLength(1);
+});
+
+test('thinking with a budget and the answer keep to the cap together', async () => {
+  const ask = (model: string, cap: number | undefined, effort: 'low' | 'high') =>
+    client.chat.completions.create({
+      model: `anthropic/${model}`,
+      messages: [user],
+      reasoning_effort: effort,
+      ...(cap !== undefined && { max_completion_tokens: cap }),
+    });
+  openai.vendor.behave({ kind: 'answer', text: 'Hm.' });
+  await ask('claude-haiku-4-5', 8_000, 'high');
+  expect(sent()).toMatchObject({ max_tokens: 8_000, thinking: { type: 'enabled', budget_tokens: 6_400 } });
+  await ask('claude-haiku-4-5', 64_000, 'low');
+  expect(sent()).toMatchObject({ max_tokens: 64_000, thinking: { type: 'enabled', budget_tokens: 6_400 } });
+  await ask('claude-haiku-4-5', 1_025, 'low');
+  expect(sent()).toMatchObject({ max_tokens: 1_025, thinking: { type: 'enabled', budget_tokens: 1_024 } });
+  expect(await errorOf(ask('claude-haiku-4-5', 1_024, 'low'))).toMatchObject({
+    status: 400,
+    param: 'reasoning_effort',
+  });
+  // One that thinks as much as it likes has no budget.
+  await ask('claude-opus-5-5', 1_024, 'low');
+  expect(sent()).toMatchObject({ max_tokens: 1_024, thinking: { type: 'adaptive' } });
+});
+
 test('a stream that fails after text is an error for its client, without [DONE] and with a cut connection', async () => {
   openai.vendor.behave({ kind: 'events', events: [chunk({ content: 'one ' })], last: 'cut' });
   const texts: string[] = [];
