@@ -14,6 +14,7 @@ import { openCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
 import { hashLeaf } from '../../../src/history/proof/tlog/merkle.ts';
 import { parseVerifierKey } from '../../../src/history/proof/tlog/note.ts';
 import { hashesOf } from '../../../src/history/proof/tlog/tiles.ts';
+import { verifyProof } from '../../../src/history/proof/verify/verify-proof.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
 import { buildGo, hasGo } from '../../support/server/go-program.ts';
@@ -128,11 +129,35 @@ test('before the first checkpoint there is nothing, and then the newest one with
   }
 });
 
+test('each change and each receipt has a proof of its own, which anybody verifies with the key', async () => {
+  const read = await readerOf('acme');
+  const vkey = await vkeyOf('acme');
+  for (const position of [1, 17, 256, 257, 300, 301]) {
+    const answer = await read(`/proof?position=${position}`);
+    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(verifyProof(await answer.text(), [vkey])).toMatchObject({ position, size: 301, hidden: [] });
+  }
+  const { pool } = server.database;
+  await pool.query(`update change_entry set entity_id = 'x' where tenant = 'acme' and at = $1`, [now + 16]);
+  const changed = await (await read('/proof?position=17')).text();
+  expect(verifyProof(changed, [vkey])).toBe('shows an entry that is not what was sealed');
+  await pool.query(`delete from change_entry where tenant = 'acme' and at = $1`, [now + 16]);
+  expect((await read('/proof?position=17')).status).toBe(404);
+  for (const [query, status] of [
+    ['', 400],
+    ['?position=0', 400],
+    ['?position=x', 400],
+    ['?position=302', 404],
+  ] as const) {
+    expect([query, (await read(`/proof${query}`)).status]).toEqual([query, status]);
+  }
+});
+
 test('the log is for those with its scope, and for nobody who sees a part of the history', async () => {
   await server.createTenant('scoped');
   await record('scoped', 1);
   await seal('scoped');
-  const paths = ['/changelog/scoped/log/checkpoint', '/changelog/scoped/log/tile/0/000.p/1'];
+  const paths = ['checkpoint', 'tile/0/000.p/1', 'proof?position=1'].map((path) => `/changelog/scoped/log/${path}`);
   const tokens = {
     200: await server.token('scoped', { scope: 'changelog.proof_read' }),
     403: await server.token('scoped', { scope: 'changelog.changelog_manage changelog.access_read' }),

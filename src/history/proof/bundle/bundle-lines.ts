@@ -1,19 +1,21 @@
 import { sql } from 'kysely';
 import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
 import { OperatorError } from '../../../core/operator-error.ts';
-import type { Database } from '../../../postgres/database.ts';
+import type { Database, DatabaseTransaction } from '../../../postgres/database.ts';
+import { inTransaction } from '../../../postgres/transaction.ts';
 import { parseQuery } from '../../../query/parse.ts';
 import { withPlainRegexes } from '../../../query/plain-regex.ts';
 import { readReceipts } from '../../../recording/receipts/receipt-store.ts';
 import { changelogDialect } from '../../ask/dialect.ts';
 import { findMatches } from '../../feed/match-store.ts';
 import type { DictionaryCache } from '../../names/dictionary-cache.ts';
-import { type HistorySnapshot, inHistorySnapshot, type Reading } from '../../page/query-snapshot.ts';
+import { inHistorySnapshot, type Reading } from '../../page/query-snapshot.ts';
 import { lastPosition, type PlaceOfPosition, readPlaces } from '../../positions/position-store.ts';
 import { hashBytes, hashesOf, tileWidth } from '../tlog/tiles.ts';
 import { readCommitted } from '../tree/entry-store.ts';
 import { hashOfLeaf, type Leaf, leavesOf, readLeaves } from '../tree/leaf-store.ts';
 import { readLog } from '../tree/log-store.ts';
+import { readReceiptsBetween } from '../tree/receipts.ts';
 import { readTile } from '../tree/tile-store.ts';
 import type { BundleLine } from '../verify/lines.ts';
 import { provenEntry, type Redaction } from './proven-entry.ts';
@@ -72,7 +74,7 @@ export function createReadBundle({ now, dictionaries, ...reading }: BundleReadin
           { tenant, now: now() },
           await dictionaries.get(tenant),
           async (snapshot) => {
-            const block = await readBlock(snapshot, tenant, begin, end);
+            const block = await readBlock(snapshot.transaction, tenant, begin, end);
             const places = block.places.filter(({ position, at }) => at >= 0 && position >= from && position <= last);
             const matching = query && (await findMatches(snapshot, { tenant, query, regexes }, places, tileWidth));
             const matched = matching && new Set(matching.map(({ position }) => position));
@@ -98,6 +100,21 @@ export function createReadBundle({ now, dictionaries, ...reading }: BundleReadin
   };
 }
 
+/** The line of one position, which is in the tree: of an entry without its context. */
+export async function readLine(db: Database, tenant: string, position: number): Promise<BundleLine> {
+  return await inTransaction(
+    db,
+    async (transaction) => {
+      const block = await readBlock(transaction, tenant, position, position);
+      const [line] = await linesOfBlock(block, () => true, false);
+      if (line?.kind !== 'receipt') return line as BundleLine;
+      const [[, text] = []] = await readReceiptsBetween(transaction, tenant, position, position);
+      return { kind: 'receipt text', position, text: text ?? '' };
+    },
+    { isolation: 'repeatable read' },
+  );
+}
+
 /** A receipt has 60,000 bytes at most. */
 const receiptsAtOnce = 100;
 
@@ -119,7 +136,7 @@ interface Block {
   readonly read: (places: readonly PlaceOfPosition[]) => ReturnType<typeof readCommitted>;
 }
 
-async function readBlock({ transaction }: HistorySnapshot, tenant: string, begin: number, end: number): Promise<Block> {
+async function readBlock(transaction: DatabaseTransaction, tenant: string, begin: number, end: number): Promise<Block> {
   const leaves = whole([...leavesOf(await readLeaves(transaction, tenant, begin, end))], begin, end);
   const places = await readPlaces(transaction, tenant, begin - 1, end - begin + 1);
   const { rows } = await sql<Redaction & { position: number }>`

@@ -7,6 +7,7 @@ import type { Database } from '../../../postgres/database.ts';
 import { HistoryPath } from '../../routes/schemas.ts';
 import { parseTilePath } from '../tlog/tiles.ts';
 import { type Log, readLog } from '../tree/log-store.ts';
+import { readEntryProof } from './entry-proof.ts';
 import { readPublishedEntries, readPublishedTile } from './published-tiles.ts';
 
 const proofOperation = { scopes: ['changelog.proof_read'], errors: ['resource_not_found'] } as const;
@@ -23,6 +24,15 @@ const TilePath = Type.Object({
     description:
       'The index of the tile as `tlog-tiles` writes it, with slashes: `000`, `x001/x234/067`; with `.p/` and the width for a partial one: `000.p/17`.',
     examples: ['000'],
+  }),
+});
+
+const ProofQuery = Type.Object({
+  position: Type.Integer({
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'The position of the change, as the feed has it.',
+    examples: [1],
   }),
 });
 
@@ -45,6 +55,29 @@ export async function logRoutes(app: HttpServer, { db }: { db: Database }): Prom
     async (request, reply) => {
       const { checkpoint } = await signedLog(db, request.params.tenant);
       return await reply.type(textType).header('cache-control', 'private, no-cache').send(checkpoint);
+    },
+  );
+
+  app.get(
+    '/changelog/:tenant/log/proof',
+    {
+      config: proofOperation,
+      schema: {
+        operationId: 'getProof',
+        tags,
+        summary: 'The proof of one change',
+        description:
+          'A file of C2SP tlog-proof, which `annals verify` reads without a database: that the newest checkpoint signs the change at this position, with its fields. Its context is not shown.',
+        params: HistoryPath,
+        querystring: ProofQuery,
+        response: { 200: proofAnswer },
+      },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const { checkpoint } = await signedLog(db, tenant);
+      const proof = await readEntryProof(db, tenant, checkpoint, request.query.position);
+      return await reply.type(textType).header('cache-control', 'private, no-cache').send(proof);
     },
   );
 
@@ -108,6 +141,14 @@ const checkpointAnswer: Answer<string> = {
         'annals.example.com/log/4b1f0f5a2c3d4e5f60718293a4b5c6d7\n4946\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— annals.example.com/log/4b1f0f5a2c3d4e5f60718293a4b5c6d7 Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n',
       ],
     },
+  },
+};
+
+const proofAnswer: Answer<string> = {
+  description: 'The proof.',
+  headers: [],
+  content: {
+    'text/plain': { schema: Type.Unsafe<string>(Type.String({ description: 'C2SP tlog-proof.' })) },
   },
 };
 
