@@ -5,13 +5,16 @@ import { tenantTables } from '../../postgres/tenants/delete-tenant.ts';
 import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { findKept } from '../../recording/batches/kept-change.ts';
+import { uuidOf } from '../../recording/entry-columns.ts';
 import { columnsWith } from './places.ts';
-import { type Replacing, replaceInJson } from './replace-in-text.ts';
+import { escapesOf, type Replacing, replaceInJson } from './replace-in-text.ts';
 
 export interface ErasingTexts extends Replacing {
   readonly db: Database;
   readonly sealer: Sealer;
   readonly tenant: string;
+  /** Undefined for an actor. */
+  readonly document: { readonly entity: string; readonly entityId: string } | undefined;
 }
 
 type TenantTable = Awaited<ReturnType<typeof tenantTables>>[number];
@@ -80,7 +83,7 @@ async function eraseInTable(erasing: ErasingTexts, table: TenantTable, onlyCount
 
 /** Rows whose texts have a needle somewhere, or a sealed value. */
 function candidates({ needles }: Replacing, looked: readonly string[], sealed: readonly string[]) {
-  const variants = [...new Set(needles.flatMap((needle) => [needle, JSON.stringify(needle).slice(1, -1)]))];
+  const variants = needles.flatMap(escapesOf);
   // A JSON text may escape what a needle has: then all rows with an escape are looked at.
   return [
     ...looked.map(
@@ -135,7 +138,10 @@ function castOf(table: string, column: string): string {
 }
 
 /** What goes whatever it holds: exports, stored results, hashes of batches under way. */
-async function eraseWhole({ db, tenant }: ErasingTexts, onlyCount: boolean): Promise<Record<string, number>> {
+async function eraseWhole(
+  { db, tenant, document, replacement }: ErasingTexts,
+  onlyCount: boolean,
+): Promise<Record<string, number>> {
   const exports = sql`job where tenant = ${tenant} and type = 'EXPORT'`;
   const results = sql`completion_request where tenant = ${tenant} and state <> 'running'`;
   const batches = sql`delivery_batch where tenant = ${tenant} and hashes <> '{}'`;
@@ -150,6 +156,12 @@ async function eraseWhole({ db, tenant }: ErasingTexts, onlyCount: boolean): Pro
         completion_request: sql`delete from ${results} returning 1`,
         delivery_batch: sql`update delivery_batch set hashes = '{}' where tenant = ${tenant} and hashes <> '{}' returning 1`,
       };
+  if (document !== undefined && !onlyCount) {
+    const hashOf = (id: string) => uuidOf(JSON.stringify([document.entity, id]));
+    // Its changes that wait still come one after the other.
+    await sql`update delivery_waiting set document = ${hashOf(replacement)}::uuid
+      where tenant = ${tenant} and document = ${hashOf(document.entityId)}::uuid`.execute(db);
+  }
   const counts: Record<string, number> = {};
   for (const [name, statement] of Object.entries(statements)) {
     counts[name] = await inTransaction(

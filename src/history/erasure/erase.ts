@@ -165,8 +165,8 @@ async function newSubject({ db, tenant, subject }: EraseOptions): Promise<Sealed
   return { subject, replacement, needles: [subject.entityId, ...rows.map(({ name }) => name)] };
 }
 
-function textsOf({ db, sealer, tenant }: EraseOptions, { needles, replacement }: SealedSubject): ErasingTexts {
-  return { db, sealer, tenant, needles, replacement };
+function textsOf({ db, sealer, tenant }: EraseOptions, { subject, needles, replacement }: SealedSubject): ErasingTexts {
+  return { db, sealer, tenant, needles, replacement, document: 'actor' in subject ? undefined : subject };
 }
 
 function rulesOf({ paths }: Subject): ReadonlyMap<string, CompiledRules> {

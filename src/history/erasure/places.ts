@@ -259,7 +259,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
   delivery_waiting: {
     tenant,
     subscription: made,
-    document: ['none', 'a hash of type and id, until the change is delivered'],
+    document: ['entry', 'a hash of type and id, until the change is delivered'],
   },
   followed_file: {
     tenant,

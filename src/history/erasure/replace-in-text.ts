@@ -7,6 +7,8 @@ export interface Replacing {
 
 /** Shorter names and ids are only found where they stand alone, or behind a quotation mark, a colon or a parenthesis, as in a query. */
 const minFree = 4;
+/** JSON texts within JSON texts that are looked into. */
+const maxLevels = 3;
 
 const patterns = new WeakMap<Replacing, readonly RegExp[]>();
 
@@ -36,18 +38,25 @@ function decodedOf(quoted: string): string {
 function patternsOf(replacing: Replacing): readonly RegExp[] {
   const known = patterns.get(replacing);
   if (known !== undefined) return known;
-  // A text in a JSON text within a JSON text has its escapes twice.
-  const all = replacing.needles.flatMap((needle) => [needle, JSON.stringify(needle).slice(1, -1)]);
+  const all = replacing.needles.flatMap(escapesOf);
   const longestFirst = [...new Set(all)].filter((needle) => needle !== '').sort((a, b) => b.length - a.length);
   const made = longestFirst.map((needle) => {
     const [before, after] = ['(?<![\\p{L}\\p{N}_])', '(?![\\p{L}\\p{N}_])'];
     const from = isWord(needle.slice(0, 1)) ? before : '';
     const to = isWord(needle.slice(-1)) ? after : '';
-    const alone = [...needle].length < minFree ? '(?<=^|["\':(,])' : '';
-    return new RegExp(`${alone}${from}${needle.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}${to}`, 'gu');
+    const found = `${from}${needle.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}${to}`;
+    const isShort = [...needle].length < minFree;
+    return new RegExp(isShort ? `(?<=["':(,])${found}|^${found}$` : found, 'gu');
   });
   patterns.set(replacing, made);
   return made;
+}
+
+/** The text as it stands in texts, and in JSON texts within texts, which have its escapes several times. */
+export function escapesOf(text: string): string[] {
+  const escaped = [text];
+  for (let level = 0; level < maxLevels; level += 1) escaped.push(JSON.stringify(escaped.at(-1)).slice(1, -1));
+  return [...new Set(escaped)];
 }
 
 function isWord(character: string): boolean {
