@@ -47,8 +47,7 @@ export async function callRoutes(
         response: { 200: json(CostsAnswer, { description: 'The sums.' }) },
       },
     },
-    async ({ params: { tenant }, query: { by = 'day', ...days } }) =>
-      await readCosts(db, tenant, parseDays(days, now()), by),
+    async ({ params: { tenant }, query }) => await readCosts(db, tenant, parseDays(query, now()), query),
   );
 }
 

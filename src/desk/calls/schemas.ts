@@ -87,7 +87,21 @@ const CostsBy = Type.Enum(['day', 'month', 'client', 'agent', 'model', 'provider
 });
 export type CostsBy = Static<typeof CostsBy>;
 
-export const CostsQuery = Type.Object({ ...DaysQuery.properties, by: Type.Optional(CostsBy) });
+const only = (what: string) =>
+  Type.Optional(
+    Type.String({ description: `Only the calls of this ${what}, by day or month. At most one such parameter.` }),
+  );
+
+export const CostsQuery = Type.Object({
+  ...DaysQuery.properties,
+  by: Type.Optional(CostsBy),
+  client: only('client'),
+  agent: only('agent'),
+  model: only('model'),
+  provider: only('provider'),
+  user: only('user'),
+});
+export type CostsQuery = Static<typeof CostsQuery>;
 
 const amount = (description: string) => Type.Integer({ format: 'int64', minimum: 0, description });
 

@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import type { Static } from 'typebox';
+import { AnnalsError } from '../../core/errors.ts';
 import { type Days, dateOf } from '../../http/days.ts';
 import type { Database } from '../../postgres/database.ts';
-import type { CostsBy, CostsOf } from './schemas.ts';
+import type { CostsOf, CostsQuery } from './schemas.ts';
 import { dollarsText } from './store.ts';
 
 /** Sums with a name in one answer; what comes after the largest is one sum. As many as call_sum_add keeps of a day. */
@@ -29,22 +30,48 @@ export async function readCosts(
   db: Database,
   tenant: string,
   days: Days,
-  by: CostsBy,
+  { by = 'day', ...query }: CostsQuery,
 ): Promise<Static<typeof CostsOf>[]> {
+  const only = nameOf(query, by);
   if (by !== 'day' && by !== 'month') return (await sumsByName(db, tenant, days, by)).map(costsOf);
   const length = by === 'day' ? 10 : 7;
-  const found = new Map((await sumsByTime(db, tenant, days, length)).map((row) => [row.name, costsOf(row)]));
-  const names = new Set<string>();
-  for (let day = days.first; day <= days.last; day += 1) names.add(dateOf(day).slice(0, length));
-  return [...names].map((name) => found.get(name) ?? costsOf({ name, ...noCalls }));
+  const found = new Map((await sumsByTime(db, tenant, days, { length, only })).map((row) => [row.name, costsOf(row)]));
+  const times = new Set<string>();
+  for (let day = days.first; day <= days.last; day += 1) times.add(dateOf(day).slice(0, length));
+  return [...times].map((name) => found.get(name) ?? costsOf({ name, ...noCalls }));
+}
+
+const names = ['client', 'agent', 'model', 'provider', 'user'] as const;
+
+interface NamedSum {
+  readonly by: string;
+  readonly name: string;
+}
+
+/** Whose calls are asked for. Throws validation_violation for two, and where the sums are not by time. */
+function nameOf(query: CostsQuery, by: string): NamedSum {
+  const [one, other] = names.filter((name) => query[name] !== undefined);
+  if (one === undefined) return { by: 'all', name: '' };
+  const message =
+    other !== undefined ? `must be left out beside ${one}` : 'must be left out where the sums are not by day or month';
+  if (other !== undefined || (by !== 'day' && by !== 'month')) {
+    const field = other ?? one;
+    throw new AnnalsError('validation_violation', `${field} ${message}`, { details: [{ field, message }] });
+  }
+  return { by: one, name: query[one] ?? '' };
 }
 
 /** By the first characters of dates. */
-async function sumsByTime(db: Database, tenant: string, { first, last }: Days, length: number): Promise<SumRow[]> {
+async function sumsByTime(
+  db: Database,
+  tenant: string,
+  { first, last }: Days,
+  { length, only }: { length: number; only: NamedSum },
+): Promise<SumRow[]> {
   const { rows } = await sql<SumRow>`
     select left((date '1970-01-01' + day)::text, ${length}) as name, false as "isOthers", ${sums}, ${dollarsText(sql`sum(cost)`)} as cost
       from call_sum
-      where tenant = ${tenant} and by = 'all' and day between ${first} and ${last}
+      where tenant = ${tenant} and by = ${only.by} and name = ${only.name} and day between ${first} and ${last}
       group by 1`.execute(db);
   return rows;
 }

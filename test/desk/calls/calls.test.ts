@@ -310,10 +310,21 @@ test('costs are exact sums by day, month and each member of calls, and tell the 
   expect(await by('provider')).toEqual({ openai: [3, '0.000008000002', 1], google: [1, one, 0] });
   expect(await by('user')).toEqual({ ann: [2, '0.000008000002', 0], bob: [1, '0', 1], none: [1, one, 0] });
   expect(await costsOf(tenant, 'from=2026-09-01&to=2026-09-01&by=user')).toEqual({ ann: [1, one, 0] });
+  expect(await costsOf(tenant, 'from=2026-09-01&to=2026-09-02&user=ann')).toEqual({
+    '2026-09-01': [1, one, 0],
+    '2026-09-02': [1, one, 0],
+  });
+  expect(await costsOf(tenant, `${range}&by=month&provider=google`)).toMatchObject({ '2026-09': [1, one, 0] });
   expect(await wrongSums(server.database.pool, tenant)).toEqual([]);
 
   const token = await server.token(tenant);
-  for (const wrong of ['by=colour', 'from=2026-09-02&to=2026-09-01', 'from=2025-09-02&to=2026-09-03']) {
+  for (const wrong of [
+    'by=colour',
+    'from=2026-09-02&to=2026-09-01',
+    'from=2025-09-02&to=2026-09-03',
+    'by=user&client=c',
+    'agent=a&user=u',
+  ]) {
     expect((await server.call(`/usage/${tenant}/costs?${wrong}`, { token })).status).toBe(400);
   }
   const other = await server.token(tenant, { scope: 'ai.completion_manage' });

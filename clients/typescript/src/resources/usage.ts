@@ -12,9 +12,12 @@ export interface UsageOptions {
   readonly to?: Date | string | undefined;
 }
 
-export interface CostsOptions extends UsageOptions {
+type CallName = 'client' | 'agent' | 'model' | 'provider' | 'user';
+
+/** One of the names: only its calls, by day or month. */
+export interface CostsOptions extends UsageOptions, Partial<Record<CallName, string | undefined>> {
   /** What the sums tell apart. Default: the day. */
-  readonly by?: 'day' | 'month' | 'client' | 'agent' | 'model' | 'provider' | 'user' | undefined;
+  readonly by?: 'day' | 'month' | CallName | undefined;
 }
 
 /** What the tenant has used. */
@@ -44,8 +47,8 @@ export class Usage {
    * @example
    * for (const { name, costUsd } of await annals.usage.costs({ by: 'model' })) console.log(name, costUsd);
    */
-  async costs({ from, to, by }: CostsOptions = {}, options?: CallOptions): Promise<CostsOf[]> {
-    const query = { from: textOf(from), to: textOf(to), by };
+  async costs({ from, to, ...asked }: CostsOptions = {}, options?: CallOptions): Promise<CostsOf[]> {
+    const query = { from: textOf(from), to: textOf(to), ...asked };
     return await this.#transport.fetchJson({ method: 'GET', path: `${this.#path}/costs`, query }, options);
   }
 
