@@ -13,6 +13,8 @@ export interface SampleCallOptions {
   order: string;
   /** A moment of the history around which the call with a time range asks, in milliseconds since 1970. */
   around: number;
+  /** A key for OpenAI clients; undefined where the demo has no language model. */
+  openaiKey: string | undefined;
 }
 
 /**
@@ -51,8 +53,28 @@ ${tailSettings}npx annals tail --tenant ${tenant} --after start --q 'entity:prod
 # A webhook for products, and a receiver that checks its signatures: all changes that there are, and those that come, until ^C
 SUBSCRIPTION=$(curl -s $ANNALS_URL/changelog/${tenant}/subscriptions -H "Authorization: Bearer $TOKEN" -H 'content-type: application/json' -d '${JSON.stringify(sampleSubscription)}')
 WEBHOOK_SECRET=$(echo "$SUBSCRIPTION" | sed 's/.*"secret":"\\([^"]*\\)".*/\\1/') PORT=4000 npx node examples/webhook-receiver/receiver.ts
+${openaiCalls(options)}`;
+}
+
+function openaiCalls({ baseUrl, tenant, openaiKey }: SampleCallOptions): string {
+  if (openaiKey === undefined) return '';
+  return `
+# Any OpenAI client, with these two settings. The answers are made up
+export OPENAI_BASE_URL=${baseUrl}/openai/${tenant}/v1
+export OPENAI_API_KEY=${openaiKey}
+curl -sN $OPENAI_BASE_URL/chat/completions -H "Authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json' -d '${JSON.stringify(sampleCompletion)}'
+
+# What calls of models have cost, by model, and the budget
+curl -s "$ANNALS_URL/usage/${tenant}/costs?by=model" -H "Authorization: Bearer $TOKEN"
+curl -s $ANNALS_URL/usage/${tenant}/budgets/monthly -H "Authorization: Bearer $TOKEN"
 `;
 }
+
+const sampleCompletion = {
+  model: 'gpt-5.4-mini',
+  messages: [{ role: 'user', content: 'Say hello' }],
+  stream: true,
+};
 
 const sampleSubscription = {
   name: 'Products',

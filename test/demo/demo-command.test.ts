@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { command as demoCommand } from '../../src/cli/commands/demo.ts';
 import { scopes } from '../../src/http/scopes.ts';
@@ -37,7 +38,7 @@ let demo: RunningDemo;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  demo = await startDemo(database.url);
+  demo = await startDemo(database.url, ['--ai']);
 });
 
 afterAll(() => database.drop());
@@ -89,6 +90,52 @@ test('the link that the demo prints opens the console, with all scopes', async (
   const begun = await browser.redeem(new URL(demo.link).hash.slice(1));
   expect(await begun.json()).toMatchObject({ tenant: 'demo', name: 'Demo', scopes });
   expect((await browser.call('/console/api/changelog/demo/changelogs?size=1')).status).toBe(200);
+});
+
+test('with --ai any OpenAI client, chats and completions get answers that say they are made up, and costs and a budget are there', async () => {
+  const openai = new OpenAI({
+    baseURL: exported('OPENAI_BASE_URL', demo.calls),
+    apiKey: exported('OPENAI_API_KEY', demo.calls),
+  });
+  const asked = { model: 'gpt-5.4-mini', messages: [{ role: 'user', content: 'Say hello' }] } as const;
+  const { choices } = await openai.chat.completions.create({ ...asked, messages: [...asked.messages] });
+  expect(choices[0]?.message.content).toMatch(/^This answer is made up: .+ “Say hello”$/);
+  let streamed = '';
+  for await (const chunk of await openai.chat.completions.create({
+    ...asked,
+    messages: [...asked.messages],
+    stream: true,
+  })) {
+    streamed += chunk.choices[0]?.delta.content ?? '';
+  }
+  expect(streamed).toBe(choices[0]?.message.content);
+
+  const token = await tokenOf(demo);
+  const call = async (path: string, body?: object) => {
+    const response = await fetch(`${demo.baseUrl}${path}`, {
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    });
+    expect(response.status).toBe(200);
+    return await response.json();
+  };
+  // The agent looks into the change history first.
+  const chat = { agentId: 'shop-helper', message: 'What is new?' };
+  expect(JSON.stringify(await call('/ai-service/demo/agentic/chat', chat))).toMatch(
+    /made up.+looked into.+What is new/,
+  );
+  const costs = (await call('/usage/demo/costs?by=model')) as {
+    calls: number;
+    costUsd: string;
+    callsWithoutCost: number;
+  }[];
+  expect(costs.length).toBeGreaterThan(3);
+  for (const { costUsd, callsWithoutCost } of costs) {
+    expect(Number(costUsd)).toBeGreaterThan(0);
+    expect(callsWithoutCost).toBe(0);
+  }
+  const { use } = (await call('/usage/demo/budgets/monthly')) as { use: { spentUsd: string } };
+  expect(Number(use.spentUsd)).toBeLessThan(10);
 });
 
 test('the type whose history the demo shows is there, with instances as their history left them', async () => {
@@ -192,13 +239,13 @@ test('a port that is in use is told before anything is recorded', async () => {
   expect(rows).toEqual([]);
 });
 
-async function startDemo(databaseUrl: string): Promise<RunningDemo> {
+async function startDemo(databaseUrl: string, args: string[] = []): Promise<RunningDemo> {
   const stop = new AbortController();
   const stdout = new PassThrough();
   const stderr = new PassThrough();
   const { promise: ready, resolve } = Promise.withResolvers<string[]>();
   const lines: string[] = [];
-  const code = demoCommand.run([], {
+  const code = demoCommand.run(args, {
     environment: {
       DATABASE_URL: databaseUrl,
       ANNALS_SECRET_KEY: secretKey,

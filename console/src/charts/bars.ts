@@ -1,4 +1,4 @@
-import { countText } from '../components/numbers.ts';
+import { countText, dollarsText } from '../components/numbers.ts';
 import { timeText } from '../components/time-text.ts';
 
 export interface BarSeries {
@@ -18,10 +18,12 @@ export interface Bars {
   readonly series: readonly BarSeries[];
 }
 
-/** Bars, and the clock that their times are told by. */
+/** Bars, and how their times and figures are told. */
 export interface ShownBars extends Bars {
   /** Days of usage are UTC. Left out: what the reader has chosen. */
   readonly zone?: 'utc' | undefined;
+  /** Left out: counts, which are whole. */
+  readonly unit?: 'usd' | undefined;
 }
 
 /** `series` are stacked, the first one lowest. */
@@ -61,14 +63,15 @@ export function textOfBar(props: ShownBars, index: number | null | undefined): s
 
 /** A range of whole bars, and what is in them. */
 export function textOfRange(props: ShownBars, [from, before]: Range): string {
-  const { starts, series } = props;
+  const { starts, series, unit } = props;
+  const amountText = unit === 'usd' ? dollarsText : countText;
   const sums = series.map(({ label, counts }) => {
     const inside = counts.filter((_, index) => (starts[index] ?? 0) >= from && (starts[index] ?? 0) < before);
     return { label, sum: inside.reduce((sum, count) => sum + count, 0) };
   });
   const total = sums.reduce((sum, one) => sum + one.sum, 0);
-  const parts = sums.filter(({ sum }) => sum > 0).map(({ label, sum }) => `${label} ${countText(sum)}`);
-  return `${rangeText(props, from, before)}   ${[countText(total), ...parts].join(' · ')}`;
+  const parts = sums.filter(({ sum }) => sum > 0).map(({ label, sum }) => `${label} ${amountText(sum)}`);
+  return `${rangeText(props, from, before)}   ${[amountText(total), ...parts].join(' · ')}`;
 }
 
 /** A range of whole bars in words. Of days the last one is told, of other times the end. */

@@ -1,5 +1,6 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { dollarsText } from '../components/numbers.ts';
 import { timeZone } from '../components/time-text.ts';
 import {
   type BarChartProps,
@@ -21,7 +22,7 @@ export function drawBars(
   latest: { readonly current: BarChartProps },
   onText: (text: string) => void,
 ): uPlot {
-  const { starts, end, series, zone, onRange } = latest.current;
+  const { starts, end, series, zone, unit, onRange } = latest.current;
   const colours = chartColours(element);
   const middles = starts.map((_start, index) => middleOf(latest.current, index) / 1_000);
   // Each series is drawn over the sum of it and those below, the highest first.
@@ -48,7 +49,10 @@ export function drawBars(
         points: { show: false },
         drag: { x: onRange !== undefined, y: false, setScale: false, dist: minDrag },
       },
-      scales: { x: { range: [first, last] }, y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] } },
+      scales: {
+        x: { range: [first, last] },
+        y: { range: (_plot, _min, max) => [0, Math.max(unit === 'usd' ? 0.0001 : 1, max * 1.05)] },
+      },
       axes: [
         {
           ...axis,
@@ -60,11 +64,10 @@ export function drawBars(
         {
           ...axis,
           grid: { stroke: colours.grid, width: 1 },
-          size: 46,
+          size: unit === 'usd' ? 62 : 46,
           space: 34,
-          // Counts are whole.
-          incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7],
-          values: (_plot, ticks) => ticks.map(shortCount),
+          incrs: unit === 'usd' ? stepsOfDollars : stepsOfCounts,
+          values: (_plot, ticks) => ticks.map(unit === 'usd' ? dollarsText : shortCount),
         },
       ],
       series: [
@@ -102,6 +105,14 @@ export function drawBars(
     element,
   );
 }
+
+const steps = [1, 2, 5];
+const stepsOfDollars = Array.from(
+  { length: 30 },
+  (_, index) => (steps[index % 3] ?? 1) * 10 ** (Math.floor(index / 3) - 5),
+);
+/** Counts are whole. */
+const stepsOfCounts = Array.from({ length: 22 }, (_, index) => (steps[index % 3] ?? 1) * 10 ** Math.floor(index / 3));
 
 /** Pixels. A shorter movement with the button down is a click. */
 const minDrag = 5;

@@ -1,8 +1,19 @@
 const whole = new Intl.NumberFormat('en');
 
+const cents = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
 /** A count with its thousands set apart: `4,944`. */
 export function countText(count: number): string {
   return whole.format(count);
+}
+
+/** US dollars, as short as their size lets them be: `$12.34`, `$0.00042`. */
+export function dollarsText(dollars: number): string {
+  if (dollars === 0) return '$0';
+  if (dollars >= 0.1) return `$${cents.format(dollars)}`;
+  return `$${Number(dollars.toPrecision(3))
+    .toFixed(12)
+    .replace(/\.?0+$/, '')}`;
 }
 
 /** `1 change`, `2 changes`. */

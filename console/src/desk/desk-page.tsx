@@ -1,3 +1,4 @@
+import { later } from '../components/later.tsx';
 import { TabbedViews, type View } from '../components/tabbed-views.tsx';
 import { AgentEditor } from './agents/agent-editor.tsx';
 import { AgentView } from './agents/agent-view.tsx';
@@ -9,6 +10,11 @@ import { SessionsView } from './logs/sessions-view.tsx';
 import { ModelsView } from './models-view.tsx';
 import './desk.css';
 
+// Nobody begins with one of these, but who sees nothing else.
+const CostsView = later(async () => (await import('./costs/costs-view.tsx')).CostsView);
+const CallsView = later(async () => (await import('./costs/calls-view.tsx')).CallsView);
+const BudgetsView = later(async () => (await import('./budgets/budgets-view.tsx')).BudgetsView);
+
 const reading = ['ai.agent_read', 'ai.agent_manage'];
 export const deskViews: readonly View[] = [
   { path: 'desk/agents', tab: 'Agents', scopes: reading, Content: AgentsView },
@@ -18,11 +24,14 @@ export const deskViews: readonly View[] = [
   { path: 'desk/chat', tab: 'Chat', scopes: ['ai.agentexecution_manage'], Content: ChatView },
   { path: 'desk/sessions', tab: 'Sessions', scopes: reading, Content: SessionsView },
   { path: 'desk/requests', tab: 'Requests', scopes: reading, Content: RequestsView },
-  { path: 'desk/completions', tab: 'Completions', scopes: ['ai.completion_manage'], Content: CompletionsView },
+  { path: 'desk/completions', tab: 'Playground', scopes: ['ai.completion_manage'], Content: CompletionsView },
+  { path: 'desk/costs', tab: 'Costs', scopes: ['usage.usage_read'], Content: CostsView },
+  { path: 'desk/calls', tab: 'Calls', scopes: ['usage.usage_read'], Content: CallsView },
+  { path: 'desk/budgets', tab: 'Budgets', scopes: ['usage.budget_manage'], Content: BudgetsView },
   { path: 'desk/models', tab: 'Models', scopes: reading, Content: ModelsView },
 ];
 
-/** Agents, chats with them, what became of the chats, completions and models. */
+/** Agents, chats with them, what became of the chats, a playground, costs, budgets and models. */
 export function DeskPage() {
   return <TabbedViews root="desk" label="AI desk" views={deskViews} />;
 }

@@ -1,9 +1,14 @@
 import { resolve } from 'node:path';
+import { createKey, listKeys, revokeKey } from '../../access/keys/key-store.ts';
 import { createClient, listClients, revokeClient } from '../../access/oauth/clients.ts';
 import type { Context } from '../../context/context.ts';
 import type { Config } from '../../core/config/config.ts';
+import { madeUpCalls } from '../../demo/made-up-calls.ts';
+import { type MadeUpProvider, startMadeUpProvider } from '../../demo/made-up-provider.ts';
 import { type PreparedShop, preparedShop } from '../../demo/prepared-shop.ts';
 import { sampleCalls } from '../../demo/sample-calls.ts';
+import type { AgentBody } from '../../desk/agents/schemas.ts';
+import { readPrices } from '../../desk/costs/read-prices.ts';
 import { changelogDialect } from '../../history/ask/dialect.ts';
 import { scopes } from '../../http/scopes.ts';
 import { createTenant } from '../../postgres/tenants/tenants.ts';
@@ -24,7 +29,7 @@ export const demoLinkLifetime = 10 * 60_000;
 const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
 
 export const command: Command = {
-  help: `Usage: annals demo
+  help: `Usage: annals demo [--ai]
 
 Runs the service with a tenant "demo" that has the history of an invented shop: about
 5,000 changes over the last 90 days, and its warranty claims as instances of a custom
@@ -35,16 +40,24 @@ Prints the base URL, calls to paste with a client for this start, and a link tha
 in to the console. It revokes the clients of earlier starts. The next start uses the same
 history again: for a new shop choose another ANNALS_DATA_DIR.
 
+  --ai    also has a provider of language models that makes its answers up, and says
+          so in each: completions, chats and OpenAI clients work without a key. Shows
+          an agent, a budget, and the costs of calls that nobody made.
+
 Example:
-  PORT=3000 annals demo`,
+  PORT=3000 annals demo --ai`,
 
   async run(args, io) {
-    if (args.length > 0) throw new UsageError(`demo takes no arguments, and was given ${args[0]}`);
+    const other = args.find((arg) => arg !== '--ai');
+    if (other !== undefined) throw new UsageError(`demo takes --ai alone, and was given ${other}`);
+    await using provider = args.length > 0 ? await startMadeUpProvider() : undefined;
     // In a thread, while PostgreSQL makes the database of a first start. A later start does not use it.
     const shop = preparedShop(Date.now());
     shop.catch(() => {});
     try {
-      await withContext(withReceiver(io), (context, config, watch) => runDemo(context, config, { io, watch, shop }));
+      await withContext(withReceiver(io, provider), (context, config, watch) =>
+        runDemo(context, config, { io, watch, shop, hasAi: provider !== undefined }),
+      );
     } catch (error) {
       // As for serve: the process was asked to stop before it had started.
       if (!(error instanceof Stopped)) throw error;
@@ -53,16 +66,18 @@ Example:
   },
 };
 
-/** The receiver of webhooks that the calls begin listens on this machine. */
-function withReceiver(io: CommandIo): CommandIo {
-  return { ...io, environment: { ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.1`, ...io.environment } };
+/** The receiver of webhooks that the calls begin listens on this machine, and so does the provider that makes answers up. */
+function withReceiver(io: CommandIo, provider: MadeUpProvider | undefined): CommandIo {
+  const madeUp = provider && { OPENAI_BASE_URL: provider.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'made-up' };
+  return { ...io, environment: { ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.1`, ...io.environment, ...madeUp } };
 }
 
 interface DemoOptions extends ServeOptions {
   shop: Promise<PreparedShop>;
+  hasAi: boolean;
 }
 
-async function runDemo(context: Context, config: Config, { shop, ...options }: DemoOptions): Promise<void> {
+async function runDemo(context: Context, config: Config, { shop, hasAi, ...options }: DemoOptions): Promise<void> {
   const { io } = options;
   const recorder = config.recorder ?? { host: config.host, port: 0 };
   await requirePort(config, 'PORT');
@@ -70,7 +85,7 @@ async function runDemo(context: Context, config: Config, { shop, ...options }: D
   await createTenant(context.db, tenant);
   // While the database records, this process builds the service. The client comes after both.
   await revokeEarlierClients(context);
-  const filled = fillHistory(context, shop, io);
+  const filled = Promise.all([fillHistory(context, shop, io), hasAi ? fillDesk(context, config) : undefined]);
   filled.catch(() => {});
   const ready = async (baseUrl: string, recorderUrl = '') => {
     await filled;
@@ -88,6 +103,7 @@ async function runDemo(context: Context, config: Config, { shop, ...options }: D
         clientSecret,
         tailSettings: config.databaseUrl === undefined ? `ANNALS_DATA_DIR='${resolve(config.dataDir)}' ` : '',
         ...(await sampleSubjects(context)),
+        openaiKey: hasAi ? await makeKey(context) : undefined,
       }),
     );
     io.answer(`# The console, signed in. This link is good once, for ${demoLinkLifetime / 60_000} minutes:`);
@@ -118,6 +134,35 @@ async function fillHistory(
   const outcomes = await createRecorder(db, tenant, () => now)(changes);
   const recorded = outcomes.filter((outcome) => outcome === 'recorded').length;
   tell(`Recorded ${recorded} changes of an invented shop for the tenant "${tenant}".`);
+}
+
+const agentId = 'shop-helper';
+const agent = {
+  name: { en: 'Shop helper' },
+  description: { en: 'Looks into the change history. Its answers are made up.' },
+  userPrompt: 'You answer questions about the shop. Look into the change history first.',
+  llmConfig: { provider: 'shared' },
+  nativeTools: ['change-history'],
+};
+
+/** An agent, a budget, and calls that nobody made, unless the tenant has had any. */
+async function fillDesk({ db, clock, agents, budgets, completions }: Context, config: Config): Promise<void> {
+  const known = await db.selectFrom('budget').select('id').where('tenant', '=', tenant).limit(1).executeTakeFirst();
+  if (known !== undefined) return;
+  const author = { tenant, actor: clientName };
+  const calls = madeUpCalls(clock.now(), agentId, await readPrices(config.pricesFile));
+  await Promise.all(calls.map(({ call, end }) => completions.quota.record(tenant, call, end)));
+  await agents.own.put(author, agentId, { body: agent as AgentBody, text: JSON.stringify(agent) });
+  // Last, since a budget that is there keeps the next start from making any of this.
+  await budgets.put(author, 'monthly', { period: 'month', limitUsd: '10' });
+}
+
+/** A key for an OpenAI client, in place of that of earlier starts. */
+async function makeKey({ db }: Context): Promise<string> {
+  for (const { id, name, revokedAt } of await listKeys(db, tenant)) {
+    if (name === clientName && revokedAt === null) await revokeKey(db, tenant, id);
+  }
+  return (await createKey(db, { tenant, name: clientName, scopes: ['ai.completion_manage'] })).key;
 }
 
 /** Annals does not store the secret of the last start, so each start makes new clients. */

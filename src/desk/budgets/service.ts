@@ -42,10 +42,10 @@ export function createBudgets(options: { db: Database; documents: DocumentLists;
       if (stored === undefined) await lockTenant(writing.transaction, tenant);
       const isFull = stored === undefined && (await countBudgets(writing.transaction, tenant)) >= maxBudgets;
       const before = stored && (JSON.parse(stored.document) as Budget);
-      const { use: _, metadata: _sent, alerts = [50, 80, 100], ...members } = body;
+      const { id: _id, use: _use, metadata: _sent, alerts = [50, 80, 100], ...members } = body;
       const sorted = alerts.toSorted((one, other) => one - other);
       const metadata = metadataOf(writing, before?.metadata.createdAt);
-      const budget: Budget = { ...members, id: writing.id, alerts: sorted, metadata };
+      const budget: Budget = { id: writing.id, ...members, alerts: sorted, metadata };
       const document = JSON.stringify(budget);
       return {
         row: { document, fields: projectedJson(document), ...termsOf(body) },

@@ -1,4 +1,4 @@
-import type { Completion } from '@annals/client';
+import type { StreamedCompletion } from '@annals/client';
 import { useRef, useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
 import { isAborted } from '../../api/failure.ts';
@@ -8,6 +8,7 @@ import { CopyButton } from '../../components/copy-button.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
 import { Skeleton } from '../../components/loading.tsx';
 import { LongText } from '../../components/long-text.tsx';
+import { countText } from '../../components/numbers.ts';
 import { PageHeader } from '../../components/page-header.tsx';
 import { Progress } from '../../components/progress.tsx';
 import { QuotaBars } from '../../components/quota-bars.tsx';
@@ -25,7 +26,7 @@ const roles: readonly (readonly [Role, string])[] = [
   ['ASSISTANT', 'Assistant'],
 ];
 
-const endings: Readonly<Record<NonNullable<Completion['finishReason']>, string | undefined>> = {
+const endings: Readonly<Record<NonNullable<StreamedCompletion['finishReason']>, string | undefined>> = {
   stop: undefined,
   length: 'Cut off: the answer has reached the limit of tokens.',
   content_filter: 'The provider filtered the rest.',
@@ -33,11 +34,11 @@ const endings: Readonly<Record<NonNullable<Completion['finishReason']>, string |
 };
 
 type Outcome =
-  | { readonly state: 'waiting' }
-  | { readonly state: 'answered'; readonly completion: Completion }
-  | { readonly state: 'failed'; readonly error: unknown };
+  | { readonly state: 'writing'; readonly text: string }
+  | { readonly state: 'answered'; readonly text: string; readonly completion?: StreamedCompletion }
+  | { readonly state: 'failed'; readonly text: string; readonly error: unknown };
 
-/** Tries a completion out, and shows what it takes from the quota. */
+/** A playground: the answer to messages as it is written, what it took, and what is left of the quota. */
 export function CompletionsView() {
   const [messages, setMessages] = useState<readonly Message[]>([
     { role: 'SYSTEM', content: 'You answer in one sentence.' },
@@ -51,23 +52,27 @@ export function CompletionsView() {
     event.preventDefault();
     const controller = new AbortController();
     running.current = controller;
-    setOutcome({ state: 'waiting' });
+    let text = '';
+    setOutcome({ state: 'writing', text });
     try {
-      // Its idempotency key lets the service finish a call that nobody waits for.
-      const completion = await annals().completions.create(
+      const stream = annals().completions.stream(
         { messages: messages.filter(({ content }) => content !== '') },
         { signal: controller.signal, maxRetries: 0 },
       );
-      setOutcome({ state: 'answered', completion });
+      for await (const part of stream) {
+        text += part;
+        setOutcome({ state: 'writing', text });
+      }
+      setOutcome({ state: 'answered', text, completion: await stream.answer() });
     } catch (error) {
-      setOutcome(isAborted(error) ? undefined : { state: 'failed', error });
+      setOutcome(isAborted(error) ? { state: 'answered', text } : { state: 'failed', text, error });
     }
     usage.reload();
   };
-  const isWaiting = outcome?.state === 'waiting';
+  const isWriting = outcome?.state === 'writing';
   return (
     <>
-      <PageHeader title="Completions" lead="Try a completion. It counts like one of your application." />
+      <PageHeader title="Playground" lead="Try a completion. It counts like one of your application." />
       <div class="desk-columns">
         <form class="card" onSubmit={(event) => void run(event)}>
           <h2 class="card-header">Messages</h2>
@@ -77,9 +82,9 @@ export function CompletionsView() {
               <Button icon="plus" onClick={() => setMessages([...messages, { role: 'USER', content: '' }])}>
                 Add a message
               </Button>
-              {isWaiting ? (
+              {isWriting ? (
                 <Button icon="stop" onClick={() => running.current?.abort()}>
-                  Stop waiting
+                  Stop
                 </Button>
               ) : (
                 <Button
@@ -164,17 +169,35 @@ function Messages({
 
 function Result({ outcome }: { readonly outcome: Outcome | undefined }) {
   if (outcome === undefined) return <p class="muted">Write a message and choose “Complete”.</p>;
-  if (outcome.state === 'waiting') return <Progress share={undefined} label="Waiting for the provider" />;
-  if (outcome.state === 'failed') return <FailureBox error={outcome.error} />;
-  const { result = '', finishReason } = outcome.completion;
-  const ending = finishReason === undefined ? undefined : endings[finishReason];
+  const { state, text } = outcome;
+  if (state === 'writing' && text === '') return <Progress share={undefined} label="Waiting for the provider" />;
   return (
     <div class="stack">
-      <LongText text={result} />
-      {ending === undefined ? undefined : <p class="note">{ending}</p>}
-      <div>
-        <CopyButton text={() => result} what="the result" label="Copy" />
-      </div>
+      {text === '' ? undefined : <LongText text={text} />}
+      {state === 'writing' ? <div class="turn-writing" /> : undefined}
+      {state === 'failed' ? <FailureBox error={outcome.error} /> : undefined}
+      {state === 'answered' ? <Ended text={text} completion={outcome.completion} /> : undefined}
     </div>
   );
+}
+
+function Ended({ text, completion }: { text: string; completion: StreamedCompletion | undefined }) {
+  if (completion === undefined) return <p class="note">Stopped.</p>;
+  const { finishReason, usage } = completion;
+  const ending = finishReason === undefined ? undefined : endings[finishReason];
+  return (
+    <>
+      {ending === undefined ? undefined : <p class="note">{ending}</p>}
+      <div class="page-actions">
+        <span class="muted number">
+          {tokensText(usage?.inputTokens)} tokens in, {tokensText(usage?.outputTokens)} out
+        </span>
+        <CopyButton text={() => text} what="the result" label="Copy" />
+      </div>
+    </>
+  );
+}
+
+function tokensText(tokens: number | undefined): string {
+  return tokens === undefined ? 'unknown' : countText(tokens);
 }

@@ -1,0 +1,163 @@
+import type { CostsOf } from '@annals/client';
+import { useMemo } from 'preact/hooks';
+import { AgentName } from '../../agent-names/agent-name.tsx';
+import { annals } from '../../api/annals.ts';
+import { useRequest } from '../../api/use-request.ts';
+import { BarChart } from '../../charts/bar-chart.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { FailureBox } from '../../components/failure-box.tsx';
+import { LoadingLine, Skeleton } from '../../components/loading.tsx';
+import { Name } from '../../components/name.tsx';
+import { counted, countText, dollarsText } from '../../components/numbers.ts';
+import { PageHeader } from '../../components/page-header.tsx';
+import { TableScroll } from '../../components/table-scroll.tsx';
+import { place, setParameters } from '../../router/location.ts';
+import { readCosts, type Seen, type SeenBy, seenBys } from './read-costs.ts';
+import './costs.css';
+
+const words: Readonly<Record<SeenBy, string>> = { model: 'Model', client: 'Client', agent: 'Agent', user: 'User' };
+const nobody: Readonly<Record<SeenBy, string>> = {
+  model: 'No model',
+  client: 'No client',
+  agent: 'Without an agent',
+  user: 'Without a user',
+};
+const ranges = [7, 30, 90, 365] as const;
+
+/** What calls of models cost over time, by what tells them apart. */
+export function CostsView() {
+  const { parameters } = place.value;
+  const by = seenBys.find((one) => one === parameters.get('by')) ?? 'model';
+  const days = ranges.find((range) => String(range) === parameters.get('days')) ?? 30;
+  const costs = useRequest(`costs ${by} ${days}`, (signal) => readCosts(annals().usage, { by, days, signal }));
+  const seen = costs.value;
+  return (
+    <>
+      <PageHeader title="Costs" lead="What calls of models cost, by UTC days. Sums are kept for ever.">
+        <select
+          class="control costs-choice"
+          aria-label="By"
+          value={by}
+          onChange={(event) => setParameters({ by: event.currentTarget.value })}
+        >
+          {seenBys.map((one) => (
+            <option key={one} value={one}>
+              By {words[one].toLowerCase()}
+            </option>
+          ))}
+        </select>
+        <select
+          class="control costs-choice"
+          aria-label="Time"
+          value={days}
+          onChange={(event) => setParameters({ days: event.currentTarget.value })}
+        >
+          {ranges.map((range) => (
+            <option key={range} value={range}>
+              {range} days
+            </option>
+          ))}
+        </select>
+      </PageHeader>
+      <section class="card" aria-busy={costs.isLoading}>
+        <LoadingLine active={costs.isLoading} />
+        {costs.error === undefined ? undefined : (
+          <div class="card-body">
+            <FailureBox error={costs.error} onRetry={costs.reload} />
+          </div>
+        )}
+        {seen === undefined ? (
+          costs.error === undefined ? (
+            <Skeleton />
+          ) : undefined
+        ) : seen.total.calls === 0 ? (
+          <EmptyState icon="clock" title="No calls in this time">
+            <p>Each call of a model that completions, chats and OpenAI clients make is counted here.</p>
+          </EmptyState>
+        ) : (
+          <Shown seen={seen} />
+        )}
+      </section>
+    </>
+  );
+}
+
+function Shown({ seen }: { readonly seen: Seen }) {
+  const { by, starts, end, total, items } = seen;
+  const series = useMemo(() => seen.series.map((one) => ({ ...one, label: one.label ?? 'others' })), [seen]);
+  const unknown = total.callsWithoutCost;
+  return (
+    <>
+      <div class="card-body costs-total">
+        <p>
+          <span class="costs-sum number" title={`$${total.costUsd}`}>
+            {dollarsText(Number(total.costUsd))}
+          </span>
+          <span class="muted">
+            {counted(total.calls, 'call')}
+            {unknown === 0 ? '' : `; ${countText(unknown)} more than that nobody knows the cost of`}
+          </span>
+        </p>
+        <BarChart
+          label={`Costs over time by ${by}, in US dollars`}
+          starts={starts}
+          end={end}
+          detail="day"
+          series={series}
+          zone="utc"
+          unit="usd"
+        />
+      </div>
+      <TableScroll label={`Costs by ${by}`}>
+        <table class="table">
+          <thead>
+            <tr>
+              <th scope="col">{words[by]}</th>
+              <th scope="col">Cost</th>
+              <th scope="col">Calls</th>
+              <th scope="col">Tokens in</th>
+              <th scope="col">Tokens out</th>
+              <th scope="col">Cost unknown</th>
+            </tr>
+          </thead>
+          <tbody>
+            {items.map((item) => (
+              <Row key={`${item.name} ${item.others}`} item={item} by={by} colour={colourOf(seen, item)} />
+            ))}
+          </tbody>
+        </table>
+      </TableScroll>
+    </>
+  );
+}
+
+function Row({ item, by, colour }: { readonly item: CostsOf; readonly by: SeenBy; readonly colour: string }) {
+  const { name, others, costUsd, calls, inputTokens, outputTokens, callsWithoutCost } = item;
+  return (
+    <tr>
+      <td>
+        <span class={`costs-swatch ${colour}`} aria-hidden="true" />
+        {name === null ? (
+          <span class="muted">{others ? 'All others' : nobody[by]}</span>
+        ) : by === 'agent' ? (
+          <AgentName id={name} />
+        ) : (
+          <Name text={name} />
+        )}
+      </td>
+      <td class="number nowrap" title={`$${costUsd}`}>
+        {dollarsText(Number(costUsd))}
+      </td>
+      <td class="number">{countText(calls)}</td>
+      <td class="number">{countText(inputTokens)}</td>
+      <td class="number">{countText(outputTokens)}</td>
+      <td class="number">{callsWithoutCost === 0 ? '' : counted(callsWithoutCost, 'call')}</td>
+    </tr>
+  );
+}
+
+/** The colour of its bars: that of the others where it has none of its own. */
+function colourOf({ series }: Seen, { name }: CostsOf): string {
+  const found = name === null ? undefined : series.find(({ label }) => label === name);
+  return `costs${found?.colour ?? '--ink-faint'}`;
+}
