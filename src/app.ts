@@ -96,7 +96,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
 
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(feedRoutes, { feed });
-  await app.register(logRoutes, { db });
+  await app.register(logRoutes, { db, now: () => clock.now() });
   await app.register(viewerTokenRoutes, { db, sealer, readRestriction, now: () => clock.now() });
   await app.register(savedViewRoutes, { savedViews, paginator });
   const targets = [WebhookTarget, HttpTarget, S3Target, SplunkTarget, EmailTarget] as const;

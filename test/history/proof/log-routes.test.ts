@@ -11,10 +11,12 @@ import { givePositions } from '../../../src/history/positions/give-positions.ts'
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
+import { parseInclusionProof } from '../../../src/history/proof/tlog/inclusion-proof.ts';
 import { hashLeaf } from '../../../src/history/proof/tlog/merkle.ts';
 import { parseVerifierKey } from '../../../src/history/proof/tlog/note.ts';
 import { hashesOf } from '../../../src/history/proof/tlog/tiles.ts';
 import { verifyProof } from '../../../src/history/proof/verify/verify-proof.ts';
+import { setRetention } from '../../../src/history/retention/retention.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
 import { buildGo, hasGo } from '../../support/server/go-program.ts';
@@ -172,6 +174,58 @@ test('the log is for those with its scope, and for nobody who sees a part of the
   expect((await server.call('/changelog/scoped/log/checkpoint', { token })).status).toBe(403);
 });
 
+test('a change is proved to those with the scope, shown to those who read the history, and with its context to those who may', async () => {
+  const { db } = server.context;
+  const scoped = (...scopes: string[]) =>
+    server.token('proved', { scope: ['changelog.proof_read', ...scopes].join(' ') });
+  const tokens = {
+    proof: await scoped(),
+    reading: await scoped('changelog.changelog_read'),
+    managing: await scoped('changelog.changelog_manage'),
+  };
+  const changes = [1, 2, 3].map((n) => changeOf({ at: now + n, entityId: `o-${n}`, context: '{"ip":"192.0.2.1"}' }));
+  await createRecorder(db, 'proved', () => now)(changes);
+  await givePositions(db, 'proved');
+  await sql`delete from change_entry where tenant = 'proved' and entity_id = 'o-3'`.execute(db);
+  await seal('proved');
+  const vkey = await vkeyOf('proved');
+  const ask = (query: string, token: string) => server.call(`/changelog/proved/log/proof?${query}`, { token });
+  const proofOf = async (query: string, token: string) => {
+    const answer = await ask(query, token);
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'private, no-cache']);
+    return await answer.text();
+  };
+  const extraOf = (proof: string) => parseInclusionProof(proof)?.extra?.toString() ?? '';
+
+  const read = await proofOf('position=2', tokens.reading);
+  expect(verifyProof(read, [vkey])).toMatchObject({ position: 2, size: 4, hidden: [] });
+  const fieldsOf = (proof: string) => JSON.parse(extraOf(proof)).fields.slice(0, 6);
+  const hidden = { hash: expect.any(String) };
+  expect(fieldsOf(read)).toEqual([hidden, hidden, String(now + 2), 'update', 'order', 'o-2']);
+  const whole = await proofOf('position=2&context=true', tokens.managing);
+  expect(verifyProof(whole, [vkey])).toMatchObject({ position: 2, size: 4 });
+  expect(fieldsOf(whole).slice(0, 2)).toEqual([hidden, '{"ip":"192.0.2.1"}']);
+  const receipt = await proofOf('position=4', tokens.proof);
+  expect(verifyProof(receipt, [vkey])).toMatchObject({ position: 4, hidden: [] });
+  // Without the right to read the history, the commitment alone.
+  expect(Object.keys(JSON.parse(extraOf(await proofOf('position=2', tokens.proof))))).toEqual([
+    'position',
+    'commitment',
+  ]);
+
+  expect((await ask('position=2&context=true', tokens.reading)).status).toBe(403);
+  expect((await ask('position=3', tokens.reading)).status).toBe(404);
+  expect((await ask('position=5', tokens.reading)).status).toBe(404);
+  expect((await ask('position=0', tokens.reading)).status).toBe(400);
+  expect((await ask('', tokens.reading)).status).toBe(400);
+  expect((await ask('position=1', await server.token('proved', { scope: 'changelog.changelog_manage' }))).status).toBe(
+    403,
+  );
+  // What retention has hidden is not shown.
+  await setRetention(db, 'proved', 1, now + 30 * 86_400_000);
+  expect((await ask('position=2', tokens.managing)).status).toBe(404);
+});
+
 test('the service seals by itself what is recorded', async () => {
   const read = await readerOf('alone');
   await record('alone', 2);
@@ -179,7 +233,7 @@ test('the service seals by itself what is recorded', async () => {
 });
 
 test.skipIf(!hasGo)(
-  "Go's sumdb/note and sumdb/tlog read the checkpoints, the tiles and the leaves (needs golang-go and golang-golang-x-mod-dev)",
+  "Go's sumdb/note and sumdb/tlog read the checkpoints, the tiles, the leaves and the proofs (needs golang-go and golang-golang-x-mod-dev)",
   async () => {
     const judge = buildGo(fileURLToPath(new URL('judge', import.meta.url)), join(folder, 'judge')) ?? '';
     const read = await readerOf('judged');

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
 import { OperatorError } from '../../../core/operator-error.ts';
 import type { Database, DatabaseTransaction } from '../../../postgres/database.ts';
-import { inTransaction } from '../../../postgres/transaction.ts';
 import { parseQuery } from '../../../query/parse.ts';
 import { withPlainRegexes } from '../../../query/plain-regex.ts';
 import { readReceipts } from '../../../recording/receipts/receipt-store.ts';
@@ -15,7 +14,6 @@ import { hashBytes, hashesOf, tileWidth } from '../tlog/tiles.ts';
 import { readCommitted } from '../tree/entry-store.ts';
 import { hashOfLeaf, type Leaf, leavesOf, readLeaves } from '../tree/leaf-store.ts';
 import { readLog } from '../tree/log-store.ts';
-import { readReceiptsBetween } from '../tree/receipts.ts';
 import { readTile } from '../tree/tile-store.ts';
 import type { BundleLine } from '../verify/lines.ts';
 import { provenEntry, type Redaction } from './proven-entry.ts';
@@ -98,21 +96,6 @@ export function createReadBundle({ now, dictionaries, ...reading }: BundleReadin
     // What was dropped or erased while this was read has a receipt that is not in it.
     await requireSealedReceipts(db, tenant, size);
   };
-}
-
-/** The line of one position, which is in the tree: of an entry without its context. */
-export async function readLine(db: Database, tenant: string, position: number): Promise<BundleLine> {
-  return await inTransaction(
-    db,
-    async (transaction) => {
-      const block = await readBlock(transaction, tenant, position, position);
-      const [line] = await linesOfBlock(block, () => true, false);
-      if (line?.kind !== 'receipt') return line as BundleLine;
-      const [[, text] = []] = await readReceiptsBetween(transaction, tenant, position, position);
-      return { kind: 'receipt text', position, text: text ?? '' };
-    },
-    { isolation: 'repeatable read' },
-  );
 }
 
 /** A receipt has 60,000 bytes at most. */

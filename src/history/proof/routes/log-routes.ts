@@ -2,13 +2,16 @@ import { Type } from 'typebox';
 import { AnnalsError } from '../../../core/errors.ts';
 import type { HttpServer } from '../../../http/http-server-type.ts';
 import type { Answer } from '../../../http/openapi/answers.ts';
+import { queryInteger } from '../../../http/query-parameters.ts';
+import { mayReadHistory } from '../../../http/scopes.ts';
 import { TenantName } from '../../../http/tenant-name.ts';
 import type { Database } from '../../../postgres/database.ts';
-import { HistoryPath } from '../../routes/schemas.ts';
+import { mayShowContext, refuseContextWithoutScope } from '../../routes/operation.ts';
+import { HistoryPath, withContext } from '../../routes/schemas.ts';
 import { parseTilePath } from '../tlog/tiles.ts';
-import { type Log, readLog } from '../tree/log-store.ts';
-import { readEntryProof } from './entry-proof.ts';
 import { readPublishedEntries, readPublishedTile } from './published-tiles.ts';
+import { readProof } from './read-proof.ts';
+import { signedLog } from './signed-log.ts';
 
 const proofOperation = { scopes: ['changelog.proof_read'], errors: ['resource_not_found'] } as const;
 const tags = ['Proof'];
@@ -28,16 +31,17 @@ const TilePath = Type.Object({
 });
 
 const ProofQuery = Type.Object({
-  position: Type.Integer({
+  position: queryInteger({
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: 'The position of the change, as the feed has it.',
-    examples: [1],
+    message: 'position must be >= 1',
+    description: 'The position of a change or of a receipt.',
   }),
+  context: withContext,
 });
 
 /** The log of a tenant (proof 2): what C2SP's tlog-tiles asks of one. */
-export async function logRoutes(app: HttpServer, { db }: { db: Database }): Promise<void> {
+export async function logRoutes(app: HttpServer, { db, now }: { db: Database; now: () => number }): Promise<void> {
   app.get(
     '/changelog/:tenant/log/checkpoint',
     {
@@ -55,29 +59,6 @@ export async function logRoutes(app: HttpServer, { db }: { db: Database }): Prom
     async (request, reply) => {
       const { checkpoint } = await signedLog(db, request.params.tenant);
       return await reply.type(textType).header('cache-control', 'private, no-cache').send(checkpoint);
-    },
-  );
-
-  app.get(
-    '/changelog/:tenant/log/proof',
-    {
-      config: proofOperation,
-      schema: {
-        operationId: 'getProof',
-        tags,
-        summary: 'The proof of one change',
-        description:
-          'A file of C2SP tlog-proof, which `annals verify` reads without a database: that the newest checkpoint signs the change at this position, with its fields. Its context is not shown.',
-        params: HistoryPath,
-        querystring: ProofQuery,
-        response: { 200: proofAnswer },
-      },
-    },
-    async (request, reply) => {
-      const { tenant } = request.params;
-      const { checkpoint } = await signedLog(db, tenant);
-      const proof = await readEntryProof(db, tenant, checkpoint, request.query.position);
-      return await reply.type(textType).header('cache-control', 'private, no-cache').send(proof);
     },
   );
 
@@ -111,25 +92,42 @@ export async function logRoutes(app: HttpServer, { db }: { db: Database }): Prom
         .send(bytes);
     },
   );
-}
 
-/** The log with its newest checkpoint. Throws resource_not_found where there is none yet. */
-export async function signedLog(db: Database, tenant: string): Promise<Log & { checkpoint: string }> {
-  const log = await readLog(db, tenant);
-  if (log?.checkpoint == null) {
-    throw new AnnalsError(
-      'resource_not_found',
-      'No checkpoint of this history has been signed. Annals seals histories where ANNALS_PROOF_KEY_FILE is set, and signs them about every minute.',
-    );
-  }
-  return { ...log, checkpoint: log.checkpoint };
+  app.get(
+    '/changelog/:tenant/log/proof',
+    {
+      onRequest: refuseContextWithoutScope,
+      config: proofOperation,
+      schema: {
+        operationId: 'getProof',
+        tags,
+        summary: 'The proof of a change',
+        description:
+          'Proves offline that the newest checkpoint has the change, or the receipt, of a position. The change itself is in it for those who may read the history; its identity never is.',
+        params: HistoryPath,
+        querystring: ProofQuery,
+        response: { 200: proofAnswer },
+      },
+    },
+    async (request, reply) => {
+      const { position, context } = request.query;
+      const { credentials, params } = request;
+      const shows = mayShowContext(context, credentials)
+        ? 'context'
+        : mayReadHistory(credentials.scopes)
+          ? 'change'
+          : 'nothing';
+      const proof = await readProof(db, params.tenant, { position, shows, now: now() });
+      return await reply.type(textType).header('cache-control', 'private, no-cache').send(proof);
+    },
+  );
 }
 
 function noSuchTile(): AnnalsError {
   return new AnnalsError('resource_not_found', 'The newest checkpoint of this history has no such tile.');
 }
 
-export const textType = 'text/plain; charset=utf-8';
+const textType = 'text/plain; charset=utf-8';
 
 const checkpointAnswer: Answer<string> = {
   description: 'The checkpoint.',

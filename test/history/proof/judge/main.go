@@ -50,7 +50,29 @@ func main() {
 		check(err)
 		check(tlog.CheckRecord(proof, tree.N, tree.Hash, int64(index), tlog.RecordHash(leaf)))
 	}
+	for _, index := range []int64{0, 17, 150} {
+		reader.proof(index, leaves[index], tree)
+	}
 	fmt.Printf("%d of %d leaves\n", len(leaves), tree.N)
+}
+
+// The proof of one change, as tlog-proof has it. The checkpoint may be a newer one.
+func (reader logReader) proof(index int64, leaf []byte, tree tlog.Tree) {
+	head, checkpoint, _ := strings.Cut(string(reader.get(fmt.Sprintf("/proof?position=%d", index+1))), "\n\n")
+	lines := strings.Split(head, "\n")
+	if lines[0] != "c2sp.org/tlog-proof@v1" || lines[2] != fmt.Sprintf("index %d", index) {
+		log.Fatalf("no proof of the leaf %d", index)
+	}
+	if !strings.Contains(checkpoint, fmt.Sprintf("\n%d\n%s\n", tree.N, tree.Hash)) {
+		log.Fatal("the proof has another checkpoint")
+	}
+	var proof tlog.RecordProof
+	for _, line := range lines[3:] {
+		hash, err := tlog.ParseHash(line)
+		check(err)
+		proof = append(proof, hash)
+	}
+	check(tlog.CheckRecord(proof, tree.N, tree.Hash, index, tlog.RecordHash(leaf)))
 }
 
 // A checkpoint is a note that begins with the name of its log, where Go's own begin with a name of their own.

@@ -1,0 +1,81 @@
+import { sql } from 'kysely';
+import { AnnalsError } from '../../../core/errors.ts';
+import type { Database, DatabaseTransaction } from '../../../postgres/database.ts';
+import { inTransaction } from '../../../postgres/transaction.ts';
+import { readPlaces } from '../../positions/position-store.ts';
+import { readHorizon } from '../../retention/retention.ts';
+import { provenEntry, type Redaction } from '../bundle/proven-entry.ts';
+import { formatInclusionProof } from '../tlog/inclusion-proof.ts';
+import { hashOfRange, inclusionRanges } from '../tlog/merkle.ts';
+import { readCommitted } from '../tree/entry-store.ts';
+import { type Leaf, leavesOf, readLeaves } from '../tree/leaf-store.ts';
+import { readReceiptsBetween } from '../tree/receipts.ts';
+import { readNodes } from '../tree/tile-store.ts';
+import type { BundleLine } from '../verify/lines.ts';
+import { formatLine } from '../verify/write-bundle.ts';
+import { signedLog } from './signed-log.ts';
+
+export interface ProofAsked {
+  readonly position: number;
+  /** Whether the change itself is shown, and its context. */
+  readonly shows: 'nothing' | 'change' | 'context';
+  /** Milliseconds. */
+  readonly now: number;
+}
+
+/**
+ * The proof that the newest checkpoint has the leaf of a position, as C2SP's tlog-proof has it. Its extra data is what the leaf was made of. Throws
+ * resource_not_found where no checkpoint has the position yet, and where its entry is gone.
+ */
+export async function readProof(db: Database, tenant: string, asked: ProofAsked): Promise<string> {
+  return await inTransaction(
+    db,
+    async (transaction) => {
+      const { size, checkpoint } = await signedLog(transaction, tenant);
+      const { position } = asked;
+      if (position > size) throw notFound(`The newest checkpoint of this history has ${size} positions.`);
+      const [leaf] = leavesOf(await readLeaves(transaction, tenant, position, position));
+      if (leaf === undefined) throw new Error(`the leaf of a position of ${tenant} is missing`);
+      const line = await lineOf(transaction, tenant, leaf, asked);
+      const read = readNodes(transaction, tenant, size);
+      const index = position - 1;
+      const hashes = await Promise.all(inclusionRanges(index, size).map((range) => hashOfRange(range, read)));
+      return formatInclusionProof({ extra: Buffer.from(formatLine(line)), index, hashes, checkpoint });
+    },
+    { isolation: 'repeatable read' },
+  );
+}
+
+/** What the leaf was made of, as a bundle has it. */
+async function lineOf(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  leaf: Leaf,
+  { shows, now }: ProofAsked,
+): Promise<BundleLine> {
+  const { position, kind, commitment } = leaf;
+  if (kind === 'none') throw notFound('The change at this position was gone before it was sealed.');
+  if (kind === 'receipt') {
+    const [receipt] = await readReceiptsBetween(transaction, tenant, position, position);
+    if (receipt === undefined) throw new Error(`a receipt of ${tenant} is missing`);
+    return { kind: 'receipt text', position, text: receipt[1] };
+  }
+  if (shows === 'nothing') return { kind: 'gone', position, commitment };
+  const places = await readPlaces(transaction, tenant, position - 1, 1);
+  const horizon = await readHorizon(transaction, tenant, now);
+  const [entry] = await readCommitted(
+    transaction,
+    tenant,
+    places.filter(({ at }) => at >= horizon),
+    Number.MAX_SAFE_INTEGER,
+  );
+  if (entry == null) throw notFound('The change at this position is not there any more.');
+  const { rows } = await sql<Redaction>`
+    select hidden, hashes, cover from proof_redaction
+      where tenant = ${tenant} and position = ${position}::bigint`.execute(transaction);
+  return provenEntry(leaf, entry, rows[0], shows === 'context');
+}
+
+function notFound(message: string): AnnalsError {
+  return new AnnalsError('resource_not_found', message);
+}
