@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { AnnalsError } from '../../src/core/errors.ts';
 import { createTakePortion, type TakePortion, TenantRate } from '../../src/http/tenant-rate.ts';
+import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 /** A bucket in memory that does what the one in the database does. */
@@ -161,6 +162,20 @@ describe('over HTTP', () => {
     expect(refused).toBeGreaterThan(0);
     expect((await call(second, 'rival', rival)).status).toBe(200);
     expect((await first.call('/health/live')).status).toBe(200);
+  });
+
+  test('the requests of viewers are counted too', async () => {
+    const server = await startTestServer({ environment: { ANNALS_TENANT_RATE: '1' } });
+    servers.push(server);
+    const [token, rival] = [await server.viewerToken('acme'), await server.viewerToken('rival')];
+    const look = (tenant: string, as: string) => server.call(`/viewer/${tenant}/changes`, { token: as });
+    const refusals = async () => {
+      const answers = await Promise.all([1, 2, 3].map(() => look('acme', token)));
+      return await Promise.all(answers.filter(({ status }) => status === 429).map((answer) => answer.text()));
+    };
+    await eventually(refusals).toContainEqual(expect.stringContaining('A tenant can send at most 1 request a second.'));
+    // Each tenant has a rate of its own.
+    await eventually(async () => (await look('rival', rival)).status).toBe(200);
   });
 
   test('the bucket in the database gives what it has, and tells when there is more', async () => {

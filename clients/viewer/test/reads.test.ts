@@ -30,6 +30,24 @@ test('a token that comes after the history was taken from the page is renewed by
   expect(getToken).toHaveBeenCalledOnce();
 });
 
+test('a file that is fetched when the history is taken from the page is fetched no further', async () => {
+  const reads = readsOfPage(async () => ({ token: 'annals_view_a', expiresIn: 600 }));
+  const fetched = vi.fn(async (_input: unknown, { signal: whole }: RequestInit) => {
+    const { promise, reject } = Promise.withResolvers<never>();
+    whole?.addEventListener('abort', () => reject(whole.reason));
+    return await promise;
+  });
+  vi.stubGlobal('fetch', fetched);
+  const file = reads.csv('entity:*');
+  const ended = expect(file).rejects.toThrow();
+  await vi.advanceTimersByTimeAsync(0);
+  const asked = fetched.mock.lastCall?.[1].signal;
+  expect(asked?.aborted).toBe(false);
+  reads.end();
+  expect(asked?.aborted).toBe(true);
+  await ended;
+});
+
 test('a page that hands over what is left of a token is asked once a second at most', async () => {
   const getToken = vi.fn(async () => ({ token: 'annals_view_a', expiresIn: 0.01 }));
   readsOfPage(getToken);

@@ -50,10 +50,24 @@ test('whatever people type, choose or are shown as words is a query that the ser
     fc.property(typed, recorded, recorded, fc.array(recorded, { maxLength: 20 }), (words, actor, entity, known) => {
       const meanings = () => ({ entities: known.slice(0, 2), paths: known, values: known.slice(0, 3) });
       const q = queryOf({ words, actor, entity, range: '30d' }, { meanings });
-      if (q.length < 4_096) parseQuery(q, changelogDialect);
+      parseQuery(q, changelogDialect);
     }),
     { numRuns: trials(100) },
   );
+});
+
+test('of long words of the host as many are looked for as a query has room for', () => {
+  const namesOf = (count: number, length: number) =>
+    Array.from({ length: count }, (_none, place) => `${place}${'x'.repeat(length)}`);
+  const foundOf = (length: number) => {
+    const names = namesOf(8, length);
+    const q = queryOf({ words: 'paid' }, { meanings: () => ({ entities: [], paths: [], values: names }) });
+    parseQuery(q, changelogDialect);
+    return names.filter((name) => q.includes(name)).length;
+  };
+  expect(foundOf(200)).toBe(8);
+  expect(foundOf(400)).toBe(4);
+  expect(foundOf(5_000)).toBe(0);
 });
 
 test('five words of people are below the limits of a query, however long they are', () => {

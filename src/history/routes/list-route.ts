@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Semaphore } from '../../core/concurrency/semaphore.ts';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import { AnnalsError } from '../../core/errors.ts';
@@ -30,12 +30,10 @@ export const maxFilesOfTenant = 8;
 
 /** The list of changes. */
 export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at: ReadsAt): void {
-  const hasFiles = at.config.isOfViewer === true;
-  const files = new Semaphore({
-    maxOfTenant: maxFilesOfTenant,
-    maxWaitingOfTenant: 0,
-    ...(hasFiles && { name: 'files of viewers' }),
-  });
+  const files =
+    at.config.isOfViewer === true
+      ? new Semaphore({ maxOfTenant: maxFilesOfTenant, maxWaitingOfTenant: 0, name: 'files of viewers' })
+      : undefined;
   const page = jsonStream(at.page, { description: 'A page of changes, newest first.', headers: at.headers });
   const file = stream({ 'text/csv': { schema: CsvFile } }, { description: '' });
   const pageOrFile = {
@@ -47,25 +45,23 @@ export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at
   app.get(
     `${at.path}/${at.list}`,
     {
-      onRequest: hasFiles ? [refuseContextWithoutScope, checkFile] : refuseContextWithoutScope,
+      onRequest: files ? [varyByAccept, refuseContextWithoutScope, checkFile] : refuseContextWithoutScope,
       config: at.config,
       schema: {
         operationId: at.operationId('listChanges'),
         tags: [at.tag],
         summary: 'Retrieving change history',
-        description: hasFiles ? ofFiles : 'Version 0.0.1, preview: some features may not be fully operational.',
+        description: files ? ofFiles : 'Version 0.0.1, preview: some features may not be fully operational.',
         params: HistoryPath,
         querystring: HistoryQuery,
-        response: { 200: hasFiles ? pageOrFile : page },
+        response: { 200: files ? pageOrFile : page },
       },
     },
     async (request, reply) => {
       const { q = '', page: number = 1, size = 20, context, valueLimit } = request.query;
       const { tenant } = request.params;
       const { restriction } = request.credentials;
-      // One address has both.
-      if (hasFiles) reply.header('vary', 'Origin, Accept');
-      if (hasFiles && asksForFile(request)) {
+      if (files !== undefined && asksForFile(request)) {
         const release = await files.acquire(tenant, request.work?.signal);
         reply.raw.once('close', release);
         if (reply.raw.closed) release();
@@ -101,6 +97,11 @@ export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at
 }
 
 const ofFiles = `With \`Accept: text/csv\` all changes of \`q\` as a file, up to ${maxEntriesOfFile}, if the token permits it. Then \`q\` is the one parameter.`;
+
+/** One address has pages and files, and their errors. */
+async function varyByAccept(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  reply.header('vary', 'Origin, Accept');
+}
 
 /** Whether the type is named: what takes anything gets a page. */
 function asksForFile({ headers: { accept = '' } }: Pick<FastifyRequest, 'headers'>): boolean {

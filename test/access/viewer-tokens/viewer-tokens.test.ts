@@ -446,13 +446,16 @@ describe('with `export` the changes of a query are a file', () => {
   });
 
   test('alone, where `Accept` names it, and with q as its one parameter', async () => {
-    expect((await look(tokenOfC1, 'changes', {}, csv)).status).toBe(403);
+    const refused = await look(tokenOfC1, 'changes', {}, csv);
+    // Without `Accept` a cache would give the refusal to who asks for a page.
+    expect([refused.status, refused.headers.get('vary')]).toEqual([403, 'Origin, Accept']);
     const viewer = await made({ q: 'entity:*', export: true });
     for (const accept of ['*/*', 'text/*', 'application/json', 'text/csvx'])
       expect((await look(viewer, 'changes', {}, { headers: { accept } })).body.totalElements).toBe(4);
     for (const accept of ['application/json;q=0.1, text/csv', 'Text/CSV; header=present'])
       expect((await look(viewer, 'changes', {}, { headers: { accept } })).body).toBeUndefined();
     const paged = await look(viewer, 'changes', { page: '2', size: '1' }, csv);
+    expect(paged.headers.get('vary')).toBe('Origin, Accept');
     expect([paged.status, paged.body.details.map(({ field }: { field: string }) => field)]).toEqual([
       400,
       ['page', 'size'],

@@ -26,13 +26,15 @@ export interface ViewerReads {
   change(ref: string, signal: AbortSignal): Promise<Change>;
   /** The values of a field that most changes of a query have. */
   values(field: 'entity' | 'actor', q: string, signal: AbortSignal): Promise<readonly string[]>;
-  csv(q: string, signal: AbortSignal): Promise<Blob>;
-  /** No token is asked for any more. */
+  /** Goes on whatever else is read, until the end. */
+  csv(q: string): Promise<Blob>;
+  /** No token is asked for any more, and no file fetched. */
   end(): void;
 }
 
 export function createReads({ baseUrl, tenant, getToken }: ReadsOptions): ViewerReads {
   const tokens = createTokens(getToken);
+  const files = new AbortController();
   const transport = new Transport({
     baseUrl: baseUrl.replace(/\/+$/, ''),
     tokens,
@@ -68,12 +70,15 @@ export function createReads({ baseUrl, tenant, getToken }: ReadsOptions): Viewer
       const { values }: { values: readonly { value: string }[] } = JSON.parse(text);
       return values.map(({ value }) => value);
     },
-    async csv(q, signal) {
-      const { text } = await send('changes', { q }, signal, 'text/csv');
+    async csv(q) {
+      const { text } = await send('changes', { q }, files.signal, 'text/csv');
       // Spreadsheets take a file without this mark for one of another time.
       return new Blob(['\ufeff', text], { type: 'text/csv;charset=utf-8' });
     },
-    end: tokens.end,
+    end() {
+      tokens.end();
+      files.abort();
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { actor, and, changeType, entity, entityId, occurredAt, type Query } from '@annals/client/query';
 import { startOfDay } from '../texts/clock.ts';
-import { queriesOfWords, type WordContext } from './query-of-words.ts';
+import { maxMeanings, queriesOfWords, type WordContext } from './query-of-words.ts';
 import type { DocumentId, Search } from './search.ts';
 
 export interface SearchContext extends WordContext {
@@ -19,13 +19,25 @@ export interface SearchContext extends WordContext {
  * // occurredAt:>="1970-01-01T00:00:00Z" type:"create" actor:"x\" OR"
  */
 export function queryOfSearch(search: Search, context: SearchContext): Query {
+  // The host's names may have any length: as many are looked for as the query has room for.
+  for (let names = maxMeanings; names > 0; names -= 1) {
+    const query = queryWithNames(search, context, names);
+    if (String(query).length <= maxCharacters) return query;
+  }
+  return queryWithNames(search, context, 0);
+}
+
+/** The service takes 4,096. The list adds a time to the query. */
+const maxCharacters = 4_000;
+
+function queryWithNames(search: Search, context: SearchContext, names: number): Query {
   const { type, entity: only, actor: person } = search;
   return and(
     ...queryOfTime(search, context),
     ...(type === '' ? [] : [changeType(type)]),
     ...(only === '' ? [] : [entity(only)]),
     ...(person === '' ? [] : [actor(person)]),
-    ...queriesOfWords(search.words, context),
+    ...queriesOfWords(search.words, context, names),
   );
 }
 

@@ -15,28 +15,33 @@ export interface WordContext {
 /** Words that are looked for one by one: a query has room for 256 terms and 4,096 characters. */
 const maxWords = 5;
 /** Names of the host for one word. */
-const maxMeanings = 8;
+export const maxMeanings = 8;
 
-/** A query for each word: it stands somewhere in the type, the id, the person, the fields or the values of a change. */
-export function queriesOfWords(words: string, context: WordContext): Query[] {
+/**
+ * A query for each word: it stands somewhere in the type, the id, the person, the fields or the values of a change. `names`: so many of
+ * the host's names are looked for, at most.
+ */
+export function queriesOfWords(words: string, context: WordContext, names: number): Query[] {
   const each = words.split(/[\s\p{Cc}]+/u).filter((word) => word !== '');
   const rest = each.splice(maxWords - 1).join(' ');
-  return [...each, ...(rest === '' ? [] : [rest])].map((word) => queryOfWord(word, context));
+  return [...each, ...(rest === '' ? [] : [rest])].map((word) => queryOfWord(word, context, names));
 }
 
-function queryOfWord(word: string, { meanings, showsActors }: WordContext): Query {
+function queryOfWord(word: string, { meanings, showsActors }: WordContext, most: number): Query {
   const somewhere = regex(`(?i)${word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`);
-  const { entities, paths, values } = meanings(word);
-  const known = <Name>(names: readonly Name[]) => names.slice(0, maxMeanings);
+  const meant = meanings(word);
+  const entities = meant.entities.slice(0, most);
+  const paths = meant.paths.slice(0, most);
+  const values = meant.values.slice(0, most);
   return or(
     entity(somewhere),
     and(entity(anything), entityId(somewhere)),
     path(somewhere),
     ...(showsActors ? [actor(somewhere)] : []),
     ...valuesWith(word),
-    ...(entities.length === 0 ? [] : [entity(...known(entities))]),
-    ...(paths.length === 0 ? [] : [path(...known(paths).map(patternOfPath))]),
-    ...(values.length === 0 ? [] : [changed({ before: known(values) }), changed({ after: known(values) })]),
+    ...(entities.length === 0 ? [] : [entity(...entities)]),
+    ...(paths.length === 0 ? [] : [path(...paths.map(patternOfPath))]),
+    ...(values.length === 0 ? [] : [changed({ before: values }), changed({ after: values })]),
   );
 }
 

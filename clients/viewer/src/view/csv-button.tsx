@@ -25,7 +25,7 @@ export function CsvButton({ reads, q, isTooLong }: CsvButtonProps) {
     setBusy(true);
     setFault(undefined);
     try {
-      save(await reads.csv(q, new AbortController().signal), 'changes.csv');
+      save(await reads.csv(q), 'changes.csv');
     } catch (error) {
       setFault(faultOf(error));
     } finally {
