@@ -9,6 +9,7 @@ import { createFindPage, type FindPage } from '../history/find-page.ts';
 import { createHistoryReads, type HistoryReads } from '../history/history-reads.ts';
 import { DictionaryCache, maxNameBytes } from '../history/names/dictionary-cache.ts';
 import { createReadBundle, type ReadBundle } from '../history/proof/bundle/bundle-lines.ts';
+import { openCosigner } from '../history/proof/sealing/cosign-logs.ts';
 import type { Sealing } from '../history/proof/sealing/seal-tenants.ts';
 import { hostOfLogs, openSigner } from '../history/proof/sealing/signer.ts';
 import { createTextAnswers, type TextAnswers } from '../history/text-answers.ts';
@@ -70,7 +71,7 @@ export function createHistory(
 }
 
 function createSealing(
-  { proofKeyFile, baseUrl }: Config,
+  { proofKeyFile, proofPolicyFile, baseUrl }: Config,
   installation: string,
   now: () => number,
   closing: AsyncDisposableStack,
@@ -78,5 +79,5 @@ function createSealing(
   if (proofKeyFile === undefined) return undefined;
   const signer = openSigner(proofKeyFile, hostOfLogs(baseUrl, installation));
   closing.defer(() => signer.newest.close());
-  return { signer, now };
+  return { signer, now, cosigner: proofPolicyFile === undefined ? undefined : openCosigner(proofPolicyFile) };
 }

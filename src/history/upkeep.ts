@@ -1,3 +1,4 @@
+import type { FastifyBaseLogger } from 'fastify';
 import { rest } from '../core/repeat.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { type Upkeep, whileListening } from '../http/while-listening.ts';
@@ -6,6 +7,7 @@ import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.t
 import { numberPathsOfTenants } from './paths/number-paths.ts';
 import { fillPositionsOfTenants } from './positions/fill-positions.ts';
 import { givePositionsOfTenants } from './positions/give-positions.ts';
+import { type Cosigner, uncosigned } from './proof/sealing/cosign-logs.ts';
 import { type Sealing, sealTenants, unsealed } from './proof/sealing/seal-tenants.ts';
 import { dropExpired } from './retention/retention.ts';
 import { foldTenants, unfolded } from './tallies/fold.ts';
@@ -84,6 +86,7 @@ export async function changelogUpkeep(app: HttpServer, options: UpkeepOptions): 
       { what: 'analysing the change history', every: analyseEvery, work: () => analyseHistory(db) },
       { what: 'building an index of the change history', every: buildEvery, work: () => buildHistoryIndexes(db) },
       ...(sealing === undefined ? [] : [sealingOf(db, sealing)]),
+      ...(sealing?.cosigner === undefined ? [] : [cosigningOf(db, sealing.cosigner, app.log)]),
     ],
   });
 }
@@ -107,6 +110,21 @@ function sealingOf(db: Database, sealing: Sealing): Upkeep {
         all: isFirst,
       });
     },
+  };
+}
+
+function cosigningOf(db: Database, cosigner: Cosigner, log: FastifyBaseLogger): Upkeep {
+  const findTenants = sharedLook(db, [uncosigned]);
+  return {
+    what: 'asking witnesses to sign the log',
+    every: sealEvery,
+    work: (signal) =>
+      cosigner.cosignAll(db, {
+        signal,
+        findTenants,
+        onFault: (witness, fault) =>
+          log.warn({ witness, fault }, 'a witness did not sign a checkpoint; it is asked again'),
+      }),
   };
 }
 

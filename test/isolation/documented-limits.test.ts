@@ -72,6 +72,8 @@ import { maxHiddenLevels } from '../../src/history/page/hidden-paths.ts';
 import { maxPageBytes } from '../../src/history/page/long-page.ts';
 import { bytesOfPortion, entriesOfPortion } from '../../src/history/paths/number-paths.ts';
 import { maxPlaces } from '../../src/history/positions/position-store.ts';
+import { witnessAnswer } from '../../src/history/proof/witness/ask-witness.ts';
+import { maxWitnessBody, witnessLimits } from '../../src/history/proof/witness/witness-server.ts';
 import { maxFilesOfTenant } from '../../src/history/routes/list-route.ts';
 import { maxPendingKibibytes } from '../../src/history/tallies/statistics.ts';
 import { maxViews } from '../../src/history/views/schemas.ts';
@@ -344,6 +346,11 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Samples that are sent at once, in a process', `${testPlaces.places}; of one tenant ${testPlaces.maxOfTenant}`],
   ['Calls to one webhook at once', `${defaultConcurrency}; \`concurrency\` allows 1 to ${maxConcurrency}`],
   ['Changes of a webhook that wait for an attempt', grouped(maxWaitingChanges)],
+  [
+    'Request to `annals witness`',
+    `${kibibytes(maxWitnessBody)}, sent within ${seconds(witnessLimits.request)}; ${witnessLimits.connections} connections`,
+  ],
+  ['Answer of a witness', `${seconds(witnessAnswer.time)}, ${kibibytes(witnessAnswer.bytes)}`],
   ['Body of a webhook', kibibytes(maxWebhookBytes)],
   [
     'What Annals reads of the answer of a target',

@@ -735,6 +735,8 @@ table proof_log
   check_right boolean
   checked_at timestamp with time zone
   checkpoint text collate "C"
+  cosign_after timestamp with time zone
+  cosigned bigint not null default 0
   ended timestamp with time zone
   origin text collate "C" not null
   receipt bigint

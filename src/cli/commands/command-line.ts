@@ -54,6 +54,7 @@ const groups: Record<string, Record<string, ListedCommand>> = {
     restore: { summary: 'restore a backup into an empty database', load: () => import('./restore.ts') },
     proof: { summary: 'make the key that seals histories, print verifier keys', load: () => import('./proof.ts') },
     receipt: { summary: "list what was done with a tenant's history", load: () => import('./receipt.ts') },
+    witness: { summary: 'sign checkpoints of logs on another machine', load: () => import('./witness.ts') },
     verify: { summary: 'verify the proof of a history, without a database', load: () => import('./verify.ts') },
     secrets: { summary: 'encrypt stored secrets with the newest key', load: () => import('./secrets.ts') },
   },

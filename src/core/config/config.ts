@@ -56,6 +56,7 @@ export interface Config {
   recorderMapping: string | undefined;
   /** The file of the key that signs histories. Undefined: nothing is sealed. */
   proofKeyFile: string | undefined;
+  proofPolicyFile: string | undefined;
   /** Processes that answer on the one port; `max`: one for each core. */
   workers: number | 'max';
   logLevel: LogLevel;
@@ -139,6 +140,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     traces: readTraceSettings({ text, parsed }),
     recorderMapping: text('ANNALS_RECORDER_MAPPING'),
     proofKeyFile: text('ANNALS_PROOF_KEY_FILE'),
+    proofPolicyFile: text('ANNALS_PROOF_POLICY'),
     workers: parsed('ANNALS_WORKERS', parseWorkers, 1),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
     sharedProviderToken: parsed('ANNALS_SHARED_PROVIDER_TOKEN', parseToken, undefined),

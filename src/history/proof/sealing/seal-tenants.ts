@@ -11,6 +11,7 @@ import { lastPosition } from '../../positions/position-store.ts';
 import { readTreeSize } from '../tree/leaf-store.ts';
 import { readLog, tenantsWithLog } from '../tree/log-store.ts';
 import { tryLockProof } from '../tree/proof-lock.ts';
+import type { Cosigner } from './cosign-logs.ts';
 import { openLog } from './open-log.ts';
 import { sealLeaves } from './seal-leaves.ts';
 import { signLog } from './sign-log.ts';
@@ -19,6 +20,8 @@ import type { LogSigner } from './signer.ts';
 /** What seals histories. */
 export interface Sealing {
   readonly signer: LogSigner;
+  /** Undefined: no policy names witnesses. */
+  readonly cosigner?: Cosigner | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }

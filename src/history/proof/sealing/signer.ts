@@ -17,7 +17,7 @@ export interface LogSigner {
 
 /** Opens the key of a file, and the file of its checkpoints beside it. `host` is what names of new logs begin with. */
 export function openSigner(file: string, host: string): LogSigner {
-  const privateKey = readKey(file);
+  const privateKey = readSigningKey(file, `ANNALS_PROOF_KEY_FILE names ${file}`);
   const publicKey = createPublicKey(privateKey);
   const verifier = (origin: string) => verifierOf(origin, signatureTypes.ed25519, publicKey);
   return {
@@ -33,13 +33,14 @@ export function hostOfLogs(baseUrl: string | undefined, installation: string): s
   return baseUrl === undefined ? installation : new URL(baseUrl).host;
 }
 
-function readKey(file: string): KeyObject {
+/** The Ed25519 key of a file. Throws an OperatorError that begins with `named`, and never has what is in the file. */
+export function readSigningKey(file: string, named: string): KeyObject {
   const howTo = `To make one: annals proof key ${file}`;
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new OperatorError(`ANNALS_PROOF_KEY_FILE names ${file}, which cannot be read. ${howTo}`, { cause: error });
+    throw new OperatorError(`${named}, which cannot be read. ${howTo}`, { cause: error });
   }
   try {
     const key = createPrivateKey(text);
@@ -47,5 +48,5 @@ function readKey(file: string): KeyObject {
   } catch {
     // told below, without what the file has
   }
-  throw new OperatorError(`ANNALS_PROOF_KEY_FILE names ${file}, which has no Ed25519 key in PEM. ${howTo}`);
+  throw new OperatorError(`${named}, which has no Ed25519 key in PEM. ${howTo}`);
 }

@@ -18,7 +18,7 @@ export interface Policy {
   readonly isEnough: (names: ReadonlySet<string>) => boolean;
 }
 
-/** The logs, the witnesses and the groups of a policy at most. */
+/** The witnesses and the groups of a policy at most. */
 export const maxOfPolicy = 100;
 
 type Rule = Policy['isEnough'];
@@ -73,7 +73,7 @@ export function parsePolicy(text: string): Policy {
     } else {
       throw new RangeError('a line begins with log, witness, group or quorum');
     }
-    if (Math.max(logs.length, rules.size) > maxOfPolicy) throw new RangeError(`more than ${maxOfPolicy} of a kind`);
+    if (rules.size > maxOfPolicy) throw new RangeError(`more than ${maxOfPolicy} witnesses and groups`);
   };
 
   for (const [index, line] of text.split('\n').entries()) {
@@ -89,6 +89,25 @@ export function parsePolicy(text: string): Policy {
   }
   if (quorum === undefined) throw new RangeError('the quorum line is missing');
   return { logs, witnesses, isEnough: quorum };
+}
+
+/**
+ * The logs of a file with nothing but lines of logs and comments. Other than in a policy, logs may share a key: one
+ * installation signs all of its logs with the same one. Throws a RangeError that names the line.
+ */
+export function parseLogs(text: string): readonly Verifier[] {
+  return text.split('\n').flatMap((line, index) => {
+    const [keyword, key, ...url] = line.split(/[ \t]+/).filter((item) => item !== '');
+    if (keyword === undefined || keyword.startsWith('#')) return [];
+    try {
+      if (keyword !== 'log') throw new RangeError('a line begins with log');
+      urlOf(url);
+      return [verifierOf(key, signatureTypes.ed25519, [])];
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new RangeError(`line ${index + 1}: ${error.message}`);
+    }
+  });
 }
 
 /** The witnesses of a policy that signed a checkpoint, and when, in seconds; `'wrong'`: one signature is not for this text. */

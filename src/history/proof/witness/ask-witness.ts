@@ -14,10 +14,8 @@ export interface ToWitness {
 /** The line of a cosignature; else why there is none, in words that follow the name of the witness. */
 export type WitnessResult = { readonly line: string } | { readonly fault: string };
 
-/** Milliseconds that a request to a witness takes at most. */
-const requestTimeout = 10_000;
-/** The bytes that are read of an answer. */
-const maxAnswer = 64 * 1024;
+/** Of the answer of a witness: the milliseconds that Annals waits, and the bytes that it reads. */
+export const witnessAnswer = { time: 10_000, bytes: 64 * 1024 };
 
 /**
  * Asks a witness for its cosignature. `knownSize` is the size of the tree that it signed last, as far as we know; a witness
@@ -68,19 +66,20 @@ async function post(
       body,
       headers: { 'content-type': 'text/plain; charset=utf-8' },
       redirect: 'error',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(witnessAnswer.time)]),
     });
     const chunks: Uint8Array[] = [];
     let bytes = 0;
     for await (const chunk of response.body ?? []) {
       chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes > maxAnswer) return `answered with more than ${maxAnswer} bytes`;
+      if (bytes > witnessAnswer.bytes) return `answered with more than ${witnessAnswer.bytes} bytes`;
     }
     return { status: response.status, text: Buffer.concat(chunks).toString() };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof Error && error.name === 'TimeoutError') return `did not answer in ${requestTimeout / 1000} s`;
+    if (error instanceof Error && error.name === 'TimeoutError')
+      return `did not answer in ${witnessAnswer.time / 1000} s`;
     return 'could not be reached';
   }
 }

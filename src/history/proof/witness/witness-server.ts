@@ -6,9 +6,8 @@ import { addCheckpoint, type WitnessOptions } from './add-checkpoint.ts';
 /** The bytes of a request at most: a checkpoint with many signatures, and a proof. */
 export const maxWitnessBody = 256 * 1024;
 
-/** Milliseconds in which a client sends its request. */
-const requestTimeout = 10_000;
-const maxConnections = 256;
+/** Milliseconds in which a client sends its request, and how many are connected at once. */
+export const witnessLimits = { request: 10_000, connections: 256 };
 
 /** The server of a witness: `POST /add-checkpoint`, as C2SP's tlog-witness has it, and nothing else. */
 export function buildWitness(options: WitnessOptions, logger: FastifyBaseLogger): HttpServer {
@@ -16,10 +15,10 @@ export function buildWitness(options: WitnessOptions, logger: FastifyBaseLogger)
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: maxWitnessBody,
-    requestTimeout,
+    requestTimeout: witnessLimits.request,
   });
-  app.server.maxConnections = maxConnections;
-  cutOffSlowClients(app, requestTimeout);
+  app.server.maxConnections = witnessLimits.connections;
+  cutOffSlowClients(app, witnessLimits.request);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.setErrorHandler((error, _request, reply) => {

@@ -1,0 +1,99 @@
+import { createPublicKey } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync, statSync } from 'node:fs';
+import { pino } from 'pino';
+import { OperatorError } from '../../core/operator-error.ts';
+import { readSigningKey } from '../../history/proof/sealing/signer.ts';
+import { CheckpointFile } from '../../history/proof/tlog/checkpoint-file.ts';
+import { formatVerifierKey, signatureTypes, type Verifier, verifierOf } from '../../history/proof/tlog/note.ts';
+import { parseLogs } from '../../history/proof/tlog/policy.ts';
+import { buildWitness } from '../../history/proof/witness/witness-server.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, UsageError } from '../command.ts';
+import { listen } from '../listen.ts';
+
+const defaultPort = 8_090;
+
+export const command: Command = {
+  help: `Usage: annals witness --name NAME --key FILE --logs FILE [--host HOST] [--port PORT]
+
+A witness of logs, for another machine than the one that seals: POST /add-checkpoint, as C2SP's
+tlog-witness has it. It signs a checkpoint only if the log's own key did, and if it goes on from
+the newest one that this witness signed. So a log that is set back, or that shows different
+histories to different people, gets no signature.
+
+  --name NAME   how the witness is known, as example.org/witness-1
+  --key FILE    its key, made by "annals proof key FILE"; beside it, in FILE.logs, it keeps the
+                newest checkpoint of each log: keep the two together
+  --logs FILE   the logs that it was told of, as "annals proof logs" prints them; read again
+                when it changes
+  --host HOST   default 127.0.0.1
+  --port PORT   default ${defaultPort}; 0: any free one
+
+It prints the line for a policy, and its address. A reverse proxy gives it TLS.
+
+Example:
+  annals witness --name example.org/witness-1 --key witness.key --logs logs.txt`,
+
+  async run(args, io) {
+    const { values } = parseCommand('witness', {
+      args,
+      options: {
+        name: { type: 'string' },
+        key: { type: 'string' },
+        logs: { type: 'string' },
+        host: { type: 'string', default: '127.0.0.1' },
+        port: { type: 'string', default: String(defaultPort) },
+      },
+    });
+    const { name, key, logs, host } = values;
+    if (name === undefined || key === undefined || logs === undefined) {
+      throw new UsageError('witness needs --name, --key and --logs');
+    }
+    const port = /^\d{1,5}$/.test(values.port) ? Number(values.port) : 65_536;
+    if (port > 65_535) throw new UsageError('--port is a number from 0 to 65535');
+    const privateKey = readSigningKey(key, `--key names ${key}`);
+    const signer = { ...witnessOf(name, createPublicKey(privateKey)), privateKey };
+    const signed = CheckpointFile.open(`${key}.logs`);
+    const logger = pino({ level: io.environment.LOG_LEVEL ?? 'info' }, io.stderr);
+    const app = buildWitness({ signer, logs: followLogs(logs), signed, now: Date.now }, logger);
+    try {
+      const url = await listen(app, { host, port }, 'PORT', 'witness');
+      io.answer(`witness ${name} ${formatVerifierKey(signer)} ${url}`);
+      if (!io.stop.aborted) await once(io.stop, 'abort');
+      return 0;
+    } finally {
+      await app.close();
+      signed.close();
+    }
+  },
+};
+
+function witnessOf(name: string, publicKey: Verifier['publicKey']): Verifier {
+  try {
+    return verifierOf(name, signatureTypes.cosignature, publicKey);
+  } catch (error) {
+    throw new UsageError(`--name: ${error instanceof Error ? error.message : ''}`);
+  }
+}
+
+/** The logs of a file as it is now. It is read where it has changed. */
+function followLogs(file: string): () => readonly Verifier[] {
+  let known = { changed: Number.NaN, logs: [] as readonly Verifier[] };
+  const read = () => {
+    const changed = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Number.NaN;
+    if (changed !== known.changed) known = { changed, logs: readLogs(file) };
+    return known.logs;
+  };
+  read();
+  return read;
+}
+
+function readLogs(file: string): readonly Verifier[] {
+  try {
+    return parseLogs(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const reason = error instanceof RangeError ? `: ${error.message}` : ' cannot be read';
+    throw new OperatorError(`--logs: ${file}${reason}`, { cause: error });
+  }
+}
