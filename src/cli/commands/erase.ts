@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { parsePathPattern } from '../../core/path-pattern.ts';
 import { rest } from '../../core/repeat.ts';
 import { eraseSubject, findSubject } from '../../history/erasure/erase.ts';
+import { linesOfErasures } from '../../history/erasure/erasures-file.ts';
 import { type ErasureReason, erasureReasons, type NamedPaths, type Subject } from '../../history/erasure/subject.ts';
+import { type VacuumedTable, vacuumTables } from '../../history/erasure/vacuum-tables.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { ProgressLine } from '../progress-line.ts';
@@ -12,6 +14,7 @@ import { withInterruptibleDatabase } from '../with-database.ts';
 export const command: Command = {
   help: `Usage: annals erase --tenant T --actor NAME --reason R (--dry-run | --yes)
        annals erase --tenant T --entity E --entity-id ID --reason R (--dry-run | --yes)
+       annals erase --list [--tenant T]
 
 Erases a person or a document from everything that a tenant has: the name of an actor, or the
 id, the names and the values of a document, also where others are related to it. The entries
@@ -24,6 +27,11 @@ related to the document: a JSON object a line, {"entity":"order","path":"custome
 may run meanwhile. If the command is interrupted, run it again. It deletes all exports of the
 tenant and all stored results. A tenant on hold is not erased from. Prints one JSON object:
 tenant, erasure, entries, and rows, the changed or deleted rows of other tables.
+
+--vacuum rewrites each table that was touched afterwards, one after the other, so that its files
+have nothing of the person any more, and prints how long nobody could use it.
+--list prints the erasures of a tenant, or of all, one JSON object a line: keep the output as a
+file for annals restore --erasures. Whom they are about is sealed under the secret key.
 
 Example:
   annals erase --tenant acme --entity customer --entity-id 4711 --reason request --yes`,
@@ -40,8 +48,11 @@ Example:
         reason: { type: 'string' },
         'dry-run': { type: 'boolean', default: false },
         yes: { type: 'boolean', default: false },
+        vacuum: { type: 'boolean', default: false },
+        list: { type: 'boolean', default: false },
       },
     });
+    if (values.list) return await list(io, values.tenant);
     const { tenant, actor, entity, 'entity-id': entityId, reason, 'dry-run': dryRun, yes } = values;
     if (tenant === undefined) throw new UsageError('erase needs --tenant');
     if (reason === undefined || !isReason(reason)) {
@@ -49,19 +60,33 @@ Example:
     }
     if (dryRun === yes) throw new UsageError('erase cannot be undone: it needs --yes, or --dry-run to count only');
     const subject: Subject = { ...subjectOf({ actor, entity, entityId }), paths: await pathsOf(values.paths) };
-    return await run(io, { tenant, subject, reason, dryRun });
+    if (dryRun && values.vacuum) throw new UsageError('--vacuum belongs to --yes');
+    return await run(io, { tenant, subject, reason, dryRun, vacuum: values.vacuum });
   },
 };
 
-async function run(
-  io: CommandIo,
-  { tenant, subject, reason, dryRun }: { tenant: string; subject: Subject; reason: ErasureReason; dryRun: boolean },
-): Promise<number> {
+async function list(io: CommandIo, tenant: string | undefined): Promise<number> {
+  return await withInterruptibleDatabase(io, async ({ db }) => {
+    if (tenant !== undefined) await requireNamedTenant(db, tenant);
+    for await (const line of linesOfErasures(db, tenant)) io.answer(line);
+    return 0;
+  });
+}
+
+interface Erasure {
+  tenant: string;
+  subject: Subject;
+  reason: ErasureReason;
+  dryRun: boolean;
+  vacuum: boolean;
+}
+
+async function run(io: CommandIo, { tenant, subject, reason, dryRun, vacuum }: Erasure): Promise<number> {
   const progress = new ProgressLine(io.stderr);
   let entries = 0;
   const outcome = await withInterruptibleDatabase(io, async ({ db, sealer, now }) => {
     await requireNamedTenant(db, tenant);
-    return await (dryRun ? findSubject : eraseSubject)({
+    const counts = await (dryRun ? findSubject : eraseSubject)({
       ...{ db, sealer, tenant, subject, reason, now },
       rest: (taken) => rest(taken, io.stop),
       onProgress(erased) {
@@ -69,6 +94,15 @@ async function run(
         progress.show(`${entries} entries erased`, undefined);
       },
     });
+    if (!vacuum) return counts;
+    const vacuumed: VacuumedTable[] = [];
+    // A run that found nothing may be the second one, after one that did not come to this.
+    const touched = counts.erasure === undefined ? undefined : Object.keys(counts.rows);
+    for await (const one of vacuumTables(db, touched)) {
+      io.tell(`annals: ${one.table} was rewritten, and locked for ${one.locked} ms`);
+      vacuumed.push(one);
+    }
+    return { ...counts, vacuumed };
   }).finally(() => progress.clear());
   const { erasure = null, ...counts } = outcome;
   io.answer(JSON.stringify({ tenant, erasure, ...counts }));

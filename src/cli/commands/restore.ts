@@ -1,7 +1,10 @@
 import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { type Config, readConfig } from '../../core/config/config.ts';
+import { createSealer } from '../../core/sealing.ts';
 import { pauseAll } from '../../delivery/subscriptions/pause-all.ts';
+import { eraseAgain } from '../../history/erasure/erasures-file.ts';
 import type { BackedUpIndex } from '../../postgres/backup/manifest.ts';
 import { BackupReader } from '../../postgres/backup/read-backup.ts';
 import { checkSchemaOf, type RestoredBackup, restoreBackup } from '../../postgres/backup/restore-backup.ts';
@@ -16,7 +19,7 @@ import { readingFault, verifyBackup } from '../verify-backup.ts';
 import { closeInTime } from '../with-database.ts';
 
 export const command: Command = {
-  help: `Usage: annals restore [--unauthenticated] FILE
+  help: `Usage: annals restore [--unauthenticated] [--erasures FILE] FILE
 
 Restores a backup of this or an earlier version into an empty database, and brings it to
 the current schema. With - it reads the backup from stdin. It reads FILE twice: first it checks
@@ -27,6 +30,11 @@ Afterwards all subscriptions are paused, since the other database may deliver th
 The secret key must be the key of the backup: ANNALS_SECRET_KEY, or secret.key in the data
 folder. Prints one JSON object: schema (of the backup), createdAt, tables and rows.
 
+  --erasures FILE    carry out the erasures of this file (annals erase --list) that the backup
+                     lacks. Start no service before the command has ended. The answer has
+                     erased, their number, and failed, those that could not be carried out;
+                     the exit code is then 1
+
   --unauthenticated  restore a backup from a version of Annals that did not authenticate
                      backups. Annals cannot check whether somebody changed it
 
@@ -36,23 +44,25 @@ Example:
   async run(args, io) {
     const { positionals, values } = parseCommand('restore', {
       args,
-      options: { unauthenticated: { type: 'boolean', default: false } },
+      options: { unauthenticated: { type: 'boolean', default: false }, erasures: { type: 'string' } },
       allowPositionals: true,
     });
     const [file, ...others] = positionals;
     if (file === undefined || others.length > 0) throw new UsageError('restore needs one FILE, or -');
     const config = readConfig(io.environment);
     const { unauthenticated } = values;
+    const erasures = values.erasures === undefined ? undefined : await readFile(values.erasures, 'utf8');
     let input: Readable | undefined;
     try {
       if (file !== '-') await verifyBackup(createReadStream(file), { config, signal: io.stop, unauthenticated });
       input = file === '-' ? io.stdin : createReadStream(file);
-      const { manifest, leftOut } = await restore(input, { config, unauthenticated }, io);
+      const { manifest, leftOut, again } = await restore(input, { config, unauthenticated, erasures }, io);
       for (const table of leftOut) io.tell(`annals: the table ${table} is none of Annals, and is left out`);
       const { schema, createdAt, tables } = manifest;
       const rows = tables.reduce((all, table) => all + table.rows, 0);
-      io.answer(JSON.stringify({ schema, createdAt, tables: tables.length, rows }));
-      return 0;
+      const erased = again && { erased: again.erased.length, failed: again.failed };
+      io.answer(JSON.stringify({ schema, createdAt, tables: tables.length, rows, ...erased }));
+      return again === undefined || again.failed.length === 0 ? 0 : 1;
     } catch (error) {
       throw readingFault(error, io.stop);
     } finally {
@@ -64,12 +74,13 @@ Example:
 /** Checks the beginning of the backup before it opens the database, which may make a data folder. */
 async function restore(
   input: Readable,
-  { config, unauthenticated }: { config: Config; unauthenticated: boolean },
+  { config, unauthenticated, erasures }: { config: Config; unauthenticated: boolean; erasures: string | undefined },
   io: CommandIo,
-): Promise<RestoredBackup> {
+): Promise<RestoredBackup & { again?: Awaited<ReturnType<typeof eraseAgain>> }> {
   const backup = await BackupReader.open(input, { signal: io.stop, unauthenticated });
   await checkSchemaOf(backup.begin);
-  const missing = backup.useKeys(await findSecretKeys(config));
+  const keys = await findSecretKeys(config);
+  const missing = backup.useKeys(keys);
   if (!backup.isAuthenticated) {
     io.tell(
       'annals: the backup is of a version that did not authenticate backups; Annals cannot check whether somebody changed it',
@@ -85,10 +96,13 @@ async function restore(
   try {
     const db = createDatabase(pool);
     const definitionOf = (index: BackedUpIndex) => sortIndexStatement(db, index);
-    return await restoreBackup(pool, backup, {
+    const restored = await restoreBackup(pool, backup, {
       ...{ signal: io.stop, onProgress, definitionOf },
       afterwards: [pauseAll],
     });
+    if (erasures === undefined) return restored;
+    const again = await eraseAgain(erasures, { db, sealer: createSealer(keys), now: () => Date.now() });
+    return { ...restored, again };
   } finally {
     progress.clear();
     await closeInTime(pool.end());

@@ -33,8 +33,6 @@ export async function eraseTexts(erasing: ErasingTexts, onlyCount = false): Prom
     const rows = await eraseInTable(erasing, table, onlyCount);
     if (rows > 0) counts[table.name] = rows;
   }
-  const whole = await eraseWhole(erasing, onlyCount);
-  for (const [name, rows] of Object.entries(whole)) if (rows > 0) counts[name] = (counts[name] ?? 0) + rows;
   return counts;
 }
 
@@ -137,10 +135,10 @@ function castOf(table: string, column: string): string {
   return table === 'access_event' ? '::json' : '::jsonb';
 }
 
-/** What goes whatever it holds: exports, stored results, hashes of batches under way. */
-async function eraseWhole(
+/** What goes whatever it holds: exports, stored results, hashes of batches under way. Returns how many rows of each table. */
+export async function eraseWhole(
   { db, tenant, document, replacement }: ErasingTexts,
-  onlyCount: boolean,
+  onlyCount = false,
 ): Promise<Record<string, number>> {
   const exports = sql`job where tenant = ${tenant} and type = 'EXPORT'`;
   const results = sql`completion_request where tenant = ${tenant} and state <> 'running'`;
@@ -164,7 +162,7 @@ async function eraseWhole(
   }
   const counts: Record<string, number> = {};
   for (const [name, statement] of Object.entries(statements)) {
-    counts[name] = await inTransaction(
+    const rows = await inTransaction(
       db,
       async (transaction) => {
         if (!onlyCount) await refuseHeld(transaction, tenant);
@@ -172,6 +170,7 @@ async function eraseWhole(
       },
       { retries: 20 },
     );
+    if (rows > 0) counts[name] = rows;
   }
   return counts;
 }

@@ -14,7 +14,7 @@ import { type CompiledRules, compileRules } from '../../recording/mapping/apply-
 import type { Place } from '../page/store.ts';
 import { foldHistory } from '../tallies/fold.ts';
 import { type Erasing, entriesOfSubject, erasePortion } from './erase-portion.ts';
-import { type ErasingTexts, eraseTexts } from './erase-texts.ts';
+import { type ErasingTexts, eraseTexts, eraseWhole } from './erase-texts.ts';
 import { announceErasure, endErasure, insertErasure, listErasures } from './erasure-store.ts';
 import {
   type ErasureReason,
@@ -32,9 +32,16 @@ export interface EraseOptions {
   readonly subject: Subject;
   readonly reason: ErasureReason;
   readonly now: () => number;
+  /** An erasure that was carried out in another state of the database, to be carried out again. */
+  readonly again?: StoredSubject | undefined;
   /** Called after each portion with the milliseconds that it took; a pause as long gives others the other half of the disk. */
   readonly rest: (taken: number) => Promise<void>;
   readonly onProgress?: ((entries: number) => void) | undefined;
+}
+
+interface StoredSubject {
+  readonly erasure: string;
+  readonly sealed: SealedSubject;
 }
 
 /** What an erasure has changed, or would change. */
@@ -54,13 +61,18 @@ const retries = 20;
 
 /** What an erasure would find. It changes nothing. */
 export async function findSubject(options: EraseOptions): Promise<ErasedCounts> {
+  const { sealed, entries, rows } = await search(options);
+  return { erasure: undefined, entries, rows: sumOf(rows, await eraseWhole(textsOf(options, sealed), true)) };
+}
+
+async function search(options: EraseOptions) {
   const { db, tenant } = options;
   const sealed = (await findUnfinished(options))?.sealed ?? (await newSubject(options));
   await foldHistory(db, tenant);
   const recorders = await findRecorders(db, tenant, sealed);
   const { rows } = await sql<{ entries: number }>`
     select count(*) as entries from (${entriesOfSubject({ ...sealed, tenant, recorders })}) as found`.execute(db);
-  return { erasure: undefined, entries: rows[0]?.entries ?? 0, rows: await eraseTexts(textsOf(options, sealed), true) };
+  return { sealed, entries: rows[0]?.entries ?? 0, rows: await eraseTexts(textsOf(options, sealed), true) };
 }
 
 /**
@@ -75,12 +87,13 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     await refuseWhatIsThere(transaction, tenant, subject);
   });
   const unfinished = await findUnfinished(options);
-  if (unfinished === undefined) {
-    const found = await findSubject(options);
-    if (found.entries === 0 && Object.keys(found.rows).length === 0 && !(await hasActor(db, tenant, subject)))
-      return found;
+  if (unfinished === undefined && options.again === undefined) {
+    const { entries, rows } = await search(options);
+    const isThere = entries > 0 || Object.keys(rows).length > 0 || (await hasActor(db, tenant, subject));
+    if (!isThere) return { erasure: undefined, entries, rows };
   }
-  const { erasure, sealed } = unfinished ?? { erasure: randomUUID(), sealed: await newSubject(options) };
+  const known = unfinished ?? options.again;
+  const { erasure, sealed } = known ?? { erasure: randomUUID(), sealed: await newSubject(options) };
   const key = await takeErasureKey(db, sealer);
   if (unfinished === undefined) {
     await inTransaction(db, async (transaction) => {
@@ -111,12 +124,19 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     // Names in dictionaries are part of the proof of all these entries, so they go behind them.
     await renameAll(db, { ...erasing, recorders });
   }
-  const rows = await eraseTexts(textsOf(options, sealed));
+  const texts = textsOf(options, sealed);
+  const rows = sumOf(await eraseTexts(texts), await eraseWhole(texts));
   const entries = await inTransaction(db, async (transaction) => {
     await announceErasure(transaction);
     return await endErasure(transaction, tenant, { erasure, now: now() });
   });
   return { erasure, entries, rows };
+}
+
+function sumOf(one: Record<string, number>, other: Record<string, number>): Record<string, number> {
+  const sum = { ...one };
+  for (const [table, rows] of Object.entries(other)) sum[table] = (sum[table] ?? 0) + rows;
+  return sum;
 }
 
 async function erasePass(options: EraseOptions, erasing: Erasing): Promise<number> {

@@ -1,0 +1,44 @@
+import { sql } from 'kysely';
+import type { Database } from '../../postgres/database.ts';
+import { places } from './places.ts';
+
+/** Tables that an erasure of entries rewrites. */
+const tablesOfEntries = [
+  'change_entry',
+  'change_related',
+  'change_actor',
+  'change_delta',
+  'change_document',
+  'change_recorder',
+  'proof_leaf',
+];
+/** What PostgreSQL knows of values: the commonest ones of columns. */
+const statistics = ['pg_catalog.pg_statistic', 'pg_catalog.pg_statistic_ext_data'];
+
+/** A table that was rewritten, and the milliseconds for which nobody could use it. */
+export interface VacuumedTable {
+  readonly table: string;
+  readonly locked: number;
+}
+
+/**
+ * Rewrites tables with their indexes, one after the other, so that their files have nothing any more of what was erased. Nobody can use a
+ * table while it is rewritten. `changed`: tables besides those of entries; left out: all that an erasure may change.
+ */
+export async function* vacuumTables(db: Database, changed?: readonly string[]): AsyncGenerator<VacuumedTable, void> {
+  const isSearched = ([, columns]: [string, (typeof places)[string]]) =>
+    Object.values(columns).some(([does]) => does !== 'none');
+  const others =
+    changed ??
+    Object.entries(places)
+      .filter(isSearched)
+      .map(([table]) => table);
+  for (const table of new Set([...tablesOfEntries, ...others])) yield await vacuum(db, table, 'full, analyze');
+  for (const table of statistics) yield await vacuum(db, table, 'full');
+}
+
+async function vacuum(db: Database, table: string, options: string): Promise<VacuumedTable> {
+  const begun = performance.now();
+  await sql`vacuum (${sql.raw(options)}) ${sql.table(table)}`.execute(db);
+  return { table, locked: Math.round(performance.now() - begun) };
+}
