@@ -7,6 +7,7 @@ import { defaultTimes } from '../../../src/desk/completions/service.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { Random } from '../../support/oracle/random.ts';
+import { overspent } from '../../support/server/budgets.ts';
 import { wrongSums } from '../../support/server/calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
@@ -88,10 +89,16 @@ test('from three processes the quota is used up to its last token, and never bey
   );
 });
 
-test('with processes killed under way it is never passed, and what was in flight is charged in full and recorded', {
+test('with processes killed under way neither it nor a budget is passed, and what was in flight is charged in full and recorded', {
   timeout: 300_000,
 }, async () => {
   const { tenant, token } = await newTenant('killed');
+  // Less than what is left of the quota, so that calls meet the budget first.
+  await database.pool.query(
+    `insert into budget (tenant, id, version, document, fields, by, name, period, limit_tokens)
+       values ($1, 'b', 1, '{}', '{}', 'all', '', 'lifetime', $2)`,
+    [tenant, wholeQuota ? 3_000_000 : 40_000],
+  );
   const over = new AbortController();
   const kills = killNowAndThen(over.signal);
   const leasesEnd = wholeQuota ? Promise.resolve() : letLeasesEnd(over.signal);
@@ -106,6 +113,7 @@ test('with processes killed under way it is never passed, and what was in flight
   await database.pool.query('update completion_reservation set expires_at = now() where not charged');
   await quota.upkeep(lookAtOnce(database.db));
   const { used, reserved } = await quota.state(tenant);
+  expect(await overspent(database.pool, tenant)).toEqual([]);
   expect(reserved).toEqual({ input: 0, output: 0 });
   expect(await recorded(tenant)).toEqual(since(used));
   expect(await wrongSums(database.pool, tenant)).toEqual([]);
