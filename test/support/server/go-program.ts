@@ -1,15 +1,19 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** Where Debian's package golang-golang-x-mod-dev puts its sources. */
 const sources = '/usr/share/gocode';
+
+/** Go's own library is compiled once. */
+const cache = join(import.meta.dirname, '../../../node_modules/.cache/go');
 
 /** Builds a program of Go that uses `golang.org/x/mod`; undefined where the machine has no Go or not these sources. */
 export function buildGo(folder: string, output: string): string | undefined {
   if (!hasGo) return undefined;
   const { status, stderr } = spawnSync('go', ['build', '-o', output, '.'], {
     cwd: folder,
-    env: { ...process.env, GO111MODULE: 'off', GOPATH: sources, GOFLAGS: '', GOCACHE: `${output}.cache` },
+    env: { ...process.env, GO111MODULE: 'off', GOPATH: sources, GOFLAGS: '', GOCACHE: cache },
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(stderr);
