@@ -14,6 +14,8 @@ export interface Credentials {
   readonly scopes: readonly Scope[];
   /** Of a person who signed in with a company's account: what the OpenID provider knows them by. */
   readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
+  /** Of a key: the models that it may call, as `provider/model`. Undefined: those of the tenant. */
+  readonly models?: readonly string[] | undefined;
   /** Undefined: all that the scopes permit. */
   readonly restriction?: Restriction | undefined;
   /** Of a viewer token: who looks, and whether they get files. */

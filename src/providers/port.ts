@@ -1,7 +1,8 @@
 import type { CallTimes } from './deadline.ts';
 
 /** The possible providers: the three vendors, and any server that uses the chat format of the first. */
-export type ProviderName = 'openai' | 'anthropic' | 'google' | 'self_hosted';
+export const providerNames = ['openai', 'anthropic', 'google', 'self_hosted'] as const;
+export type ProviderName = (typeof providerNames)[number];
 
 /**
  * A message of the conversation. System messages may have any position; each adapter moves them as its vendor requires.

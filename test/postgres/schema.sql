@@ -19,6 +19,7 @@ table access_key
   issuer text collate "C"
   key_id text collate "C" not null
   made_by text collate "C"
+  models text[]
   name text not null
   restriction jsonb
   revoked_at timestamp with time zone

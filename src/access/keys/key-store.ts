@@ -9,6 +9,7 @@ import { tenantExists } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { noteAccess } from '../accesses/store.ts';
 import { checkClientName } from '../oauth/client-identity.ts';
+import { checkModels } from './key-models.ts';
 import { hashOfSecret, type KeyText, newKey, writeKey } from './key-text.ts';
 
 interface AccessKeyTable {
@@ -17,6 +18,7 @@ interface AccessKeyTable {
   name: string;
   secret_hash: Uint8Array;
   scopes: string[];
+  models: string[] | null;
   /** JSON text when written. */
   restriction: ColumnType<readonly WrittenRestriction[] | null, string | null, never>;
   created_at: Generated<Date>;
@@ -41,6 +43,8 @@ export const keyScopes: readonly Scope[] = ['changelog.changelog_read', 'ai.comp
 export interface KeyDescription {
   readonly tenant: string;
   readonly scopes: readonly string[];
+  /** As `provider/model`; left out: all of the tenant. */
+  readonly models?: readonly string[] | undefined;
   /** Left out: its id. */
   readonly name?: string | undefined;
   readonly restriction?: Restriction | undefined;
@@ -61,6 +65,7 @@ export interface ShownKey {
   tenant: string;
   name: string;
   scope: string;
+  models?: readonly string[];
   query?: string;
   hide?: readonly string[];
   /** Of a person's key: what the OpenID provider knows them by. */
@@ -76,7 +81,7 @@ export interface ShownKey {
 
 /**
  * Makes a key, whose text is shown this once. Throws validation_violation for a scope that no route takes a key for or a name that may
- * not be, and resource_not_found where there is no such tenant.
+ * not be or models that no provider has, and resource_not_found where there is no such tenant.
  */
 export async function createKey(db: Database, description: KeyDescription): Promise<ShownKey & { key: string }> {
   const { tenant, name } = description;
@@ -95,9 +100,10 @@ export async function makeKey(
   transaction: DatabaseTransaction,
   description: KeyDescription,
 ): Promise<ShownKey & { key: string }> {
-  const { tenant, scopes, madeBy } = description;
+  const { tenant, scopes, models, madeBy } = description;
   const other = scopes.find((scope) => !keyScopes.some((one) => one === scope));
   if (scopes.length === 0 || other !== undefined) throw noSuchScope(other);
+  if (models !== undefined) checkModels(models, scopes);
   const key = newKey();
   await insertKey(transaction, key, description);
   const [row] = await shownKeys(transaction, tenant).where('k.key_id', '=', key.id).execute();
@@ -110,7 +116,7 @@ export async function makeKey(
 async function insertKey(
   transaction: DatabaseTransaction,
   key: KeyText,
-  { tenant, scopes, name, restriction, lifetime, madeBy }: KeyDescription,
+  { tenant, scopes, models, name, restriction, lifetime, madeBy }: KeyDescription,
 ): Promise<void> {
   await transaction
     .insertInto('access_key')
@@ -120,6 +126,7 @@ async function insertKey(
       name: name ?? key.id,
       secret_hash: hashOfSecret(key.secret),
       scopes: [...new Set(scopes)],
+      models: models === undefined ? null : [...new Set(models)],
       restriction: restriction === undefined ? null : JSON.stringify(restriction.written),
       expires_at:
         lifetime === undefined ? null : sql<Date>`statement_timestamp() + ${lifetime} * interval '1 millisecond'`,
@@ -221,6 +228,7 @@ export interface KeyRecord {
   readonly makerId?: string;
   readonly secretHash: Uint8Array;
   readonly scopes: readonly Scope[];
+  readonly models: readonly string[] | undefined;
   readonly restriction: readonly WrittenRestriction[] | null;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
@@ -237,7 +245,8 @@ export async function findKey(db: Database, tenant: string, id: string): Promise
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const expiresAt = row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
-  const key = { name: row.name, secretHash: row.secret_hash, scopes: row.scopes.filter(isScope) };
+  const { name, secret_hash: secretHash } = row;
+  const key = { name, secretHash, scopes: row.scopes.filter(isScope), models: row.models ?? undefined };
   if (row.made_by === null) return { ...key, restriction: row.restriction, expiresAt };
   if (row.person_scopes === null || row.confirmed_at === null || row.person_revoked_at !== null) return undefined;
   const permitted = keyScopesOf(row.person_scopes.filter(isScope));
@@ -275,6 +284,7 @@ function shown(row: KeyRow): ShownKey {
     tenant: row.tenant,
     name: row.name,
     scope: row.scopes.join(' '),
+    ...(row.models !== null && { models: row.models }),
     ...part,
     ...(issuer !== null && subject !== null && { issuer, subject }),
     createdAt: row.created_at.toISOString(),

@@ -8,7 +8,8 @@ import { restrictionOf } from '../restriction-options.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
-  help: `Usage: annals key create --tenant T --scope S [--query Q] [--hide PATHS] [--expires P90D] [--name N]
+  help: `Usage: annals key create --tenant T --scope S [--query Q] [--hide PATHS] [--models M]
+                         [--expires P90D] [--name N]
        annals key list --tenant T
        annals key revoke --tenant T KEY_ID
 
@@ -16,7 +17,8 @@ A key is for programs that cannot renew tokens: /mcp/T takes it as a bearer toke
 scope changelog.changelog_read, and /openai/T with ai.completion_manage. Nothing else does,
 and a key gets no token. create prints one JSON object with the key. Annals shows the key
 only once, and stores only a hash of its secret. With --query and --hide it sees a part of
-the history, as for clients, and calls no models. --expires is an ISO 8601 duration; without
+the history, as for clients, and calls no models. With --models, such as
+"openai/gpt-5 anthropic/claude-sonnet-4-5", it calls these alone. --expires is an ISO 8601 duration; without
 it the key does not expire. list prints a JSON array, with the time of the last use. A
 revoked key stops working within 5 seconds, in every process.
 
@@ -40,15 +42,17 @@ async function create(args: string[], io: CommandIo): Promise<number> {
       name: { type: 'string' },
       query: { type: 'string' },
       hide: { type: 'string' },
+      models: { type: 'string' },
       expires: { type: 'string' },
     },
   });
-  const { tenant, scope, name, query, hide, expires } = values;
+  const { tenant, scope, name, query, hide, models, expires } = values;
   if (tenant === undefined || scope === undefined) throw new UsageError('key create needs --tenant and --scope');
   const scopes = scope.split(' ').filter((text) => text !== '');
   const description = {
     tenant,
     scopes,
+    models: models?.split(/[ ,]/).filter((text) => text !== ''),
     name,
     restriction: restrictionOf({ query, hide }),
     lifetime: lifetimeOf(expires),

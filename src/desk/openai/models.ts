@@ -1,5 +1,5 @@
 import { AnnalsError } from '../../core/errors.ts';
-import type { ProviderName } from '../../providers/port.ts';
+import { type ProviderName, providerNames } from '../../providers/port.ts';
 import type { ModelList } from '../models/schemas.ts';
 
 /** A model of a request. */
@@ -16,12 +16,10 @@ export interface ListedModel {
   readonly owned_by: string;
 }
 
-const providers: readonly ProviderName[] = ['openai', 'anthropic', 'google', 'self_hosted'];
-
 /** `provider/model`, or the bare id of a model of the catalogue; undefined for anything else. */
 export function modelNamed(name: string, catalogue: ModelList): NamedModel | undefined {
   const slash = name.indexOf('/');
-  const provider = providers.find((one) => one === name.slice(0, Math.max(0, slash)));
+  const provider = providerNames.find((one) => one === name.slice(0, Math.max(0, slash)));
   const model = name.slice(slash + 1);
   if (provider !== undefined && model !== '') return { provider, model };
   const group = catalogue.find(({ models }) => models.some(({ id }) => id === name));
@@ -48,6 +46,6 @@ export function listedModel({ provider, model }: NamedModel): ListedModel {
 
 export function unknownModel(name: string): AnnalsError {
   const shown = name.slice(0, 256).toWellFormed();
-  const message = `There is no model ${JSON.stringify(shown)}: it is not known, or the tenant has no key of its provider.`;
+  const message = `There is no model ${JSON.stringify(shown)}: it is not known, the tenant has no key of its provider, or your key may not call it.`;
   return new AnnalsError('resource_not_found', message, { details: [{ field: 'model', message }] });
 }

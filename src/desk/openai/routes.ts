@@ -52,13 +52,13 @@ export async function openaiRoutes(app: HttpServer, { openai }: { openai: Openai
 
   app.get('/openai/:tenant/v1/models', { config: { scopes, takesKeys: true }, schema }, async ({ credentials }) => ({
     object: 'list',
-    data: await openai.models(credentials.tenant),
+    data: await openai.models(credentials),
   }));
 
   // The names of models have slashes.
   app.get('/openai/:tenant/v1/models/*', { config: { scopes, takesKeys: true }, schema }, async (request) => {
     const { '*': name } = request.params as { '*': string };
-    return await openai.model(request.credentials.tenant, name);
+    return await openai.model(request.credentials, name);
   });
 
   app.route({

@@ -62,7 +62,7 @@ export interface PreparedResponse {
 }
 
 /** Whose request it is. */
-type Caller = Pick<Credentials, 'tenant' | 'clientId' | 'makerId'>;
+type Caller = Pick<Credentials, 'tenant' | 'clientId' | 'makerId' | 'models'>;
 
 /** The first provider's formats: chat completions for the models of every provider, responses for its own (ai-gateway). */
 export interface Openai {
@@ -70,8 +70,8 @@ export interface Openai {
   prepareResponse(caller: Caller, body: unknown): Promise<PreparedResponse>;
   /** Throws the error for the client where the call cannot be made. */
   prepare(caller: Caller, body: unknown): Promise<PreparedCall>;
-  models(tenant: string): Promise<ListedModel[]>;
-  model(tenant: string, name: string): Promise<ListedModel>;
+  models(caller: Caller): Promise<ListedModel[]>;
+  model(caller: Caller, name: string): Promise<ListedModel>;
 }
 
 /** The members of a request, by the settings that they become. */
@@ -88,10 +88,13 @@ export function createOpenai(options: OpenaiOptions): Openai {
   const { sealer, caller, logger, languageModels, catalogue, keysOf, sharedModel, now } = options;
 
   /** The model and the key to call it with; the shared token where the key is undefined. */
-  async function access(tenant: string, name: string): Promise<{ named: NamedModel; key: OwnKey | undefined }> {
+  async function access(
+    { tenant, models }: Caller,
+    name: string,
+  ): Promise<{ named: NamedModel; key: OwnKey | undefined }> {
     const named = modelNamed(name, catalogue) ?? sharedNamed(name);
     const keys = await keysOf(tenant);
-    if (named === undefined) throw unknownModel(name);
+    if (named === undefined || models?.includes(listedModel(named).id) === false) throw unknownModel(name);
     const key = keys[named.provider];
     const isShared = named.provider === 'openai' && named.model === sharedModel;
     if (key === undefined && !isShared) throw unknownModel(name);
@@ -117,8 +120,9 @@ export function createOpenai(options: OpenaiOptions): Openai {
   }
 
   return {
-    async prepare({ tenant, clientId, makerId }, body) {
-      const { named, key } = await access(tenant, modelOf(body));
+    async prepare(of, body) {
+      const { tenant, clientId, makerId } = of;
+      const { named, key } = await access(of, modelOf(body));
       const { provider, model } = named;
       const request = readChatRequest(body, toolCallOpener(sealer, { tenant, provider }));
       await refuseUntaken(named, request);
@@ -142,8 +146,9 @@ export function createOpenai(options: OpenaiOptions): Openai {
       };
     },
 
-    async prepareResponse({ tenant, clientId, makerId }, body) {
-      const { named, key } = await access(tenant, modelOf(body));
+    async prepareResponse(of, body) {
+      const { tenant, clientId, makerId } = of;
+      const { named, key } = await access(of, modelOf(body));
       if (named.provider !== 'openai') {
         throw refused('model', 'must be a model of openai here: for other models use chat/completions');
       }
@@ -170,14 +175,14 @@ export function createOpenai(options: OpenaiOptions): Openai {
       };
     },
 
-    async models(tenant) {
+    async models({ tenant, models }) {
       const keys = await keysOf(tenant);
       const own = (Object.keys(keys) as ProviderName[]).filter((provider) => keys[provider] !== undefined);
-      return modelsOf(catalogue, { own, shared: sharedModel });
+      return modelsOf(catalogue, { own, shared: sharedModel }).filter(({ id }) => models?.includes(id) !== false);
     },
 
-    async model(tenant, name) {
-      const { named } = await access(tenant, name);
+    async model(of, name) {
+      const { named } = await access(of, name);
       return listedModel(named);
     },
   };

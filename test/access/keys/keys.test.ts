@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { maxModels } from '../../../src/access/keys/key-models.ts';
 import { createKey, listKeys, revokeKey } from '../../../src/access/keys/key-store.ts';
 import { keyPattern, newKey, readKey, writeKey } from '../../../src/access/keys/key-text.ts';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
 import { Browser } from '../../support/server/browser.ts';
+import { annals } from '../../support/server/command.ts';
 import { routesOf } from '../../support/server/routes-of.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
@@ -124,10 +126,38 @@ test('a key with a restriction is listed with it', async () => {
   expect((await listKeys(server.context.db, 'beta')).at(-1)).toMatchObject({ query: 'entity:order', hide: ['card'] });
 });
 
+const calling = ['ai.completion_manage'];
+const modelsOf = (count: number) => Array.from({ length: count }, (_none, place) => `openai/m${place}`);
+
+test('a key has 100 models at most, which the command takes with blanks or commas between them', async () => {
+  const { models } = await createKey(server.context.db, {
+    tenant: 'acme',
+    scopes: calling,
+    models: modelsOf(maxModels),
+  });
+  expect(models).toEqual(modelsOf(100));
+  const given = ['--scope', 'ai.completion_manage', '--models', 'openai/gpt-4.1, self_hosted/llama 3'];
+  const environment = { DATABASE_URL: server.database.url };
+  const refused = await annals(['key', 'create', '--tenant', 'acme', ...given], environment);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('must be written as')]);
+  given[3] = 'openai/gpt-4.1, self_hosted/llama';
+  const made = await annals(['key', 'create', '--tenant', 'acme', ...given], environment);
+  expect(JSON.parse(made.stdout)).toMatchObject({ models: ['openai/gpt-4.1', 'self_hosted/llama'] });
+});
+
 test.each<[string, Partial<Parameters<typeof createKey>[1]>, RegExp]>([
   ['a scope that no route takes a key for', { scopes: ['usage.usage_read'] }, /cannot have usage\.usage_read/],
   ['no scope', { scopes: [] }, /at least one scope/],
   ['a tenant that is not there', { tenant: 'gamma' }, /no tenant gamma/],
+  ['models and no scope to call them with', { models: ['openai/gpt-4.1'] }, /need the scope ai\.completion_manage/],
+  ['no model', { scopes: calling, models: [] }, /must be 1 to 100/],
+  ['101 models', { scopes: calling, models: modelsOf(maxModels + 1) }, /must be 1 to 100/],
+  [
+    'a model without its provider',
+    { scopes: calling, models: ['gpt-4.1'] },
+    /must be written as openai\/…, anthropic\/…/,
+  ],
+  ['a model of nobody', { scopes: calling, models: ['openai/a', 'nobody/b'] }, /must be written as/],
   ['a name that may not be', { name: 'system' }, /name must not be system/],
 ])('no key is made with %s', async (_what, given, message) => {
   await expect(createKey(server.context.db, { tenant: 'acme', scopes, ...given })).rejects.toThrow(message);

@@ -649,6 +649,28 @@ test('a client that aborts ends the call on an own key; a call is recorded with 
   await eventually(calls).toMatchObject([{ operation: 'openai', token: 'own', user: 'jane', cause: 'cancelled' }]);
 });
 
+test('a key with models calls these alone, and lists no others', async () => {
+  const { db } = openai.server.database;
+  const scopes = ['ai.completion_manage'];
+  const listed = (await client.models.list()).data.map(({ id }) => id);
+  const [first = '', second = ''] = listed.filter((id) => id.startsWith('openai/'));
+  const { key, ...shown } = await createKey(db, { tenant, scopes, models: [first, 'self_hosted/llama'] });
+  expect(shown.models).toEqual([first, 'self_hosted/llama']);
+  const keyed = new OpenAI({ apiKey: key, baseURL: `${openai.server.baseUrl}/openai/${tenant}/v1`, maxRetries: 0 });
+  expect((await keyed.models.list()).data.map(({ id }) => id)).toEqual([first]);
+  for (const model of [first, first.slice('openai/'.length), 'self_hosted/llama'])
+    expect((await keyed.chat.completions.create({ model, messages: [user] })).choices).toHaveLength(1);
+  openai.vendor.requests.length = 0;
+  for (const model of [second, second.slice('openai/'.length), `${first}x`, 'anthropic/some-model']) {
+    expect((await errorOf(keyed.chat.completions.create({ model, messages: [user] }))).status, model).toBe(404);
+    expect((await errorOf(keyed.responses.create({ model, input: 'x' }))).status, model).toBe(404);
+    expect((await errorOf(keyed.models.retrieve(model))).status, model).toBe(404);
+  }
+  expect(openai.vendor.requests).toEqual([]);
+  // The tenant's other callers have all of them.
+  expect((await client.chat.completions.create({ model: second, messages: [user] })).choices).toHaveLength(1);
+});
+
 test('a key with ai.completion_manage is taken, one without is not, and no key is taken elsewhere', async () => {
   const ask = async (scope: string) => {
     const { key } = await createKey(openai.server.database.db, { tenant, scopes: [scope] });
