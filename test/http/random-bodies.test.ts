@@ -99,6 +99,12 @@ const beyondSchemas: readonly { operation: RegExp; field: RegExp; message: RegEx
     message: /name of a server/,
     because: 'it depends on the stored agent',
   },
+  {
+    operation: /Budget$/,
+    field: /^(agent|model|limitUsd)$/,
+    message: /^must be (left out|there)/,
+    because: 'members depend on each other',
+  },
   { operation: /^patchInstance$/, field: /^\d+$/, message: /./, because: 'it depends on the stored instance' },
   {
     operation: /^patchInstance$/,

@@ -81,7 +81,7 @@ describe('a member that is not known', () => {
     );
   });
 
-  test('is free in instances, in schemas of types and nowhere else', async () => {
+  test('is free in instances, in schemas of types, in what is only read, and nowhere else', async () => {
     const { bodies, operations } = await readDocument();
     const open = operations.flatMap(({ operationId, body }) => bodies.openObjects(body, operationId));
     expect([...new Set(open)]).toEqual([
@@ -91,6 +91,8 @@ describe('a member that is not known', () => {
       'createInstance.metadata',
       'putInstance',
       'putInstance.metadata',
+      'createBudget.use',
+      'putBudget.use',
     ]);
   });
 

@@ -114,7 +114,7 @@ function refuseFaults(body: BudgetBody): void {
     .slice(1)
     .map((field) => ({ field, message: `must be left out where there is ${named[0]}: a budget is of one thing` }));
   if ((body.limitUsd === undefined) === (body.limitTokens === undefined)) {
-    faults.push({ field: 'limitUsd', message: 'must be there, or else limitTokens: one of them' });
+    faults.push({ field: 'limitUsd', message: 'must be there, or else limitTokens: one of the two' });
   }
   if (faults.length > 0) throw invalidBody(...faults);
 }
