@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
+import pg from 'pg';
 
 /** Settlements that must not be lost while this process lives. */
 export interface Settlements {
@@ -14,9 +15,13 @@ const minRest = 250;
 const maxRest = 10_000;
 const maxCloseWait = 3_000;
 
+/** How often the database may refuse the values of a settlement that goes alone. What others write at that moment may be the fault. */
+const maxRefusals = 3;
+
 export function createSettlements(logger: FastifyBaseLogger): Settlements {
   const underWay = new Set<Promise<void>>();
-  const failed = new Set<() => Promise<void>>();
+  /** Each with how often the database has refused its values. */
+  const failed = new Map<() => Promise<void>, number>();
   const stop = new AbortController();
 
   /** In rounds, so that a database that is away gets a line in the log for each round and not for each call. */
@@ -24,13 +29,31 @@ export function createSettlements(logger: FastifyBaseLogger): Settlements {
     for (let rest = minRest; failed.size > 0; rest = Math.min(maxRest, rest * 2)) {
       await sleep(rest, undefined, { signal: stop.signal, ref: false });
       const attempts = [...failed];
-      const ended = await Promise.allSettled(attempts.map((attempt) => attempt()));
-      for (const [index, { status }] of ended.entries()) {
-        const attempt = attempts[index];
-        if (status === 'fulfilled' && attempt !== undefined) failed.delete(attempt);
+      const errors = await Promise.all(
+        attempts.map(([attempt, refusals]) => (refusals > 0 ? undefined : retry(attempt))),
+      );
+      // Settlements of a tenant share a transaction. One that the database refuses must not take the others with it.
+      for (const [attempt, refusals] of attempts) if (refusals > 0) errors.push(await retry(attempt));
+      const [error] = errors.filter((one) => one !== undefined);
+      if (error !== undefined && failed.size > 0) warn(error);
+    }
+  }
+
+  /** Returns the error of an attempt that failed and is to be repeated. */
+  async function retry(attempt: () => Promise<void>): Promise<unknown> {
+    try {
+      await attempt();
+      failed.delete(attempt);
+      return undefined;
+    } catch (error) {
+      const refusals = (failed.get(attempt) ?? 0) + (isRefusal(error) ? 1 : 0);
+      if (refusals <= maxRefusals) {
+        failed.set(attempt, refusals);
+        return error;
       }
-      const refused = ended.find(({ status }) => status === 'rejected');
-      if (refused?.status === 'rejected') warn(refused.reason);
+      failed.delete(attempt);
+      logger.error({ err: error }, 'a settlement of a call cannot be stored, and was given up');
+      return undefined;
     }
   }
 
@@ -50,7 +73,7 @@ export function createSettlements(logger: FastifyBaseLogger): Settlements {
       try {
         await first;
       } catch (error) {
-        failed.add(attempt);
+        failed.set(attempt, isRefusal(error) ? 1 : 0);
         if (failed.size > 1) return;
         warn(error);
         keep(repeat());
@@ -64,4 +87,9 @@ export function createSettlements(logger: FastifyBaseLogger): Settlements {
       await Promise.allSettled([...underWay]);
     },
   };
+}
+
+/** Whether the database will never take the values: class 22 of its errors, data exceptions. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code?.startsWith('22') === true;
 }
