@@ -22,6 +22,7 @@ import { mailUpkeep } from './desk/mail/service.ts';
 import { modelRoutes } from './desk/models/routes.ts';
 import { openaiRoutes } from './desk/openai/routes.ts';
 import { docsRoutes } from './docs/routes.ts';
+import { erasureRoutes } from './history/erasure/routes.ts';
 import { feedRoutes } from './history/feed/routes.ts';
 import { logRoutes } from './history/proof/routes/log-routes.ts';
 import { changelogRoutes } from './history/routes/routes.ts';
@@ -98,6 +99,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(feedRoutes, { feed });
   await app.register(logRoutes, { db, now: () => clock.now() });
   await app.register(viewerTokenRoutes, { db, sealer, readRestriction, now: () => clock.now() });
+  await app.register(erasureRoutes, { documents, paginator });
   await app.register(savedViewRoutes, { savedViews, paginator });
   const targets = [WebhookTarget, HttpTarget, S3Target, SplunkTarget, EmailTarget] as const;
   await app.register(subscriptionRoutes, { subscriptions, paginator, targets });

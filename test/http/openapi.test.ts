@@ -305,6 +305,7 @@ listBudgets get /usage/{tenant}/budgets
 listChanges get /changelog/{tenant}/changelogs
 listConfigurations get /configuration/{tenant}/configurations
 listCustomEntityTypes get /schema/{tenant}/custom-entities
+listErasures get /changelog/{tenant}/erasures
 listInstances get /schema/{tenant}/custom-entities/{type}/instances
 listJobs get /ai-service/{tenant}/jobs
 listModelCalls get /usage/{tenant}/calls
@@ -336,6 +337,7 @@ rotateSubscriptionKey post /changelog/{tenant}/subscriptions/{id}/rotate
 searchAccesses post /changelog/{tenant}/accesses/search
 searchAgents post /ai-service/{tenant}/agentic/agents/search
 searchBudgets post /usage/{tenant}/budgets/search
+searchErasures post /changelog/{tenant}/erasures/search
 searchInstances post /schema/{tenant}/custom-entities/{type}/instances/search
 searchJobs post /ai-service/{tenant}/jobs/search
 searchModelCalls post /usage/{tenant}/calls/search

@@ -9,6 +9,7 @@ import { Chat } from './resources/chat.ts';
 import { Completions } from './resources/completions.ts';
 import { Configurations } from './resources/configurations.ts';
 import { CustomEntities } from './resources/custom-entities.ts';
+import { Erasures } from './resources/erasures.ts';
 import { History } from './resources/history.ts';
 import { Instances } from './resources/instances.ts';
 import { Jobs } from './resources/jobs.ts';
@@ -71,6 +72,7 @@ export class Annals {
   readonly subscriptions: Subscriptions;
   readonly budgets: Budgets;
   readonly accesses: Accesses;
+  readonly erasures: Erasures;
   readonly configurations: Configurations;
   readonly customEntities: CustomEntities;
   readonly agents: Agents;
@@ -108,6 +110,7 @@ export class Annals {
     this.subscriptions = new Subscriptions(transport, tenant);
     this.budgets = new Budgets(transport, tenant);
     this.accesses = new Accesses(transport, tenant);
+    this.erasures = new Erasures(transport, tenant);
     this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());
     this.customEntities = new CustomEntities(transport, tenant, plainAnswers<CustomEntityType>());
     this.agents = new Agents(transport, tenant);

@@ -7,6 +7,8 @@ export type Access = Schemas['AccessItem'];
 export type Agent = Schemas['Agent'];
 /** What makes or replaces an agent. */
 export type AgentInput = Schemas['AgentInput'];
+/** An erasure: when, why and how much. */
+export type Erasure = Schemas['ErasureItem'];
 /** The members of an agent that `fields` names. */
 export type AgentItem = Schemas['AgentItem'];
 /** One change of a document. */

@@ -188,6 +188,23 @@ describe('the entries', () => {
     expect(await importLines(tenant, linesOf(5))).toMatchObject({ recorded: 4, duplicate: 16 });
   });
 
+  test('the list of erasures tells when, why and how many, never whom, to who may manage the history', async () => {
+    const { tenant, token } = await newTenant();
+    await importLines(tenant, linesOf(2));
+    await eraseSubject(options(tenant, { actor: jane, paths: [] }));
+    await eraseSubject(options(tenant, { entity: 'customer', entityId: 'canary-4711', paths: [] }));
+    const ask = (path: string, as = token) => server.call(`/changelog/${tenant}/erasures${path}`, { token: as });
+    const reader = await server.token(tenant, { scope: 'changelog.changelog_read' });
+    expect((await ask('', reader)).status).toBe(403);
+    const response = await ask('?sort=entries:DESC&pageSize=1');
+    const text = await response.text();
+    const moment = new Date(now).toISOString();
+    expect(JSON.parse(text)).toEqual([
+      { id: expect.stringMatching(/^[0-9a-f-]{36}$/), begunAt: moment, endedAt: moment, reason: 'request', entries: 4 },
+    ]);
+    expect(text).not.toMatch(/canary|erased-/i);
+  });
+
   test('receipts say which positions were erased, and where entries stand stays as it was', async () => {
     const { tenant } = await newTenant();
     const { db } = server.context;
