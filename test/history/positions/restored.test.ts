@@ -1,15 +1,21 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { fingerprintAt, lastPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
+import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
+import { type Sealing, sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
+import { readLog } from '../../../src/history/proof/tree/log-store.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { backupOf, restored } from '../../support/server/backups.ts';
 import { makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
@@ -32,6 +38,34 @@ async function record({ db }: TestDatabase, at: number, count: number): Promise<
   await createRecorder(db, tenant, () => now)(Array.from({ length: count }, (_none, i) => changeOf({ at: at + i })));
 }
 
+/** The key that seals the tenant `sealed` of the original and of its copies. */
+let sealing: Sealing;
+
+async function recordAndSeal({ db }: TestDatabase, count: number): Promise<void> {
+  await createRecorder(db, 'sealed', () => now)(Array.from({ length: count }, () => changeOf({ at: now })));
+  await givePositions(db, 'sealed');
+  await sql`update proof_log set signed_at = null where tenant = 'sealed'`.execute(db);
+  while (await sealPortion(db, 'sealed', sealing));
+}
+
+/** The same key and the same file of checkpoints: the copy, which has not what was signed last, gets a log of its own. */
+async function sealsOn(copy: TestDatabase, original: TestDatabase): Promise<void> {
+  await recordAndSeal(original, 1);
+  const signed = await readLog(original.db, 'sealed');
+  expect(signed).toMatchObject({ size: 5 });
+  await recordAndSeal(copy, 2);
+  const own = await readLog(copy.db, 'sealed');
+  expect(own?.size).toBe(7);
+  expect(own?.origin).not.toBe(signed?.origin);
+  const [, receipt] = await readReceipts(copy.db, 'sealed', { limit: 2 });
+  expect(JSON.parse(receipt?.body ?? '')).toMatchObject({
+    what: 'restore',
+    before: { origin: signed?.origin, checkpoint: signed?.checkpoint },
+  });
+  await recordAndSeal(original, 1);
+  expect(await readLog(original.db, 'sealed')).toMatchObject({ origin: signed?.origin, size: 6 });
+}
+
 /** 30 positions; 5 entries of which no call knows yet, and 20 that are folded. */
 async function fill(database: TestDatabase): Promise<void> {
   await createTenant(database.db, tenant);
@@ -40,6 +74,13 @@ async function fill(database: TestDatabase): Promise<void> {
   await record(database, now + 20, 10);
   await givePositions(database.db, tenant);
   await record(database, now + 30, 5);
+  const keyFile = join(await temporaryFolder(), 'proof.key');
+  makeProofKey(keyFile);
+  const signer = openSigner(keyFile, 'annals.example');
+  onTestFinished(() => signer.newest.close());
+  sealing = { signer, now: () => now };
+  await createTenant(database.db, 'sealed');
+  await recordAndSeal(database, 3);
 }
 
 /** What a copy that goes on by itself must hold to. */
@@ -63,6 +104,7 @@ async function goesOn(copy: TestDatabase, original: TestDatabase): Promise<void>
     expect({ position, same: there === here }).toEqual({ position, same: position === 30 });
   }
   expect(await fingerprintAt(original.db, tenant, 36)).toBeUndefined();
+  await sealsOn(copy, original);
 }
 
 test('a dump on a server of lower transaction ids goes on after its positions, once its ids are reset', async () => {

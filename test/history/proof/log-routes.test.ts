@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,6 +24,7 @@ import { changeOf } from '../../support/server/history.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15);
+const anyKey = Buffer.alloc(32).toString('base64');
 
 let folder: string;
 let keyFile: string;
@@ -80,7 +81,7 @@ async function readerOf(tenant: string) {
 async function vkeyOf(tenant: string): Promise<string> {
   const environment = {
     DATABASE_URL: server.database.url,
-    ANNALS_SECRET_KEY: Buffer.alloc(32).toString('base64'),
+    ANNALS_SECRET_KEY: anyKey,
     ANNALS_PROOF_KEY_FILE: keyFile,
     ANNALS_BASE_URL: 'https://history.example',
   };
@@ -172,6 +173,35 @@ test('the log is for those with its scope, and for nobody who sees a part of the
   for (const path of paths) expect((await server.call(path, { token: restricted })).status).toBe(403);
   const token = await server.token('elsewhere', { scope: 'changelog.proof_read' });
   expect((await server.call('/changelog/scoped/log/checkpoint', { token })).status).toBe(403);
+});
+
+test('annals proof makes a key once, and prints what a witness needs', async () => {
+  const file = join(folder, 'other.key');
+  // The variable may name the file before it is there.
+  const environment = { ANNALS_PROOF_KEY_FILE: file, DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: anyKey };
+  const made = await annals(['proof', 'key', file], environment);
+  expect(made).toEqual({ code: 0, stdout: `${JSON.stringify({ file })}\n`, stderr: '' });
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const again = await annals(['proof', 'key', file], environment);
+  expect([again.code, again.stderr]).toEqual([1, `annals: ${file} is there already\n`]);
+  expect((await annals(['proof', 'key'])).code).toBe(2);
+
+  await server.createTenant('witnessed');
+  await record('witnessed', 1);
+  await seal('witnessed');
+  const logs = (await annals(['proof', 'logs'], environment)).stdout.split('\n');
+  expect(logs).toContain(`log ${await vkeyOf('witnessed')}`);
+  expect(logs.join()).not.toContain('witnessed');
+
+  const missing = join(folder, 'missing.key');
+  const served = await annals(['serve'], { ...environment, PORT: '0', ANNALS_PROOF_KEY_FILE: missing });
+  expect([served.code, served.stdout]).toEqual([1, '']);
+  expect(served.stderr).toContain(`${missing}, which cannot be read. To make one: annals proof key ${missing}`);
+  const none = await annals(['proof', 'vkey', '--tenant', 'witnessed'], {
+    ...environment,
+    ANNALS_PROOF_KEY_FILE: missing,
+  });
+  expect([none.code, none.stdout]).toEqual([1, '']);
 });
 
 test('a change is proved to those with the scope, shown to those who read the history, and with its context to those who may', async () => {
