@@ -36,7 +36,13 @@ export async function startServer(): Promise<KilledServer> {
     async kill() {
       const children = await childrenOf(server.pid ?? 0);
       server.kill('SIGKILL');
-      for (const child of children) process.kill(child, 'SIGKILL');
+      for (const child of children) {
+        try {
+          process.kill(child, 'SIGKILL');
+        } catch {
+          // It has ended by itself.
+        }
+      }
       while ((await alive(children)).length > 0) await sleep(20);
       server = await start();
     },

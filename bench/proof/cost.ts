@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -13,6 +13,7 @@ import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { changeOf } from '../../test/support/server/history.ts';
 import { startServer } from '../positions/server.ts';
+import { databaseTime } from './processor-time.ts';
 
 // What sealing costs an entry: processor time of this process and of the database's processes, and bytes on disk, by the
 // number of changed paths. And the bytes where few entries come a minute.
@@ -42,10 +43,10 @@ try {
     await record(tenant, count, paths);
     await givePositions(db, tenant);
     await pool.query('vacuum analyze');
-    const before = { own: process.cpuUsage(), database: await databaseTime(), at: performance.now() };
+    const before = { own: process.cpuUsage(), database: await used(), at: performance.now() };
     while (await sealPortion(db, tenant, sealing));
     const own = process.cpuUsage(before.own);
-    const [node, database] = [own.user + own.system, (await databaseTime()) - before.database];
+    const [node, database] = [own.user + own.system, (await used()) - before.database];
     const seconds = (performance.now() - before.at) / 1_000;
     const bytes = (await size()) / count;
     lines.push(
@@ -108,31 +109,7 @@ async function size(): Promise<number> {
   return rows[0].bytes;
 }
 
-/** Microseconds that the processes of the database have used, those that have ended included. */
-async function databaseTime(): Promise<number> {
+async function used(): Promise<number> {
   const { rows } = await pool.query('select pg_backend_pid() as pid');
-  const parent = (await stat(rows[0].pid))?.parent;
-  let ticks = 0;
-  for (const name of await readdir('/proc')) {
-    const found = /^\d+$/.test(name) ? await stat(Number(name)) : undefined;
-    if (found === undefined) continue;
-    if (found.parent === parent) ticks += found.own;
-    if (Number(name) === parent) ticks += found.own + found.ofChildren;
-  }
-  return ticks * 10_000;
-}
-
-async function stat(pid: number): Promise<{ parent: number; own: number; ofChildren: number } | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  const fields = text
-    ?.slice(text.lastIndexOf(')') + 2)
-    .split(' ')
-    .map(Number);
-  if (fields === undefined) return undefined;
-  const [parent = 0, own = 0, ofChildren = 0] = [
-    fields[1],
-    (fields[11] ?? 0) + (fields[12] ?? 0),
-    (fields[13] ?? 0) + (fields[14] ?? 0),
-  ];
-  return { parent, own, ofChildren };
+  return await databaseTime(rows[0].pid);
 }

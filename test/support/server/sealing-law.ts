@@ -9,7 +9,8 @@ import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts'
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { parseCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
 import { MerkleFold } from '../../../src/history/proof/tlog/merkle.ts';
-import { hashOfLeaf, leavesOf, readLeaves } from '../../../src/history/proof/tree/leaf-store.ts';
+import { hashOfLeaf, leavesOf, readLeaves, readTreeSize } from '../../../src/history/proof/tree/leaf-store.ts';
+import { readLog } from '../../../src/history/proof/tree/log-store.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import type { Random } from '../oracle/random.ts';
@@ -64,6 +65,12 @@ export async function runSealingLaw({ url, db, tenant, keyFile, kills, random, o
   };
 
   const processes = [start(), start()];
+  const killAll = async () => {
+    for (const child of processes) {
+      const ended = once(child, 'exit');
+      if (child.kill('SIGKILL')) await ended;
+    }
+  };
   const working = [
     repeated(async () => {
       const count = 1 + random.below(40);
@@ -72,34 +79,39 @@ export async function runSealingLaw({ url, db, tenant, keyFile, kills, random, o
     }),
     repeated(witness),
   ];
-  // Something is signed before the first kill.
-  while (seen.size === 0) await sleep(10);
-  for (let killed = 0; killed < kills; killed += 1) {
-    // While both are at work, and at any moment of it.
-    for (const before = seen.size; seen.size < before + 2; ) await sleep(5);
-    await sleep(random.below(60));
-    const place = killed % 2;
-    const child = processes[place] as ChildProcess;
-    const ended = once(child, 'exit');
-    child.kill('SIGKILL');
-    await ended;
-    await onKill?.(killed + 1);
-    processes[place] = start();
+  try {
+    // Something is signed before the first kill.
+    while (seen.size === 0) await sleep(10);
+    for (let killed = 0; killed < kills; killed += 1) {
+      // While both are at work, and at any moment of it.
+      for (const before = seen.size; seen.size < before + 2; ) await sleep(5);
+      await sleep(random.below(60));
+      const place = killed % 2;
+      const child = processes[place] as ChildProcess;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+      await onKill?.(killed + 1);
+      processes[place] = start();
+    }
+  } finally {
+    isOver = true;
+    await killAll();
   }
-  isOver = true;
   await Promise.all(working);
-  for (const child of processes) {
-    const ended = once(child, 'exit');
-    child.kill('SIGKILL');
-    await ended;
-  }
   await givePositions(db, tenant);
   await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
-  while (await sealPortion(db, tenant, { signer, now: () => Date.now() }));
+  const { position } = await lastPosition(db, tenant);
+  // The connection of a process that was killed may have the lock for a moment.
+  do {
+    await sealPortion(db, tenant, { signer, now: () => Date.now() });
+  } while (
+    (await readLog(db, tenant))?.size !== (await readTreeSize(db, tenant)) ||
+    (await readTreeSize(db, tenant)) < position
+  );
   await witness();
   signer.newest.close();
 
-  const { position } = await lastPosition(db, tenant);
   const leaves = [...leavesOf(await readLeaves(db, tenant, 1, position))];
   const roots = new Map<number, string>();
   const fold = new MerkleFold();
