@@ -1,43 +1,25 @@
 -- Adds to the sums what records of calls that were written or deleted say (call_change). To be called once in a
--- transaction, as its last lock: it takes the rows of all calls of these days, in order, and with them the right to
--- write the other rows of the days. A day has rows of so many models and of so many users at most; the calls of others
--- are summed together, so that a tenant that names a new user with each call does not fill the database. As rows stay,
--- all calls of a name on a day are in its own row, or all of them are with the others.
+-- transaction, as its last lock: it takes the rows of all calls of these days first, in order, and with them the right
+-- to write the other rows of the days. A day has rows of so many models and of so many users at most; the calls of
+-- others are summed together, so that a tenant that names a new user with each call does not fill the database. As rows
+-- stay, all calls of a name on a day are in its own row, or all of them are with the others.
 create function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict as $$
 declare
-  max_names constant integer := 1000;
-  bys text[];
-  days integer[];
-  names text[];
   others text[];
 begin
-  insert into call_sum as so_far (tenant, by, day, name, calls, uncosted, input, output, cost)
-    select of_tenant, 'all', c.day, '', sum(c.sign), coalesce(sum(c.sign) filter (where c.cost is null), 0),
-           sum(c.input), sum(c.output), coalesce(sum(c.cost), 0)
-      from jsonb_to_recordset(changes) as c (sign integer, day integer, input bigint, output bigint, cost numeric)
-      group by c.day
-      order by c.day
-    on conflict (tenant, by, day, name) do update
-      set calls = so_far.calls + excluded.calls, uncosted = so_far.uncosted + excluded.uncosted,
-          input = so_far.input + excluded.input, output = so_far.output + excluded.output,
-          cost = so_far.cost + excluded.cost;
-
-  -- The names without a row.
-  select array_agg(w.by), array_agg(w.day), array_agg(w.name) into bys, days, names
-    from (select distinct part.by, c.day, part.name
-            from jsonb_to_recordset(changes) as c (day integer, model text, "user" text)
-            cross join lateral (values ('model', c.model), ('user', c."user")) as part (by, name)
-            where part.name is not null) as w
-    where not exists (select from call_sum s
-                        where s.tenant = of_tenant and s.by = w.by and s.day = w.day and s.name = w.name);
-  if bys is not null then
-    select array_agg(concat_ws(' ', n.by, n.day, n.name)) into others
-      from (select w.by, w.day, w.name, row_number() over (partition by w.by, w.day order by w.name) as place
-              from unnest(bys, days, names) as w (by, day, name)) as n
-      join (select s.by, s.day, count(*) as names from call_sum s
-              where s.tenant = of_tenant and s.by = any (bys) and s.day = any (days)
-              group by s.by, s.day) as there using (by, day)
-      where n.place > max_names - there.names;
+  if exists (
+    select from jsonb_to_recordset(changes) as c (day integer, model text, "user" text)
+      cross join lateral (values ('model', c.model), ('user', c."user")) as part (by, name)
+      where part.name is not null
+        and not exists (select from call_sum s where s.tenant = of_tenant and s.by = part.by and s.day = c.day
+                                                 and s.name = part.name)) then
+    -- Nobody else may give a name a row of these days meanwhile.
+    insert into call_sum as so_far (tenant, by, day, name, calls, uncosted, input, output, cost)
+      select distinct of_tenant, 'all', c.day, '', 0, 0, 0, 0, 0
+        from jsonb_to_recordset(changes) as c (day integer)
+        order by c.day
+      on conflict (tenant, by, day, name) do update set calls = so_far.calls;
+    others := call_sum_others(of_tenant, changes);
   end if;
 
   insert into call_sum as so_far (tenant, by, day, name, calls, uncosted, input, output, cost)
@@ -50,13 +32,13 @@ begin
       cross join lateral (select coalesce(concat_ws(' ', 'model', c.day, c.model) = any (others), false) as model,
                                  coalesce(concat_ws(' ', 'user', c.day, c."user") = any (others), false) as "user") as o
       cross join lateral (values
-        ('client', c.client), ('maker', c.maker), ('agent', c.agent), ('provider', c.provider),
+        ('all', ''), ('client', c.client), ('maker', c.maker), ('agent', c.agent), ('provider', c.provider),
         (case when o.model then 'other model' else 'model' end, case when o.model then '' else c.model end),
         (case when o."user" then 'other user' else 'user' end, case when o."user" then '' else c."user" end)
       ) as part (by, name)
       where part.name is not null
       group by part.by, c.day, part.name
-      order by part.by, c.day, part.name
+      order by part.by <> 'all', c.day, part.by, part.name
     on conflict (tenant, by, day, name) do update
       set calls = so_far.calls + excluded.calls, uncosted = so_far.uncosted + excluded.uncosted,
           input = so_far.input + excluded.input, output = so_far.output + excluded.output,
