@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import { traceHeaders } from '../core/concurrency/trace.ts';
 import { JsonMeter } from '../core/json/measure.ts';
 import { productVersion } from '../core/package-folder.ts';
 import { unpacked } from './answer-body.ts';
+import { answerLimits } from './answer-limits.ts';
 import { type CallDeadline, startDeadline } from './deadline.ts';
 import type { HttpConnections, PostAnswer } from './http-connections.ts';
 import { memberOf, parsed } from './members.ts';
@@ -131,6 +133,7 @@ async function answerOf(response: IncomingMessage, reading: Reading): Promise<Re
   let text = '';
   for await (const part of texts(content, reading)) text += part;
   measure(call, text);
+  await restAfter(text);
   return new Response(text, { status, headers: told });
 }
 
@@ -166,6 +169,7 @@ async function* events(content: Readable, reading: Reading): AsyncGenerator<Uint
       if (call.events > toolAnswerLimits.events) throw tooLarge(call);
       measure(call, data);
       isAnswered ||= isAnswerTo(asked, data);
+      await restAfter(data);
       const lines = [...(event === undefined ? [] : [`event: ${event}`]), ...(id === undefined ? [] : [`id: ${id}`])];
       yield Buffer.from(`${[...lines, ...data.split('\n').map((line) => `data: ${line}`)].join('\n')}\n\n`);
     }
@@ -194,6 +198,11 @@ function idOf(text: string): unknown {
 function isAnswerTo(id: unknown, data: string): boolean {
   const message = parsed(data);
   return memberOf(message, 'id') === id && memberOf(message, 'method') === undefined;
+}
+
+/** The package reads it next, which takes milliseconds. */
+async function restAfter(text: string): Promise<void> {
+  if (text.length > answerLimits.shortBytes) await new TimeSlice().rest();
 }
 
 function measure(call: ToolExchange, text: string): void {

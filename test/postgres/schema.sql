@@ -885,7 +885,8 @@ function call_cost(price jsonb, input bigint, cached bigint, written bigint, out
 function call_record_take(of_tenant text, ids text[]) returns jsonb language plpgsql cost 100 body c8dfe5ed0daace25
 function call_record_write(of_tenant text, calls jsonb) returns jsonb language plpgsql cost 100 body d8f660d132593978
 function call_reserves_quota(call jsonb) returns boolean language sql immutable cost 100 body 7008ff1ea000805a
-function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict cost 100 body 2cff6490d7c09155
+function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict cost 100 body f12a1fd54be4a8b9
+function call_sum_others(of_tenant text, changes jsonb) returns text[] language plpgsql cost 100 body c958d48c9f93d300
 function canonical_json(value jsonb, wanted integer) returns text language plpgsql immutable parallel safe cost 100 body 2af39554883c5756
 function canonical_number(number numeric) returns text language plpgsql immutable parallel safe cost 100 body 9c2393ea77f21c7e
 function canonical_string(value text) returns text language plpgsql immutable parallel safe cost 100 body 72440f4be9a78d39

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import { canonicalJson } from '../../core/json/canonical.ts';
 
 /** A tool as its server describes it, and as a model is told of it. */
@@ -46,7 +47,7 @@ export function faultOfToolName(server: string, tool: string): string | undefine
 
 /** The SHA-256 (hexadecimal) of a definition's canonical JSON (RFC 8785). A description that is missing is left out there. */
 export function hashOfTool(definition: ToolDefinition): string {
-  return createHash('sha256').update(textOfTool(definition), 'utf8').digest('hex');
+  return hashOfText(textOfTool(definition));
 }
 
 /** The text that the hash is of. */
@@ -55,17 +56,24 @@ export function textOfTool({ name, description, inputSchema }: ToolDefinition): 
 }
 
 /** The tools of a server with their hashes, and with what keeps an agent from having them. */
-export function offeredTools(server: string, definitions: readonly ToolDefinition[]): OfferedTool[] {
+export async function offeredTools(server: string, definitions: readonly ToolDefinition[]): Promise<OfferedTool[]> {
   const names = new Set<string>();
-  return definitions.map(({ name, description, inputSchema }): OfferedTool => {
+  const tools: OfferedTool[] = [];
+  const slice = new TimeSlice();
+  for (const { name, description, inputSchema } of definitions) {
+    if (slice.isDue) await slice.rest();
     const definition = { name, description, inputSchema };
     const text = textOfTool(definition);
-    const sha256 = createHash('sha256').update(text, 'utf8').digest('hex');
     const fault =
       faultOfToolName(server, name) ??
       (names.has(name) ? 'is offered twice' : undefined) ??
       (Buffer.byteLength(text) > maxDefinitionBytes ? `has more than ${maxDefinitionBytes} bytes of JSON` : undefined);
     names.add(name);
-    return { ...definition, sha256, ...(fault === undefined ? {} : { fault }) };
-  });
+    tools.push({ ...definition, sha256: hashOfText(text), ...(fault === undefined ? {} : { fault }) });
+  }
+  return tools;
+}
+
+function hashOfText(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex');
 }

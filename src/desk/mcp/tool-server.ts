@@ -1,4 +1,5 @@
 import type { Client, ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import { productVersion } from '../../core/package-folder.ts';
 import { startDeadline } from '../../providers/deadline.ts';
 import type { HttpConnections } from '../../providers/http-connections.ts';
@@ -131,8 +132,10 @@ export function createOpenToolServer(
         await client.connect(transport, options);
         return await definitionsOf(client, options);
       }, signal);
+      // The package has just read the list, which takes milliseconds.
+      await new TimeSlice().rest();
       return {
-        tools: offeredTools(name, result),
+        tools: await offeredTools(name, result),
         figures,
         async call(tool, input, caller) {
           const { result: answer, figures: ofCall } = await timed(

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { sealedAgentKeys } from '../../../src/desk/agents/secrets.ts';
+import { openHeaders, sealedToolHeaders } from '../../../src/desk/mcp/headers.ts';
 import { resealColumn } from '../../../src/postgres/reseal.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -42,6 +43,35 @@ test('keys of agents are resealed with the rest, and open with the new key alone
   expect((await chat(rotated, 'desk')).status).toBe(200);
   expect(vendor.requests.at(-1)?.headers.authorization).toBe(`Bearer ${agentKey}`);
   await rotated.close();
+});
+
+test('headers of servers of tools are resealed too, and given anew where no key opens them', async () => {
+  const tools = [{ name: 'search', sha256: 'a'.repeat(64) }];
+  const mcpServers = [
+    { name: 'docs', url: 'http://127.0.0.1:9/mcp', headers: { Authorization: 'Bearer of-docs' }, tools },
+  ];
+  await putAgent(server, { tenant, token, id: 'served' }, { mcpServers });
+  const without = await secretKeysOf(newKey);
+  const llmConfig = { provider: 'openai', model: 'm', apiKey: agentKey };
+  const body = {
+    llmConfig,
+    name: { en: 's' },
+    mcpServers: [{ ...mcpServers[0], headers: { Authorization: '********' } }],
+  };
+  const put = { tenant, token: await without.token(tenant), path: '/agents/served', method: 'PUT' };
+  expect(await (await callAgentic(without, put, body)).json()).toMatchObject({
+    details: [{ message: 'cannot be read any more, and must be given anew' }],
+  });
+  await without.close();
+  const sealer = createSealer([newKey, oldKey]);
+  expect(await resealColumn(server.database.db, sealer, sealedToolHeaders)).toEqual({
+    resealed: 1,
+    current: 0,
+    unreadable: 0,
+  });
+  const { rows } = await server.database.pool.query("select sealed_headers from agent where id = 'served'");
+  const opened = openHeaders(createSealer([newKey]), tenant, 'served', rows[0].sealed_headers);
+  expect(opened).toEqual({ docs: { Authorization: 'Bearer of-docs' } });
 });
 
 test('a key that opens with none of the keys is as good as missing, and says so', async () => {
