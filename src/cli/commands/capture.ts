@@ -72,6 +72,7 @@ Example:
             slot,
             choice: { ...values, acceptGap: values['accept-gap'] },
             strict: values.strict,
+            sealer,
             takeChanges: createTakeChanges({
               sealer,
               now,

@@ -10,6 +10,7 @@ import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
 import { takeErasureKey } from '../../recording/erased/erasure-key.ts';
+import { noteErasedDocument } from '../../recording/erased/repeats.ts';
 import { type CompiledRules, compileRules } from '../../recording/mapping/apply-rules.ts';
 import type { Place } from '../page/store.ts';
 import { foldHistory } from '../tallies/fold.ts';
@@ -104,14 +105,7 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
         subject: sealSubject(sealer, tenant, erasure, sealed),
         now: now(),
       });
-      if (!('actor' in subject)) {
-        const document = uuidArray([
-          key.hashOf(tenant, 'document', JSON.stringify([subject.entity, subject.entityId])),
-        ]);
-        await sql`
-          insert into change_erased_document (tenant, document)
-            values (${tenant}, (${document}::uuid[])[1]) on conflict do nothing`.execute(transaction);
-      }
+      if (!('actor' in subject)) await noteErasedDocument(transaction, key, tenant, subject);
     });
   }
   // A recorder from before does not know yet that the tenant has erasures, and would record again what is erased under its hands.

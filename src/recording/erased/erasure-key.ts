@@ -7,8 +7,8 @@ import type { SealedColumn } from '../../postgres/reseal.ts';
 
 /** The key of the installation under which what was erased is known again. It never changes. */
 export interface ErasureKey {
-  /** What stands for the identity of an erased entry, for a document, or for a subject: 16 bytes, the same each time. */
-  hashOf(tenant: string, what: 'identity' | 'document' | 'subject', of: Uint8Array | string): Buffer;
+  /** What stands for the identity of an erased entry, or for a document: 16 bytes, the same each time. */
+  hashOf(tenant: string, what: 'identity' | 'document', of: Uint8Array | string): Buffer;
 }
 
 const keyBytes = 32;

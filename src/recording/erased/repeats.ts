@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Sealer } from '../../core/sealing.ts';
 import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
-import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { findErasureKey } from './erasure-key.ts';
+import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
+import { type ErasureKey, findErasureKey } from './erasure-key.ts';
 
 /** What tells a change from all others of its tenant. */
 interface SentChange {
@@ -62,4 +62,42 @@ export async function refuseErased(
   tenantsWithErasures.add(tenant);
   const erased = await findErased(transaction, sealer, tenant, recorded);
   if (erased.includes(true)) throw new ErasedMeanwhile('a change that was erased was recorded again');
+}
+
+/** Tells for each document whether it was erased: what is still known of it at its source is not to be recorded again. */
+export async function findErasedDocuments(
+  db: Connection,
+  sealer: Sealer,
+  tenant: string,
+  documents: readonly { readonly entity: string; readonly entityId: string }[],
+): Promise<boolean[]> {
+  const key = await findErasureKey(db, sealer);
+  if (key === undefined) return documents.map(() => false);
+  const hashes = documents.map(({ entity, entityId }) => hashOfDocument(key, tenant, entity, entityId));
+  const { rows } = await sql<{ erased: boolean }>`
+    select known.documents > 0 as erased
+      from unnest(${uuidArray(hashes)}::uuid[]) with ordinality as sent (document, place)
+      left join lateral (
+        select count(*) as documents from change_erased_document d
+          where d.tenant = ${tenant} and d.document = sent.document
+      ) as known on true
+      order by sent.place`.execute(db);
+  return rows.map(({ erased }) => erased);
+}
+
+/** Notes that a document is being erased. */
+export async function noteErasedDocument(
+  transaction: DatabaseTransaction,
+  key: ErasureKey,
+  tenant: string,
+  { entity, entityId }: { readonly entity: string; readonly entityId: string },
+): Promise<void> {
+  await sql`
+    insert into change_erased_document (tenant, document)
+      select ${tenant}, document from unnest(${uuidArray([hashOfDocument(key, tenant, entity, entityId)])}::uuid[]) as document
+      on conflict do nothing`.execute(transaction);
+}
+
+function hashOfDocument(key: ErasureKey, tenant: string, entity: string, entityId: string): Buffer {
+  return key.hashOf(tenant, 'document', JSON.stringify([entity, entityId]));
 }

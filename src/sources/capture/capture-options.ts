@@ -1,4 +1,5 @@
 import type { Tracer } from '../../core/concurrency/trace.ts';
+import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Source } from '../../postgres/source/source.ts';
 import type { TakeChanges } from '../../recording/batches/batch.ts';
@@ -28,6 +29,8 @@ export interface CaptureOptions {
   /** A change that can never be recorded stops capture. */
   readonly strict: boolean;
   readonly takeChanges: TakeChanges;
+  /** To know documents that were erased; left out: none were. */
+  readonly sealer?: Sealer | undefined;
   readonly log: SourceLog;
   /** Ends capture after the portion that is being recorded. */
   readonly signal: AbortSignal;

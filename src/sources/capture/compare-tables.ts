@@ -4,6 +4,7 @@ import { objectText } from '../../core/json/members.ts';
 import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
 import { quotedTable } from '../../postgres/source/table-names.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
+import { findErasedDocuments } from '../../recording/erased/repeats.ts';
 import { documentOfRow } from '../../recording/mapping/changes-of-row.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import type { MappedChange, MappedDocument, Row } from '../../recording/mapping/row-change.ts';
@@ -174,7 +175,9 @@ class Copy {
         const ids = some.map(({ change }) => change.entityId);
         for (const id of ids) this.#seen.next(seenKey(tenant, entity, id));
         const stored = await currentDocuments(this.#options.db, tenant, entity, ids);
+        const erased = await this.#findErased(tenant, entity, some);
         for (const [index, document] of some.entries()) {
+          if (erased[index] === true) continue;
           const change = changeOfSnapshot(document, stored[index], this.#options.mapping);
           if (change === undefined) continue;
           const mapped = { kind: 'change', tenant, change, hasActor: true } as const;
@@ -183,6 +186,22 @@ class Copy {
       }
     }
     await this.#record(changes);
+  }
+
+  /** Which documents were erased though their rows are there. Whose they are is in no log. */
+  async #findErased(tenant: string, entity: string, documents: readonly Mapped[]): Promise<readonly boolean[]> {
+    const { db, sealer, log } = this.#options;
+    if (sealer === undefined) return [];
+    const erased = await findErasedDocuments(
+      db,
+      sealer,
+      tenant,
+      documents.map(({ change: { entityId } }) => ({ entity, entityId })),
+    );
+    const rows = erased.filter((one) => one).length;
+    if (rows > 0)
+      log.warn({ tenant, entity, rows }, 'rows of documents that were erased are still there; they are left out');
+    return erased;
   }
 
   async #deleteGone(entity: string): Promise<void> {
@@ -203,6 +222,8 @@ class Copy {
     await recordPortion({ changes: portion, from: position, to: position, truncate: undefined }, this.#options);
   }
 }
+
+type Mapped = Extract<MappedDocument, { kind: 'document' }>;
 
 interface Listed {
   readonly mapped: MappedChange;
