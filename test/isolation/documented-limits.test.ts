@@ -57,7 +57,7 @@ import { jobPlaces, minExportTurn } from '../../src/desk/jobs/dispatcher.ts';
 import { maxWaiting } from '../../src/desk/jobs/service.ts';
 import { maxServerName, maxServers, maxTools } from '../../src/desk/mcp/schemas.ts';
 import { maxDefinitionBytes, maxToolName } from '../../src/desk/mcp/tool-definition.ts';
-import { openaiLimits } from '../../src/desk/openai/request.ts';
+import { openaiLimits } from '../../src/desk/openai/limits.ts';
 import { hideLimits } from '../../src/history/ask/restriction.ts';
 import { maxCandidates } from '../../src/history/directory/candidates.ts';
 import { entriesOfPortions } from '../../src/history/directory/search-documents.ts';

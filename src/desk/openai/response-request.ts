@@ -1,7 +1,7 @@
 import { AnnalsError } from '../../core/errors.ts';
 import type { InputBound } from '../../providers/provider-caller.ts';
+import { openaiLimits } from './limits.ts';
 import { Members, refused } from './members.ts';
-import { openaiLimits } from './request.ts';
 
 /** A request of `POST /responses`, checked, as it is passed on. */
 export interface ResponseRequest {

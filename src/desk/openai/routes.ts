@@ -7,7 +7,7 @@ import type { Scope } from '../../http/scopes.ts';
 import { streamHeaders, streamText } from '../streamed-answer.ts';
 import { completionBody, completionChunks, event } from './answer-body.ts';
 import { invalidKey, openaiError } from './error-body.ts';
-import { openaiLimits } from './request.ts';
+import { openaiLimits } from './limits.ts';
 import type { Openai, PreparedCall, PreparedResponse } from './service.ts';
 
 const scopes: readonly Scope[] = ['ai.completion_manage'];

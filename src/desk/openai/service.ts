@@ -13,9 +13,10 @@ import type { CallProgress, CallRequest, ProviderCaller } from '../../providers/
 import type { ModelList } from '../models/schemas.ts';
 import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
 import { errorOfAnswer } from './error-body.ts';
+import { openaiLimits } from './limits.ts';
 import { Members, refused } from './members.ts';
 import { type ListedModel, listedModel, modelNamed, modelsOf, type NamedModel, unknownModel } from './models.ts';
-import { type ChatRequest, openaiLimits, readChatRequest } from './request.ts';
+import { type ChatRequest, readChatRequest } from './request.ts';
 import { type ResponseRequest, readResponseRequest } from './response-request.ts';
 import { sealToolCallId, toolCallOpener } from './tool-call-ids.ts';
 

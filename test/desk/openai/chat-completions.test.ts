@@ -2,7 +2,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createKey } from '../../../src/access/keys/key-store.ts';
-import { openaiLimits } from '../../../src/desk/openai/request.ts';
+import { openaiLimits } from '../../../src/desk/openai/limits.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { type OpenaiServer, providers, startOpenai } from './openai-server.ts';
 
