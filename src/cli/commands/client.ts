@@ -2,8 +2,8 @@ import { createClient, listClients, revokeClient } from '../../access/oauth/clie
 import { OperatorError } from '../../core/operator-error.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { credentialOf, credentialOptions } from '../credential-options.ts';
 import { listOfTenant } from '../list-of-tenant.ts';
-import { restrictionOf } from '../restriction-options.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
@@ -33,22 +33,9 @@ Example:
 };
 
 async function create(args: string[], io: CommandIo): Promise<number> {
-  const { values } = parseCommand('client create', {
-    args,
-    options: {
-      tenant: { type: 'string' },
-      scope: { type: 'string' },
-      name: { type: 'string' },
-      query: { type: 'string' },
-      hide: { type: 'string' },
-    },
-  });
-  const { tenant, scope, name, query, hide } = values;
-  if (tenant === undefined || scope === undefined) throw new UsageError('client create needs --tenant and --scope');
-  const restriction = restrictionOf({ query, hide });
-  const client = await withInterruptibleDatabase(io, ({ db }) =>
-    createClient(db, { tenant, scope, name, restriction }),
-  );
+  const { values } = parseCommand('client create', { args, options: credentialOptions });
+  const described = credentialOf('client create', values);
+  const client = await withInterruptibleDatabase(io, ({ db }) => createClient(db, described));
   io.answer(JSON.stringify(client));
   return 0;
 }

@@ -3,8 +3,8 @@ import { durationPattern, millisecondsOf } from '../../core/duration.ts';
 import { OperatorError } from '../../core/operator-error.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { credentialOf, credentialOptions, namesOf } from '../credential-options.ts';
 import { listOfTenant } from '../list-of-tenant.ts';
-import { restrictionOf } from '../restriction-options.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
@@ -36,27 +36,11 @@ Example:
 async function create(args: string[], io: CommandIo): Promise<number> {
   const { values } = parseCommand('key create', {
     args,
-    options: {
-      tenant: { type: 'string' },
-      scope: { type: 'string' },
-      name: { type: 'string' },
-      query: { type: 'string' },
-      hide: { type: 'string' },
-      models: { type: 'string' },
-      expires: { type: 'string' },
-    },
+    options: { ...credentialOptions, models: { type: 'string' }, expires: { type: 'string' } },
   });
-  const { tenant, scope, name, query, hide, models, expires } = values;
-  if (tenant === undefined || scope === undefined) throw new UsageError('key create needs --tenant and --scope');
+  const { scope, ...credential } = credentialOf('key create', values);
   const scopes = scope.split(' ').filter((text) => text !== '');
-  const description = {
-    tenant,
-    scopes,
-    models: models?.split(/[ ,]/).filter((text) => text !== ''),
-    name,
-    restriction: restrictionOf({ query, hide }),
-    lifetime: lifetimeOf(expires),
-  };
+  const description = { ...credential, scopes, models: namesOf(values.models), lifetime: lifetimeOf(values.expires) };
   io.answer(JSON.stringify(await withInterruptibleDatabase(io, ({ db }) => createKey(db, description))));
   return 0;
 }
