@@ -15,6 +15,7 @@ import { Instances } from './resources/instances.ts';
 import { Jobs } from './resources/jobs.ts';
 import { Logs } from './resources/logs.ts';
 import { Models } from './resources/models.ts';
+import { Proofs } from './resources/proofs.ts';
 import { Subscriptions } from './resources/subscriptions.ts';
 import { Usage } from './resources/usage.ts';
 import { ViewerTokens } from './resources/viewer-tokens.ts';
@@ -73,6 +74,7 @@ export class Annals {
   readonly budgets: Budgets;
   readonly accesses: Accesses;
   readonly erasures: Erasures;
+  readonly proofs: Proofs;
   readonly configurations: Configurations;
   readonly customEntities: CustomEntities;
   readonly agents: Agents;
@@ -111,6 +113,7 @@ export class Annals {
     this.budgets = new Budgets(transport, tenant);
     this.accesses = new Accesses(transport, tenant);
     this.erasures = new Erasures(transport, tenant);
+    this.proofs = new Proofs(transport, tenant);
     this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());
     this.customEntities = new CustomEntities(transport, tenant, plainAnswers<CustomEntityType>());
     this.agents = new Agents(transport, tenant);

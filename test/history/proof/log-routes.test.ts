@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { Annals } from '@annals/client';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
@@ -237,6 +238,9 @@ test('a change is proved to those with the scope, shown to those who read the hi
   expect(fieldsOf(whole).slice(0, 2)).toEqual([hidden, '{"ip":"192.0.2.1"}']);
   const receipt = await proofOf('position=4', tokens.proof);
   expect(verifyProof(receipt, [vkey])).toMatchObject({ position: 4, hidden: [] });
+  const client = new Annals({ baseUrl: server.baseUrl, tenant: 'proved', token: () => tokens.managing });
+  expect(await client.proofs.checkpoint()).toBe(parseInclusionProof(read)?.checkpoint);
+  expect([await client.proofs.get(2), await client.proofs.get(2, { context: true })]).toEqual([read, whole]);
   // Without the right to read the history, the commitment alone.
   expect(Object.keys(JSON.parse(extraOf(await proofOf('position=2', tokens.proof))))).toEqual([
     'position',
