@@ -112,6 +112,7 @@ const rows: readonly { title: string; panels: readonly Panel[] }[] = [
         queries: {
           positions: 'max(annals_unsealed_positions)',
           'seconds of the oldest': 'max(annals_unsealed_oldest_seconds)',
+          'altered histories': 'max(annals_altered_histories)',
         },
       },
       {

@@ -4,6 +4,7 @@ import { countSessions } from '../console/session-figures.ts';
 import { readDeliveryFigures, readDeliveryLag } from '../delivery/dispatch/delivery-figures.ts';
 import { readOpenJobs } from '../desk/jobs/queue-figures.ts';
 import { readWaiting } from '../desk/mail/mail-figures.ts';
+import { countAltered } from '../history/proof/check/check-store.ts';
 import { readSealingLag } from '../history/proof/sealing/sealing-figures.ts';
 import { readPendingChanges } from '../history/tallies/pending.ts';
 import { AgeOfOldest } from '../metrics/age-of-oldest.ts';
@@ -50,6 +51,13 @@ export function measureInstallation(metrics: Metrics, databaseUrl: string): () =
           if (lag === undefined) return;
           set('annals_unsealed_positions', {}, lag.positions);
           set('annals_unsealed_oldest_seconds', {}, lag.seconds);
+        },
+      },
+      {
+        names: ['annals_altered_histories'],
+        async read(set) {
+          const altered = await countAltered(db);
+          if (altered !== undefined) set('annals_altered_histories', {}, altered);
         },
       },
       {

@@ -81,6 +81,11 @@ export const definitions = {
     help: 'Time since the recording of the oldest change without a checkpoint',
     aggregation: 'max',
   },
+  annals_altered_histories: {
+    type: 'gauge',
+    help: 'Histories that were not what was sealed when they were checked last',
+    aggregation: 'max',
+  },
 
   annals_jobs: { type: 'gauge', help: 'Jobs that have not ended', labels: ['type', 'state'], aggregation: 'max' },
   annals_job_oldest_seconds: {

@@ -287,6 +287,7 @@ getHistogram get /changelog/{tenant}/histogram
 getInstance get /schema/{tenant}/custom-entities/{type}/instances/{id}
 getJob get /ai-service/{tenant}/jobs/{id}
 getLiveness get /health/live
+getLog get /changelog/{tenant}/log
 getProof get /changelog/{tenant}/log/proof
 getReadiness get /health/ready
 getRequestLog get /ai-service/{tenant}/agentic/logs/requests/{id}

@@ -9,9 +9,11 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { countAltered, storeCheck } from '../../../src/history/proof/check/check-store.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
+import { cosign } from '../../../src/history/proof/tlog/cosignature.ts';
 import { parseInclusionProof } from '../../../src/history/proof/tlog/inclusion-proof.ts';
 import { hashLeaf } from '../../../src/history/proof/tlog/merkle.ts';
 import { parseVerifierKey } from '../../../src/history/proof/tlog/note.ts';
@@ -29,6 +31,9 @@ const anyKey = Buffer.alloc(32).toString('base64');
 
 let folder: string;
 let keyFile: string;
+
+import { signerOf } from './signers.ts';
+
 let server: TestServer;
 
 beforeAll(async () => {
@@ -133,6 +138,31 @@ test('before the first checkpoint there is nothing, and then the newest one with
   }
 });
 
+test('the state of the log has its key, its newest checkpoint and the result of the last check', async () => {
+  const read = await readerOf('acme');
+  const state = await (await read('')).json();
+  const checkpoint = await (await read('/checkpoint')).text();
+  expect(state).toEqual({
+    origin: checkpoint.split('\n')[0],
+    vkey: await vkeyOf('acme'),
+    size: 301,
+    unsealed: 0,
+    signedAt: expect.stringMatching(/Z$/),
+    checkpoint,
+    witnesses: [],
+  });
+  const { db } = server.context;
+  await storeCheck(db, 'acme', { at: now, isRight: false });
+  expect(await countAltered(db)).toBe(1);
+  await sql`update proof_log set checkpoint = ${checkpoint + cosign('x', signerOf('w.example', 4), 1_700_000_000)}
+    where tenant = 'acme'`.execute(db);
+  expect(await (await read('')).json()).toMatchObject({
+    witnesses: [{ name: 'w.example', signedAt: '2023-11-14T22:13:20.000Z' }],
+    lastCheck: { at: new Date(now).toISOString(), right: false },
+  });
+  await sql`update proof_log set checkpoint = ${checkpoint} where tenant = 'acme'`.execute(db);
+});
+
 test('each change and each receipt has a proof of its own, which anybody verifies with the key', async () => {
   const read = await readerOf('acme');
   const vkey = await vkeyOf('acme');
@@ -161,7 +191,9 @@ test('the log is for those with its scope, and for nobody who sees a part of the
   await server.createTenant('scoped');
   await record('scoped', 1);
   await seal('scoped');
-  const paths = ['checkpoint', 'tile/0/000.p/1', 'proof?position=1'].map((path) => `/changelog/scoped/log/${path}`);
+  const paths = ['', 'checkpoint', 'tile/0/000.p/1', 'proof?position=1'].map(
+    (path) => `/changelog/scoped/log${path && `/${path}`}`,
+  );
   const tokens = {
     200: await server.token('scoped', { scope: 'changelog.proof_read' }),
     403: await server.token('scoped', { scope: 'changelog.changelog_manage changelog.access_read' }),

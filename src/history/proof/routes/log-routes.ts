@@ -1,13 +1,16 @@
 import { Type } from 'typebox';
 import { AnnalsError } from '../../../core/errors.ts';
 import type { HttpServer } from '../../../http/http-server-type.ts';
-import type { Answer } from '../../../http/openapi/answers.ts';
+import { type Answer, json } from '../../../http/openapi/answers.ts';
 import { queryInteger } from '../../../http/query-parameters.ts';
 import { mayReadHistory } from '../../../http/scopes.ts';
 import { TenantName } from '../../../http/tenant-name.ts';
 import type { Database } from '../../../postgres/database.ts';
+import { lastPosition } from '../../positions/position-store.ts';
 import { mayShowContext, refuseContextWithoutScope } from '../../routes/operation.ts';
 import { HistoryPath, withContext } from '../../routes/schemas.ts';
+import { cosignersOf } from '../tlog/cosignature.ts';
+import { parseNote } from '../tlog/note.ts';
 import { parseTilePath } from '../tlog/tiles.ts';
 import { readPublishedEntries, readPublishedTile } from './published-tiles.ts';
 import { readProof } from './read-proof.ts';
@@ -30,6 +33,43 @@ const TilePath = Type.Object({
   }),
 });
 
+/** The year 9999: a time of a signature may be any number. */
+const maxSeconds = 253_402_300_799;
+
+const LogState = Type.Object(
+  {
+    origin: Type.String({
+      description: 'The name of the log.',
+      examples: ['annals.example.com/log/4b1f0f5a2c3d4e5f60718293a4b5c6d7'],
+    }),
+    vkey: Type.String({ description: 'The verifier key, as `annals proof vkey` prints it.' }),
+    size: Type.Integer({ description: 'The positions that the newest checkpoint signs.', examples: [4945] }),
+    unsealed: Type.Integer({ description: 'The positions that no checkpoint signs yet.', examples: [0] }),
+    signedAt: Type.String({ format: 'date-time', description: 'When the newest checkpoint was published.' }),
+    checkpoint: Type.String({ description: 'The newest checkpoint: a signed note (C2SP tlog-checkpoint).' }),
+    witnesses: Type.Array(
+      Type.Object(
+        {
+          name: Type.String({ description: 'The name of the key.' }),
+          signedAt: Type.String({ format: 'date-time', description: 'When it signed, as it says.' }),
+        },
+        { $id: 'HistoryLogWitness' },
+      ),
+      { description: 'Who cosigned it. Annals verified these signatures when they came; verify them with a policy.' },
+    ),
+    lastCheck: Type.Optional(
+      Type.Object(
+        {
+          at: Type.String({ format: 'date-time' }),
+          right: Type.Boolean({ description: 'Whether the history was what was sealed.' }),
+        },
+        { $id: 'HistoryLogCheck', description: 'The result of `annals proof check`. Absent: it was never checked.' },
+      ),
+    ),
+  },
+  { $id: 'HistoryLog' },
+);
+
 const ProofQuery = Type.Object({
   position: queryInteger({
     minimum: 1,
@@ -42,6 +82,41 @@ const ProofQuery = Type.Object({
 
 /** The log of a tenant (proof 2): what C2SP's tlog-tiles asks of one. */
 export async function logRoutes(app: HttpServer, { db, now }: { db: Database; now: () => number }): Promise<void> {
+  app.get(
+    '/changelog/:tenant/log',
+    {
+      config: proofOperation,
+      schema: {
+        operationId: 'getLog',
+        tags,
+        summary: 'How far the history is sealed',
+        description:
+          'The log of the history: its verifier key, its newest checkpoint, who says to have cosigned it, and what the last check found.',
+        params: HistoryPath,
+        response: { 200: json(LogState, { description: 'The state of the log.' }) },
+      },
+    },
+    async (request) => {
+      const { tenant } = request.params;
+      const { origin, vkey, size, checkpoint, signedAt, checkedAt, checkRight } = await signedLog(db, tenant);
+      const { position } = await lastPosition(db, tenant);
+      const note = parseNote(checkpoint);
+      return {
+        origin,
+        vkey,
+        size,
+        unsealed: Math.max(0, position - size),
+        signedAt: (signedAt ?? new Date(0)).toISOString(),
+        checkpoint,
+        witnesses: (note === undefined ? [] : cosignersOf(note)).map(({ name, seconds }) => ({
+          name,
+          signedAt: new Date(Math.min(seconds, maxSeconds) * 1000).toISOString(),
+        })),
+        ...(checkedAt !== null && { lastCheck: { at: checkedAt.toISOString(), right: checkRight === true } }),
+      };
+    },
+  );
+
   app.get(
     '/changelog/:tenant/log/checkpoint',
     {

@@ -26,6 +26,13 @@ export function cosignedAt({ text, signatures }: Note, witness: Verifier): numbe
   return times.includes('wrong') ? 'wrong' : times[0];
 }
 
+/** Who says to have cosigned a note, and when, in seconds since 1970. Nothing of it is verified. */
+export function cosignersOf({ signatures }: Note): { readonly name: string; readonly seconds: number }[] {
+  return signatures.flatMap(({ name, bytes }) =>
+    bytes.length === 72 ? [{ name, seconds: Number(bytes.readBigUInt64BE(0)) }] : [],
+  );
+}
+
 function message(text: string, seconds: number): Buffer {
   return Buffer.from(`cosignature/v1\ntime ${seconds}\n${text}`);
 }

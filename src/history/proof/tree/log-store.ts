@@ -15,6 +15,9 @@ export interface Log {
   readonly signedAt: Date | null;
   /** Whether its last checkpoint was looked after a minute ago, or there is none. */
   readonly isDue: boolean;
+  /** When the history was checked against it last, and whether it was what was sealed; null: never. */
+  readonly checkedAt: Date | null;
+  readonly checkRight: boolean | null;
 }
 
 /** Tenants with a log that is signed. */
@@ -24,7 +27,8 @@ export const tenantsWithLog: TenantWork = { table: 'proof_log', condition: 'ende
 export async function readLog(db: Connection, tenant: string): Promise<Log | undefined> {
   const { rows } = await sql<Log>`
     select origin, vkey, receipt, size, checkpoint, signed_at as "signedAt",
-           coalesce(signed_at <= statement_timestamp() - interval '60 s', true) as "isDue"
+           coalesce(signed_at <= statement_timestamp() - interval '60 s', true) as "isDue",
+           checked_at as "checkedAt", check_right as "checkRight"
       from proof_log where tenant = ${tenant} and ended is null`.execute(db);
   return rows[0];
 }
