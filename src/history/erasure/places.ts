@@ -33,6 +33,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     scopes: ['none', 'scopes'],
     secret_hash: secret,
     restriction: ['text', 'a query'],
+    models: ['none', 'names of models'],
     issuer: ['none', 'the address of an OpenID provider'],
     subject: ['text', 'what a provider knows a person by'],
     made_by: ['none', 'the id of a client'],

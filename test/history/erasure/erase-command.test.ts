@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { packageFolder } from '../../../src/core/package-folder.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { annals } from '../../support/server/command.ts';
 import { copyDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import { createEmptyTestDatabase, createSingleTestDatabase, type TestDatabase } from '../../support/server/database.ts';
@@ -67,7 +68,9 @@ test('wrong usage is exit 2 and changes nothing', async () => {
 });
 
 test('an erasure that is killed goes on with the next call, under the same name', async () => {
-  const lines = await newTenant('killed', 900);
+  const kills = trials(3);
+  const entries = 300 * kills;
+  const lines = await newTenant('killed', entries);
   const of = [
     'erase',
     '--tenant',
@@ -80,7 +83,7 @@ test('an erasure that is killed goes on with the next call, under the same name'
     'law',
     '--yes',
   ];
-  for (let trial = 0; trial < 3; trial += 1) {
+  for (let trial = 0; trial < kills; trial += 1) {
     const child = spawn(process.execPath, [join(packageFolder(), 'bin', 'annals.js'), ...of], {
       env: { ...process.env, ...environment },
       stdio: 'ignore',
@@ -97,12 +100,12 @@ test('an erasure that is killed goes on with the next call, under the same name'
     await ended;
   }
   const { stdout } = await run(...of);
-  expect(JSON.parse(stdout)).toMatchObject({ tenant: 'killed', entries: 900 });
+  expect(JSON.parse(stdout)).toMatchObject({ tenant: 'killed', entries });
   const { rows } = await database.pool.query(`select distinct entity_id from change_entry where tenant = 'killed'`);
   expect(rows).toHaveLength(1);
   expect(await has('canary-killed')).toEqual([]);
   const again = await annals(['import', '--tenant', 'killed', '-'], environment, lines);
-  expect(JSON.parse(again.stdout)).toMatchObject({ duplicate: 900, recorded: 0 });
+  expect(JSON.parse(again.stdout)).toMatchObject({ duplicate: entries, recorded: 0 });
 });
 
 /** Files of tables, indexes and catalogues in a data folder whose server has stopped that have a text. */
