@@ -203,6 +203,13 @@ const rows: readonly { title: string; panels: readonly Panel[] }[] = [
         },
       },
       {
+        title: 'Calls of servers of tools',
+        unit: 'cps',
+        queries: {
+          '{{operation}} {{outcome}}': 'sum by (operation, outcome) (rate(annals_tool_calls_total[$__rate_interval]))',
+        },
+      },
+      {
         title: 'Refused by the quota',
         unit: 'cps',
         queries: { '{{reason}}': 'sum by (reason) (rate(annals_quota_refusals_total[$__rate_interval]))' },

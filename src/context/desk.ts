@@ -10,6 +10,7 @@ import { type Completions, type CompletionTimes, createCompletions } from '../de
 import { readPrices } from '../desk/costs/read-prices.ts';
 import { createJobs, type Jobs } from '../desk/jobs/service.ts';
 import { createMailQueue, type MailQueue } from '../desk/mail/service.ts';
+import { observedToolServers } from '../desk/mcp/observed-servers.ts';
 import { createOpenToolServer } from '../desk/mcp/tool-server.ts';
 import { readModels } from '../desk/models/read-models.ts';
 import type { ModelList } from '../desk/models/schemas.ts';
@@ -86,7 +87,7 @@ export async function createDesk(
     now,
     documents,
     askHistory: historyTexts.changes,
-    openToolServer: createOpenToolServer(selfHosted, times?.toolCall),
+    openToolServer: observedToolServers(createOpenToolServer(selfHosted, times?.toolCall), { metrics, tracer }),
     caller: completions.caller,
     queueMail: mail.queueMail,
     jobs,

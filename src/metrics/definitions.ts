@@ -130,6 +130,11 @@ export const definitions = {
     labels: ['provider'],
     buckets: callBuckets,
   },
+  annals_tool_calls_total: {
+    type: 'counter',
+    help: 'Ended calls of servers of tools',
+    labels: ['operation', 'outcome'],
+  },
   annals_quota_refusals_total: { type: 'counter', help: 'Calls that the quota refused', labels: ['reason'] },
 
   annals_capture_position_age_seconds: {

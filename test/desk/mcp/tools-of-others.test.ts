@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { toolLimits } from '../../../src/desk/agents/conversation.ts';
 import { maxServers, maxTools } from '../../../src/desk/mcp/schemas.ts';
 import { hashOfTool, maxDefinitionBytes, type ToolDefinition } from '../../../src/desk/mcp/tool-definition.ts';
+import { textOf as textOfFigures } from '../../../src/metrics/metrics.ts';
 import { defaultCallTimes } from '../../../src/providers/deadline.ts';
 import { toolAnswerLimits } from '../../../src/providers/tool-fetch.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
@@ -46,6 +47,7 @@ beforeAll(async () => {
   server = await startTestServer({
     environment: {
       OPENAI_BASE_URL: vendor.baseUrl,
+      ANNALS_METRICS_PORT: '0',
       ANNALS_SELF_HOSTED_ALLOW: [stub.url, everything.url].map((url) => new URL(url).host).join(','),
     },
     completionTimes: { provider: defaultCallTimes, quotaWait: 60_000, toolCall: 3_000 },
@@ -544,6 +546,36 @@ describe('a hostile server', () => {
       message.method === 'tools/call' ? [headers['mcp-session-id']] : [],
     );
     expect(sessions).toEqual(['session-1', 'session-1']);
+  });
+
+  test('each call is counted by its outcome, without the names that tenants choose', async () => {
+    await put('counted');
+    const counted = async (operation: string, outcome: string) => {
+      const text = await textOfFigures([(await server.context.metrics?.read()) ?? []]);
+      const line = `annals_tool_calls_total{operation="${operation}",outcome="${outcome}"} `;
+      return Number(
+        text
+          .split('\n')
+          .find((one) => one.startsWith(line))
+          ?.slice(line.length) ?? 0,
+      );
+    };
+    const outcomes = ['answered', 'failed', 'refused'];
+    const all = async () => await Promise.all(outcomes.map((outcome) => counted('execute_tool', outcome)));
+    const [before, listed] = [await all(), await counted('list_tools', 'answered')];
+    let round = 0;
+    stub.answer = () => {
+      round += 1;
+      return { content: [], isError: round === 2 };
+    };
+    stub.misbehave = (message, response) => {
+      if (message.method !== 'tools/call' || round < 2) return false;
+      response.writeHead(403).end();
+      return true;
+    };
+    await chat('counted', Array(3).fill(['docs__search', '{}']));
+    expect(await all()).toEqual(before.map((count) => count + 1));
+    expect(await counted('list_tools', 'answered')).toBe(listed + 1);
   });
 
   test('failures of tools never disable the agent, and a server that is away leaves its tools out', async () => {
