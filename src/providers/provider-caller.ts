@@ -46,6 +46,8 @@ export interface QuotaRequest {
   readonly call: BegunCall;
   /** Upper bound of the input; undefined where nobody can tell. */
   readonly input: InputBound | undefined;
+  /** Of a call with an own key: whether the tenant has budgets, read since the request came. Left out: the ledger asks. */
+  readonly hasBudgets?: boolean | undefined;
   /** The max. output tokens that the caller wants. */
   readonly output: number;
   /** The max. duration of the call in milliseconds. A reservation that was sent lives longer. */
@@ -118,8 +120,13 @@ export interface CallRequest
    * quota. Without that, before the call has left, and on an own key, it ends at once.
    */
   readonly drains?: boolean | undefined;
-  readonly own: Pick<ModelCall, 'provider' | 'model' | 'apiKey' | 'baseUrl'> | undefined;
+  readonly own: OwnModel | undefined;
 }
+
+/** A model that is called with the tenant's own key. */
+export interface OwnModel
+  extends Pick<ModelCall, 'provider' | 'model' | 'apiKey' | 'baseUrl'>,
+    Pick<QuotaRequest, 'hasBudgets'> {}
 
 export interface ProviderCallerOptions {
   languageModels: LanguageModels;
@@ -192,17 +199,18 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
 
   /** With the tenant's own key or the shared token. */
   async function reserveAndCall(
-    target: Pick<ModelCall, 'provider' | 'model' | 'apiKey' | 'baseUrl'> & Pick<BegunCall, 'token'>,
+    target: OwnModel & Pick<BegunCall, 'token'>,
     { tenant, asker, drains = false, inputBound, ...content }: Omit<CallRequest, 'own'>,
     progress: CallProgress,
   ): Promise<Answer> {
-    const { token, ...model } = target;
+    const { token, hasBudgets, ...model } = target;
     const { messages, tools, responseFormat, passThrough, maxTokens } = content;
     const isShared = token === 'shared';
     const call = begin(asker, { token, provider: model.provider, model: model.model });
     const reservation = await ledger.reserve({
       tenant,
       call,
+      hasBudgets,
       input: passThrough === undefined ? ledger.inputBound(messages, tools, responseFormat) : inputBound,
       output: isShared ? Math.min(maxTokens ?? shared.maxTokens, shared.maxTokens) : (maxTokens ?? shared.maxTokens),
       maxDuration: times.total,

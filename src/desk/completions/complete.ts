@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError, type ErrorDetail } from '../../core/errors.ts';
 import { errorOfCall } from '../../providers/call-error.ts';
 import { type Answer, type Message, ProviderError, type Usage } from '../../providers/port.ts';
-import { type CallProgress, type ProviderCaller, withText } from '../../providers/provider-caller.ts';
+import { type CallProgress, type OwnModel, type ProviderCaller, withText } from '../../providers/provider-caller.ts';
 
 export interface Completion {
   readonly text: string;
@@ -32,8 +32,13 @@ export interface CompleteOptions {
 
 export interface ProviderTokens {
   /** The tenant's own token, and the configuration item that it is from; undefined where the tenant has none. */
-  own(tenant: string): Promise<{ readonly item: string; readonly token: string } | undefined>;
+  own(tenant: string): Promise<OwnToken | undefined>;
   shared: string | undefined;
+}
+
+interface OwnToken extends Pick<OwnModel, 'hasBudgets'> {
+  readonly item: string;
+  readonly token: string;
 }
 
 export function createComplete({ caller, tokens, model, logger }: CompleteOptions): Complete {
@@ -46,7 +51,7 @@ export function createComplete({ caller, tokens, model, logger }: CompleteOption
     }
     const asker = { operation: 'completion', clientId } as const;
     try {
-      const ownModel = own && { provider: 'openai' as const, model, apiKey: own.token };
+      const ownModel = own && { provider: 'openai' as const, model, apiKey: own.token, hasBudgets: own.hasBudgets };
       const drains = stream !== undefined;
       const call = { tenant, asker, own: ownModel, messages, maxTokens, signal, drains };
       const answer = withText(await caller.call(call, stream));

@@ -177,7 +177,8 @@ export function createQuota(options: QuotaOptions): Quota {
 
   return {
     async reserve(request) {
-      if (request.call.token === 'own' && !(await ledger.hasBudgets(request.tenant))) return undefined;
+      const { tenant, call, hasBudgets: known } = request;
+      if (call.token === 'own' && !(known ?? (await ledger.hasBudgets(tenant)))) return undefined;
       const reserved = await reserve(request);
       return reserved === 'free' ? undefined : reserved;
     },

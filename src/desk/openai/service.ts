@@ -9,7 +9,7 @@ import {
   ProviderError,
   type ProviderName,
 } from '../../providers/port.ts';
-import type { CallProgress, CallRequest, ProviderCaller } from '../../providers/provider-caller.ts';
+import type { CallProgress, CallRequest, OwnModel, ProviderCaller } from '../../providers/provider-caller.ts';
 import type { ModelList } from '../models/schemas.ts';
 import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
 import { errorOfAnswer } from './error-body.ts';
@@ -21,7 +21,7 @@ import { type ResponseRequest, readResponseRequest } from './response-request.ts
 import { sealToolCallId, toolCallOpener } from './tool-call-ids.ts';
 
 /** A tenant's own key, and the configuration item that it is from. */
-interface OwnKey {
+interface OwnKey extends Pick<OwnModel, 'hasBudgets'> {
   readonly item: string;
   readonly token: string;
   readonly baseUrl?: string;
@@ -128,7 +128,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
       const request = readChatRequest(body, toolCallOpener(sealer, { tenant, provider }));
       await refuseUntaken(named, request);
       const asker = { operation: 'openai', clientId, makerId, user: request.user } as const;
-      const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl };
+      const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
       return {
         request,
         head: { id: `chatcmpl-${randomUUID()}`, created: Math.floor(now() / 1_000), model: `${provider}/${model}` },
@@ -160,7 +160,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
       }
       if (leftOut.length > 0) logger.info({ tenant, tools: leftOut }, 'hosted tools of a response were left out');
       const asker = { operation: 'openai', clientId, makerId, user: request.user } as const;
-      const own = key && { ...named, apiKey: key.token };
+      const own = key && { ...named, apiKey: key.token, hasBudgets: key.hasBudgets };
       return {
         request,
         async answer({ signal, onAnswering, onEvent }) {

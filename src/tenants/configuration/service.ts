@@ -43,7 +43,14 @@ export interface Configuration {
   /** The value in the clear, for the modules that need it; undefined where it is not set. */
   read(tenant: string, key: string): Promise<ConfigurationValue | undefined>;
   /** The tenant's own keys, by provider; those that it has. */
-  readProviderKeys(tenant: string): Promise<Partial<Record<keyof typeof providerItems, ProviderKey>>>;
+  readProviderKeys(tenant: string): Promise<ProviderKeys>;
+}
+
+export type ProviderKeys = Partial<Record<keyof typeof providerItems, OwnKey>>;
+
+/** A tenant's own key, and whether its budgets may apply to a call with it: whether it had any when the key was read. */
+export interface OwnKey extends ProviderKey {
+  readonly hasBudgets: boolean;
 }
 
 export function createConfiguration(options: {
@@ -124,11 +131,12 @@ export function createConfiguration(options: {
     },
 
     async readProviderKeys(tenant) {
-      const sealed = await readSealedValues(pool, tenant, allProviderItems);
-      const keyOf = (item: string) => {
-        const value = sealed.get(item);
+      const values = await readSealedValues(pool, tenant, allProviderItems);
+      const keyOf = (item: string): OwnKey | undefined => {
+        const value = values.get(item);
         // What was stored before the item was always secured may be no key.
-        return value && readProviderKey(item, openSecret(sealer, tenant, item, value));
+        const key = value && readProviderKey(item, openSecret(sealer, tenant, item, value.sealed));
+        return key && { ...key, hasBudgets: value.hasBudgets };
       };
       return Object.fromEntries(
         Object.entries(providerItems).flatMap(([provider, items]) => {

@@ -55,18 +55,28 @@ export async function readItem(
   return row && itemOf(row);
 }
 
-/** The sealed values of these keys alone, by a prepared statement, because every completion needs them. */
+/** A sealed value, and whether its tenant had budgets at that moment. */
+export interface SealedValue {
+  readonly sealed: Uint8Array;
+  readonly hasBudgets: boolean;
+}
+
+/**
+ * The sealed values of these keys alone, by a prepared statement, because every completion needs them. A call with such a key then asks
+ * for budgets, so the same statement answers that.
+ */
 export async function readSealedValues(
   pool: Statements,
   tenant: string,
   keys: readonly string[],
-): Promise<ReadonlyMap<string, Uint8Array>> {
-  const { rows } = await pool.query<{ key: string; sealed: Uint8Array }>({
+): Promise<ReadonlyMap<string, SealedValue>> {
+  const { rows } = await pool.query<SealedValue & { key: string }>({
     name: 'configuration_sealed',
-    text: 'select key, sealed from configuration where tenant = $1 and key = any($2::text[]) and sealed is not null',
+    text: `select key, sealed, exists (select from budget where tenant = $1) as "hasBudgets"
+             from configuration where tenant = $1 and key = any($2::text[]) and sealed is not null`,
     values: [tenant, keys],
   });
-  return new Map(rows.map(({ key, sealed }) => [key, sealed]));
+  return new Map(rows.map(({ key, ...value }) => [key, value]));
 }
 
 /** The tenants with items of these keys that are not secured. The keys are constants of the program. */

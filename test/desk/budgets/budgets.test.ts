@@ -18,6 +18,7 @@ import { begunCall, endedCall, reserveTokens, wrongSums } from '../../support/se
 import { complete, newTenant, setProviderToken } from '../../support/server/completions.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { recordStatements } from '../../support/server/statements.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
 
 const day = 86_400_000;
@@ -332,6 +333,33 @@ test('a call beyond a budget is 403 with the bound and the rest; on a model with
   // Without a cap of its own the call has that of the shared token: a budget has to know.
   expect(await ask({ model: 'openai/gpt-seeing', messages })).toMatchObject({ status: 200 });
   expect(vendor.requests.at(-1)?.body).toMatchObject({ max_tokens: 4_096 });
+});
+
+test('a call on an own key takes one statement before it leaves and one after, and a budget applies to the next one', async () => {
+  const tenant = await newTenant(server);
+  await setProviderToken(server, tenant, 'sk-own');
+  vendor.behave({ kind: 'answer', usage: { input: 10, output: 20 } });
+  const token = await server.token(tenant);
+  const paths = [`/ai-service/${tenant}/completions`, `/openai/${tenant}/v1/chat/completions`];
+  const ask = async (path: string) => {
+    const body = { model: 'openai/gpt-small', messages: [{ role: 'user', content: 'x' }] };
+    const { model: _, ...completion } = body;
+    const asked = JSON.stringify(path.startsWith('/openai/') ? body : completion);
+    const headers = { 'content-type': 'application/json' };
+    return (await server.call(path, { method: 'POST', token, headers, body: asked })).status;
+  };
+  const { pool, vital } = server.context;
+  const statements = recordStatements(...pool.pools, vital.pool);
+  for (const path of paths) {
+    statements.length = 0;
+    expect(await ask(path)).toBe(200);
+    const ofCall = statements.filter(({ text }) => /configuration|budget|completion|call_/.test(text));
+    expect(ofCall.map(({ name }) => name)).toEqual(['configuration_sealed', 'completion_quota_apply']);
+  }
+  const id = await make(tenant, { period: 'day', limitTokens: 60 });
+  for (const path of paths) expect(await ask(path)).toBe(path.startsWith('/openai/') ? 429 : 403);
+  await send(tenant, 'DELETE', `/${id}`);
+  for (const path of paths) expect(await ask(path)).toBe(200);
 });
 
 test('each threshold of a period sends one e-mail, also for the period before and after a crash', async () => {

@@ -1,6 +1,8 @@
 import type pg from 'pg';
 
 export interface Statement {
+  /** Of a prepared statement. */
+  readonly name?: string | undefined;
   readonly text: string;
   readonly values: unknown[];
 }
@@ -15,9 +17,10 @@ export function recordStatements(...pools: readonly pg.Pool[]): Statement[] {
     const query = client.query;
     client.query = function watchedQuery(this: pg.PoolClient, ...parameters: Parameters<typeof query>) {
       const [first, second]: unknown[] = parameters;
-      const asked = typeof first === 'object' ? (first as { text: string; values?: unknown[] }) : undefined;
+      const asked =
+        typeof first === 'object' ? (first as { name?: string; text: string; values?: unknown[] }) : undefined;
       const values = asked?.values ?? (Array.isArray(second) ? second : []);
-      statements.push({ text: asked?.text ?? String(first), values });
+      statements.push({ name: asked?.name, text: asked?.text ?? String(first), values });
       return Reflect.apply(query, this, parameters);
     } as typeof query;
   };
