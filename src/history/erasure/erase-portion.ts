@@ -70,15 +70,28 @@ export async function erasePortion(
   await forgetNames(transaction, tenant, [...new Set(documents)]);
   await sql`update change_erasure set entries = entries + ${found.length}
     where tenant = ${tenant} and erasure = ${erasure}::uuid`.execute(transaction);
-  await writeReceipt(transaction, tenant, {
-    what: 'erasure',
-    positions: rangesOf(positions.filter((position) => position !== undefined).sort((one, other) => one - other)),
-    at: new Date(erasing.now()).toISOString(),
-    by: 'operator',
-    reason: erasing.reason,
-  });
+  await noteErased(
+    transaction,
+    erasing,
+    positions.filter((position) => position !== undefined),
+  );
   const { at, sequence } = found.at(-1) ?? { at: 0, sequence: 0 };
   return { entries: found.length, reached: { at, sequence } };
+}
+
+/** Writes the receipt of an erasure at these positions. */
+export async function noteErased(
+  transaction: DatabaseTransaction,
+  { tenant, reason, now }: Erasing,
+  positions: readonly number[],
+): Promise<void> {
+  await writeReceipt(transaction, tenant, {
+    what: 'erasure',
+    positions: rangesOf(positions.toSorted((one, other) => one - other)),
+    at: new Date(now()).toISOString(),
+    by: 'operator',
+    reason,
+  });
 }
 
 /** SQL: the entries that still have the subject. */

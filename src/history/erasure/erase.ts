@@ -13,10 +13,12 @@ import { takeErasureKey } from '../../recording/erased/erasure-key.ts';
 import { noteErasedDocument } from '../../recording/erased/repeats.ts';
 import { type CompiledRules, compileRules } from '../../recording/mapping/apply-rules.ts';
 import type { Place } from '../page/store.ts';
+import { readTreeSize } from '../proof/tree/leaf-store.ts';
 import { foldHistory } from '../tallies/fold.ts';
 import { type Erasing, entriesOfSubject, erasePortion } from './erase-portion.ts';
 import { type ErasingTexts, eraseTexts, eraseWhole } from './erase-texts.ts';
 import { announceErasure, endErasure, insertErasure, listErasures } from './erasure-store.ts';
+import { redactLateSealed } from './redact-late-sealed.ts';
 import {
   type ErasureReason,
   openSubject,
@@ -96,6 +98,7 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
   const known = unfinished ?? options.again;
   const { erasure, sealed } = known ?? { erasure: randomUUID(), sealed: await newSubject(options) };
   const key = await takeErasureKey(db, sealer);
+  const sealedBefore = unfinished === undefined ? await readTreeSize(db, tenant) : 0;
   if (unfinished === undefined) {
     await inTransaction(db, async (transaction) => {
       await refuseHeld(transaction, tenant);
@@ -116,7 +119,7 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     const recorders = await findRecorders(db, tenant, sealed);
     erased = await erasePass(options, { ...erasing, recorders });
     // Names in dictionaries are part of the proof of all these entries, so they go behind them.
-    await renameAll(db, { ...erasing, recorders });
+    await renameAll(db, { ...erasing, recorders }, sealedBefore);
   }
   const texts = textsOf(options, sealed);
   const rows = sumOf(await eraseTexts(texts), await eraseWhole(texts));
@@ -220,7 +223,7 @@ async function findRecorders(db: Database, tenant: string, { subject, replacemen
  * The names in dictionaries, after what came to the entries meanwhile. An actor counts as registered now, so every process reads the
  * name again before it answers the next query.
  */
-async function renameAll(db: Database, erasing: Erasing): Promise<void> {
+async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): Promise<void> {
   const { tenant, subject, replacement, recorders } = erasing;
   if (!('actor' in subject)) return;
   await inTransaction(
@@ -229,6 +232,7 @@ async function renameAll(db: Database, erasing: Erasing): Promise<void> {
       await refuseHeld(transaction, tenant);
       // It has the lock of the proof, so nothing is sealed with the name before the end.
       while ((await erasePortion(transaction, erasing, undefined)).entries > 0);
+      await redactLateSealed(transaction, erasing, sealedBefore);
       await sql`
         update change_actor set name = ${replacement}, lookup = (${uuidArray([hashOf(replacement)])}::uuid[])[1],
             registered = pg_current_xact_id()

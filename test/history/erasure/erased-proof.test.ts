@@ -1,21 +1,30 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { eraseSubject } from '../../../src/history/erasure/erase.ts';
 import type { Subject } from '../../../src/history/erasure/subject.ts';
+import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
 import { readPlaces } from '../../../src/history/positions/position-store.ts';
+import { createReadBundle, type ReadBundle } from '../../../src/history/proof/bundle/bundle-lines.ts';
+import { checkHistory } from '../../../src/history/proof/check/check-history.ts';
 import { commitmentOf, hashField } from '../../../src/history/proof/encoding/commitment.ts';
 import { countOfFields, fieldsOf, labelAt } from '../../../src/history/proof/encoding/fields.ts';
 import { saltsOf } from '../../../src/history/proof/encoding/salts.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
-import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
+import { type LogSigner, openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { readCommitted } from '../../../src/history/proof/tree/entry-store.ts';
 import { leavesOf, readLeaves, readTreeSize } from '../../../src/history/proof/tree/leaf-store.ts';
+import { readLog } from '../../../src/history/proof/tree/log-store.ts';
+import type { BundleLine } from '../../../src/history/proof/verify/lines.ts';
+import { parseReceipt } from '../../../src/history/proof/verify/receipts.ts';
+import type { Verdict } from '../../../src/history/proof/verify/verdicts.ts';
+import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
@@ -158,4 +167,137 @@ test('an entry that is not sealed yet is sealed as it was erased', async () => {
   while (await sealPortion(db, tenant, { signer, now }));
   expect((await verified()).filter((hidden) => hidden !== undefined)).toHaveLength(6);
   signer.newest.close();
+});
+
+describe('a history that was erased from, as an auditor and the operator see it', () => {
+  const person = 'globex';
+  let signer: LogSigner;
+  let readBundle: ReadBundle;
+  let kept: string;
+  const regexes = new RegexMatcherPool();
+
+  beforeAll(async () => {
+    const { db, pool } = database;
+    await createTenant(db, person);
+    makeProofKey(join(folder, 'key of the auditor'));
+    signer = openSigner(join(folder, 'key of the auditor'), 'annals.example');
+    readBundle = createReadBundle({ pool, db, regexes, now, dictionaries: new DictionaryCache(pool) });
+    await createRecorder(db, person, now)(changes);
+    await db.transaction().execute(async (transaction) => {
+      const one = { ...changeOf({ at: now() + 9 }), actor: 'Carl' };
+      await recordChanges(transaction, person, [one], now(), { way: 'recorder', by: 'Jane' });
+    });
+    await seal();
+    kept = (await readLog(db, person))?.checkpoint ?? '';
+    await createRecorder(db, person, now)([{ ...changeOf({ at: now() + 20 }), actor: 'Jane', context: '{"ip":"2"}' }]);
+    const paths = [{ entity: 'customer', path: 'email' }];
+    const subjects: Subject[] = [
+      { actor: 'Jane', paths },
+      { entity: 'customer', entityId: 'c1', paths: [{ entity: 'order', path: 'to' }] },
+    ];
+    for (const subject of subjects) {
+      // Sealed between the portions and the name: with the name.
+      await eraseSubject({ db, sealer, tenant: person, subject, reason: 'request', now, rest: seal });
+      await seal();
+    }
+  });
+
+  afterAll(async () => {
+    signer.newest.close();
+    await regexes.close();
+  });
+
+  async function seal(): Promise<void> {
+    await foldHistory(database.db, person);
+    do {
+      await database.pool.query('update proof_log set signed_at = null where tenant = $1', [person]);
+    } while (await sealPortion(database.db, person, { signer, now }));
+  }
+
+  async function judged(accepted?: readonly string[]) {
+    const lines: BundleLine[] = [];
+    for await (const line of readBundle(person, { withContext: true })) lines.push(line);
+    const names = lines.flatMap((one) =>
+      one.kind === 'receipt text' ? (parseReceipt(one.position, one.text)?.name ?? []) : [],
+    );
+    const keys = [(await readLog(database.db, person))?.vkey ?? ''];
+    const verdicts: Verdict[] = [];
+    const read = async function* () {
+      yield* lines;
+    };
+    const trusted = { keys, oldCheckpoint: kept, accept: new Set(accepted ?? names) };
+    const { isRight, findings } = await verifyBundle(read, trusted, (verdict) => void verdicts.push(verdict));
+    return { isRight, verdicts, lines, names, wrong: findings.filter((one) => one.isWrong) };
+  }
+
+  async function check() {
+    const { db } = database;
+    const log = await readLog(db, person);
+    const newest = signer.newest.newest(log?.origin ?? '')?.note;
+    const verdicts: Verdict[] = [];
+    const options = { db, readBundle, key: signer.keyOf(log?.origin ?? ''), newest };
+    const { isRight } = await checkHistory(person, options, (verdict) => void verdicts.push(verdict));
+    return { isRight, changed: verdicts.filter(({ verdict }) => verdict === verdict.toUpperCase()) };
+  }
+
+  test('each position is verified, or redacted by a receipt that names it, and the checkpoint of before holds', async () => {
+    const { isRight, verdicts, lines, names, wrong } = await judged();
+    const [first, ofActor, late, ofDocument] = names;
+    const redacted = (position: number, receipt: string | undefined, fields: string[]) => ({
+      ...{ from: position, to: position, verdict: 'redacted', receipt, fields },
+    });
+    const values = ['before "email"', 'after "email"', 'after "x"'];
+    expect(verdicts).toEqual([
+      redacted(1, ofDocument, ['entityId', 'name', 'actor', ...values]),
+      redacted(2, ofDocument, ['relatedEntityId', 'after "to.email"']),
+      redacted(3, ofActor, ['actor']),
+      { from: 4, to: 4, verdict: 'verified' },
+      redacted(5, ofActor, ['recordedBy']),
+      { from: 6, to: 6, verdict: 'receipt' },
+      redacted(7, late, ['actor']),
+      { from: 8, to: 10, verdict: 'receipt' },
+    ]);
+    expect({ isRight, wrong, first }).toEqual({ isRight: true, wrong: [], first: 'first-sealing@6' });
+    expect(JSON.stringify(lines)).not.toMatch(/Jane|a@b|c@d|"c1"|"Ann"/);
+    for (const name of [ofActor, late, ofDocument]) {
+      expect((await judged(names.filter((one) => one !== name))).isRight).toBe(false);
+    }
+    expect(await check()).toEqual({ isRight: true, changed: [] });
+  });
+
+  const entryAt = (milliseconds: number) => `tenant = '${person}' and at = ${now() + milliseconds}`;
+
+  test.each<[string, string, number]>([
+    ['a value that was erased', `change_entry set paths = replace(paths, '[erased]', 'c@d') where ${entryAt(1)}`, 2],
+    ['its document', `change_entry set entity_id = 'c1' where ${entryAt(0)}`, 1],
+    ['its context', `change_entry set context = '{"ip":"1"}' where ${entryAt(0)}`, 1],
+    [
+      'a related document',
+      `change_entry set related = regexp_replace(related, 'erased-\\w+', 'c1') where ${entryAt(1)}`,
+      2,
+    ],
+    ['its actor', `change_actor set name = 'Jane' where tenant = '${person}' and name like 'erased-%'`, 1],
+    ['who recorded it', `change_recorder set name = 'Jane' where tenant = '${person}' and name like 'erased-%'`, 5],
+    ['what is not erased', `change_entry set paths = replace(paths, '7', '8') where ${entryAt(1)}`, 2],
+  ])('an erased entry is named where somebody put back or changed %s', async (_what, statement, position) => {
+    const tables = ['change_entry', 'change_actor', 'change_recorder'];
+    for (const table of tables) await database.pool.query(`create table saved_${table} as table ${table}`);
+    await database.pool.query(`update ${statement}`);
+    const { isRight, changed } = await check();
+    for (const table of tables) {
+      await database.pool.query(`truncate ${table}`);
+      await database.pool.query(`insert into ${table} overriding system value table saved_${table}`);
+      await database.pool.query(`drop table saved_${table}`);
+    }
+    expect(isRight).toBe(false);
+    expect(changed[0]).toMatchObject({ from: position, verdict: 'CHANGED' });
+  });
+
+  test('no bundle is read while an erasure has not ended', async () => {
+    const ended = `update change_erasure set ended_at = $2 where tenant = $1`;
+    await database.pool.query(ended, [person, null]);
+    await expect(check()).rejects.toThrow('an erasure of globex has not ended');
+    await database.pool.query(ended, [person, new Date()]);
+    expect(await check()).toMatchObject({ isRight: true });
+  });
 });

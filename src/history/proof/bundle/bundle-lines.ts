@@ -16,6 +16,7 @@ import { hashOfLeaf, type Leaf, leavesOf, readLeaves } from '../tree/leaf-store.
 import { readLog } from '../tree/log-store.ts';
 import { readTile } from '../tree/tile-store.ts';
 import type { BundleLine } from '../verify/lines.ts';
+import { withErasedFields } from './erased-fields.ts';
 import { provenEntry, type Redaction } from './proven-entry.ts';
 
 export interface BundleAsked {
@@ -40,7 +41,7 @@ const maxBytes = 8 * 1024 * 1024;
 
 /**
  * Reads bundles up to the newest checkpoint, in portions of 256 positions, each in a snapshot of its own. Throws an
- * OperatorError where nothing is sealed, and where receipts are not sealed yet: they say why something is gone.
+ * OperatorError where nothing is sealed, where receipts are not sealed yet, which say why something is gone, and while a person is erased.
  */
 export function createReadBundle({ now, dictionaries, ...reading }: BundleReading): ReadBundle {
   const { db, regexes } = reading;
@@ -52,6 +53,7 @@ export function createReadBundle({ now, dictionaries, ...reading }: BundleReadin
     const { size, checkpoint } = log;
     const last = Math.min(to ?? size, size);
     if (from > last) throw new OperatorError(`the checkpoint has ${size} positions, none of which were asked for`);
+    await requireErasuresEnded(db, tenant);
     await requireSealedReceipts(db, tenant, size);
     yield { kind: 'header', checkpoint, from, to: last, q: q ?? null };
     for (let after = 0; ; ) {
@@ -109,6 +111,16 @@ async function requireSealedReceipts(db: Database, tenant: string, size: number)
   const { position } = receipt;
   throw new OperatorError(
     `the receipt at position ${position} is not sealed yet; the next checkpoint comes within a minute`,
+  );
+}
+
+/** The names in dictionaries go last, so until then entries have what their redactions hide. */
+async function requireErasuresEnded(db: Database, tenant: string): Promise<void> {
+  const { rows } = await sql`
+    select from change_erasure where tenant = ${tenant} and ended_at is null limit 1`.execute(db);
+  if (rows.length === 0) return;
+  throw new OperatorError(
+    `an erasure of ${tenant} has not ended: wait for it, or run the same \`annals erase\` again if it was interrupted`,
   );
 }
 
@@ -175,7 +187,10 @@ async function linesOfBlock(
     if (kind === 'receipt') lines.push({ kind, position, leaf: commitment });
     else if (kind === 'none') lines.push({ kind, position });
     else if (!entry) lines.push({ kind: 'gone', position, commitment });
-    else lines.push(provenEntry(leaf, entry, redactions.get(position), withContext));
+    else {
+      const redaction = redactions.get(position);
+      lines.push(provenEntry(leaf, entry, redaction && withErasedFields(entry, redaction), withContext));
+    }
   }
   return lines;
 }
