@@ -4,7 +4,7 @@ import { parseVerifierKey } from '../../history/proof/tlog/note.ts';
 import { parsePolicy } from '../../history/proof/tlog/policy.ts';
 import { BundleFault } from '../../history/proof/verify/lines.ts';
 import { firstBytes, readBundle } from '../../history/proof/verify/read-bundle.ts';
-import { lineOf, type Verdict } from '../../history/proof/verify/verdicts.ts';
+import { lineOf, printable, type Verdict } from '../../history/proof/verify/verdicts.ts';
 import {
   findingOfPolicy,
   type Trusted,
@@ -115,7 +115,7 @@ async function printBundle(file: string, trusted: Trusted, isNdjson: boolean, io
 function printSummary({ isRight, findings, counts, receipts }: Verification, io: CommandIo): void {
   const list = [...counts].map(([word, count]) => `${count} ${word}`).join(', ');
   io.answer(`Positions: ${list || 'none'}.`);
-  for (const { text, isWrong } of findings) io.answer(isWrong ? `WRONG: ${text}` : text);
+  for (const { text, isWrong } of findings) io.answer(printable(isWrong ? `WRONG: ${text}` : text));
   for (const { receipt, isAccepted } of receipts) {
     const about = receipt.ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
     io.answer(`Receipt ${receipt.name}, about ${about} positions: ${isAccepted ? 'accepted' : 'not accepted'}`);
@@ -126,7 +126,8 @@ function printSummary({ isRight, findings, counts, receipts }: Verification, io:
       `Ask the operator about the receipts that you do not know. To accept them: --accept ${unknown.join(',')}`,
     );
   }
-  io.answer(isRight ? 'Nothing is wrong.' : 'This history is not verified.');
+  const isPart = counts.has('not shown');
+  io.answer(isRight ? `Nothing is wrong${isPart ? ' with what is shown' : ''}.` : 'This history is not verified.');
 }
 
 function printProof(text: string, { keys, policy, oldCheckpoint }: Trusted, io: CommandIo): number {
@@ -135,12 +136,12 @@ function printProof(text: string, { keys, policy, oldCheckpoint }: Trusted, io: 
   }
   const result = verifyProof(text, keys);
   if (typeof result === 'string') {
-    io.answer(`CHANGED: the proof ${result}.`);
+    io.answer(printable(`CHANGED: the proof ${result}.`));
     return 1;
   }
   const { position, origin, size, hidden, checkpoint } = result;
   io.answer(`Position ${position} is verified: the checkpoint of ${origin} signs the positions up to ${size}.`);
-  if (hidden.length > 0) io.answer(`Not shown: ${hidden.join(', ')}.`);
+  if (hidden.length > 0) io.answer(printable(`Not shown: ${hidden.join(', ')}.`));
   if (policy === undefined) return 0;
   const { text: witnesses, isWrong } = findingOfPolicy(checkpoint, parsePolicy(policy));
   io.answer(isWrong ? `WRONG: ${witnesses}` : witnesses);

@@ -13,7 +13,7 @@ import { signerOf } from './signers.ts';
 export const log = signerOf('example.com/log/1');
 export const key = formatVerifierKey(log);
 
-const entryAt = (position: number): CommittedEntry => ({
+export const entryAt = (position: number): CommittedEntry => ({
   identity: position.toString(16).padStart(32, '0'),
   at: 1_700_000_000_000 + position,
   type: 'update',

@@ -7,10 +7,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleVerifier } from '../../../build/bundle.ts';
 import { formatInclusionProof } from '../../../src/history/proof/tlog/inclusion-proof.ts';
 import { hashOfRange, inclusionRanges, rootOf } from '../../../src/history/proof/tlog/merkle.ts';
-import { formatVerifierKey } from '../../../src/history/proof/tlog/note.ts';
+import { formatVerifierKey, signatureTypes, verifierOf } from '../../../src/history/proof/tlog/note.ts';
 import type { BundleLine } from '../../../src/history/proof/verify/lines.ts';
 import { formatLine } from '../../../src/history/proof/verify/write-bundle.ts';
-import { bundleOf, checkpointOf, entryOf, first, goneOf, key, type Leaf, receiptOf, short } from './made-bundles.ts';
+import {
+  bundleOf,
+  checkpointOf,
+  entryAt,
+  entryOf,
+  first,
+  goneOf,
+  key,
+  type Leaf,
+  log,
+  receiptOf,
+  short,
+} from './made-bundles.ts';
 import { signerOf } from './signers.ts';
 
 const run = promisify(execFile);
@@ -40,7 +52,7 @@ function file(name: string, content: string | readonly BundleLine[]): string {
 }
 
 /** The proof of one entry, as `GET …/log/proof` answers it. */
-async function proofOf(leaves: readonly Leaf[], position: number): Promise<string> {
+async function proofOf(leaves: readonly Leaf[], position: number, signer = log): Promise<string> {
   const hashes = leaves.map(({ hash }) => hash);
   const read = async (level: number, index: number) =>
     rootOf(hashes.slice(index * 2 ** level, (index + 1) * 2 ** level));
@@ -49,7 +61,7 @@ async function proofOf(leaves: readonly Leaf[], position: number): Promise<strin
     extra: Buffer.from(formatLine(leaves[position - 1]?.line as BundleLine)),
     index: position - 1,
     hashes: await Promise.all(ranges.map((range) => hashOfRange(range, read))),
-    checkpoint: checkpointOf(short),
+    checkpoint: checkpointOf(bundleOf(short.leaves, signer)),
   });
 }
 
@@ -125,6 +137,41 @@ test('the proof of one entry is verified, and refused with anything changed', as
     const result = await verify(file('broken', broken), '--key', key);
     expect(result).toMatchObject({ code: 1, stdout: `CHANGED: the proof ${reason}.\n` });
   }
+});
+
+test('a proof out of the log of another tenant, which has the same key, is refused', async () => {
+  const name = 'example.com/log/2';
+  const other = { ...verifierOf(name, signatureTypes.ed25519, log.publicKey), privateKey: log.privateKey };
+  const path = file('foreign', await proofOf(short.leaves, 7, other));
+  expect(await verify(path, '--key', key)).toMatchObject({
+    code: 1,
+    stdout: `CHANGED: the proof is of the log ${name}, and the key is of ${log.name}: each log has its own verifier key.\n`,
+  });
+  expect(await verify(path, '--key', formatVerifierKey(other))).toMatchObject({ code: 0 });
+});
+
+test('a proof without the change itself is verified, and says so', async () => {
+  const { line } = short.leaves[6] as Leaf;
+  if (line.kind !== 'entry') throw new Error('no entry');
+  const { position, commitment } = line;
+  const leaves = short.leaves.with(6, {
+    line: { kind: 'gone', position, commitment },
+    hash: short.leaves[6]?.hash as Buffer,
+  });
+  const { code, stdout } = await verify(file('unshown', await proofOf(leaves, 7)), '--key', key);
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout:
+      'Position 7 is verified: the checkpoint of example.com/log/1 signs the positions up to 20.\nNot shown: all of the change.\n',
+  });
+});
+
+test('what a file has cannot steer the terminal', async () => {
+  // The texts of somebody who owns the database: a path with a control character, and a side of it that is hidden.
+  const entry = { ...entryAt(2), paths: '{"\u001b[2J\u009b":{"before":1}}' };
+  const { lines } = bundleOf([first, entryOf(2, ['identity', 'context', 'before'], entry)]);
+  const { stdout } = await verify(file('steering', lines), '--key', key);
+  expect(stdout).toContain('CHANGED   2: fields hidden without a receipt; before "\\u001b[2J\\u009b"\n');
 });
 
 test.each<[string, () => string[], number, string]>([

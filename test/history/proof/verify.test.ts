@@ -133,8 +133,8 @@ test('a history that a key signed anew does not pass for the one of the old chec
 
 test('what is gone, expired, erased or redacted needs a receipt, and each receipt has to be accepted', async () => {
   const made = bundleOf([
-    receiptOf(1, { what: 'first sealing', positions: [[2, 3]] }),
-    noneOf(2),
+    noneOf(1),
+    receiptOf(2, { what: 'first sealing', positions: [[1, 1]] }),
     entryOf(3, ['identity', 'context', 'actor', 'before']),
     goneOf(4),
     goneOf(5),
@@ -152,7 +152,8 @@ test('what is gone, expired, erased or redacted needs a receipt, and each receip
     entryOf(10, ['identity', 'name']),
   ]);
   const expected = [
-    { from: 2, to: 2, verdict: 'expired', receipt: 'first-sealing@1' },
+    { from: 1, to: 1, verdict: 'expired', receipt: 'first-sealing@2' },
+    { from: 2, to: 2, verdict: 'receipt' },
     { from: 3, to: 3, verdict: 'redacted', receipt: 'erasure@8', fields: ['actor', 'before "price"', 'before "a.b"'] },
     { from: 4, to: 4, verdict: 'expired', receipt: 'retention@9' },
     { from: 5, to: 5, verdict: 'erased', receipt: 'erasure@8' },
@@ -160,7 +161,7 @@ test('what is gone, expired, erased or redacted needs a receipt, and each receip
     { from: 8, to: 9, verdict: 'receipt' },
     { from: 10, to: 10, verdict: 'CHANGED', reason: 'fields hidden without a receipt', fields: ['name'] },
   ];
-  expect((await verify(made.lines)).verdicts.slice(1)).toEqual(expected);
+  expect((await verify(made.lines)).verdicts).toEqual(expected);
   const right = bundleOf(
     made.leaves.slice(0, 5).concat(
       made.leaves.slice(7, 9).map(({ line }, place) => {
@@ -200,6 +201,43 @@ test('a receipt that was not sealed excuses nothing', async () => {
   }
 });
 
+test('a receipt excuses nothing beforehand, and only the first one of a first sealing needs no acceptance', async () => {
+  const early = bundleOf([
+    first,
+    receiptOf(2, { what: 'retention', positions: [[1, 900]] }),
+    goneOf(3),
+    receiptOf(4, { what: 'erasure', positions: [[3, 5]] }),
+    entryOf(5, ['identity', 'context', 'actor']),
+  ]);
+  const result = await verify(early.lines, { accept: new Set(['retention@2', 'erasure@4']) });
+  expect(result.wrong).toMatchObject([{ from: 5, to: 5, verdict: 'CHANGED' }]);
+  expect(result.verdicts).toContainEqual({ from: 3, to: 3, verdict: 'erased', receipt: 'erasure@4' });
+  const again = bundleOf([first, noneOf(2), receiptOf(3, { what: 'first sealing', positions: [[2, 2]] })]);
+  expect((await verify(again.lines)).isRight).toBe(false);
+  expect((await verify(again.lines, { accept: new Set(['first-sealing@3']) })).isRight).toBe(true);
+});
+
+test('only a receipt of a restore or a new key says that a log goes on from another one', async () => {
+  const before = { before: { origin: log.name, checkpoint: null }, kept: 0 };
+  const other = signerOf('example.com/log/2');
+  const sameKey = { ...verifierOf(other.name, signatureTypes.ed25519, log.publicKey), privateKey: log.privateKey };
+  for (const [what, isRight] of [
+    ['first sealing', false],
+    ['hold', false],
+    ['new key', true],
+  ] as const) {
+    const made = bundleOf([receiptOf(1, { what, positions: [], ...before }), entryOf(2)], sameKey);
+    expect((await verify(made.lines, { accept: new Set(['hold@1', 'new-key@1']) })).isRight).toBe(isRight);
+  }
+});
+
+test('a receipt that was sealed and cannot be understood is told', async () => {
+  const made = bundleOf([first, receiptOf(2, { what: 'Erasure', positions: [] })]);
+  const { isRight, findings } = await verify(made.lines);
+  expect(isRight).toBe(false);
+  expect(findings.at(-1)?.text).toMatch(/^The receipt at position 2 says nothing/);
+});
+
 test('of a part of the history the rest is not shown, and a part that is left out is missing', async () => {
   const run = (from: number, to: number): BundleLine => ({
     kind: 'hashes',
@@ -218,6 +256,10 @@ test('of a part of the history the rest is not shown, and a part that is left ou
     run(513, 600),
     { kind: 'end', size: 600 },
   ];
+  expect((await verify(part('actor:jane'))).findings.at(-1)).toEqual({
+    isWrong: false,
+    text: 'The file shows the positions from 10 to 20, and of these changes that match "actor:jane" alone. It does not prove that what it leaves out is there.',
+  });
   expect((await verify(part('actor:jane'))).verdicts).toEqual([
     { from: 1, to: 14, verdict: 'not shown' },
     { from: 15, to: 15, verdict: 'verified' },
@@ -301,6 +343,29 @@ test.each<[string, (text: string) => string | Buffer, RegExp]>([
   ['without a header', (text) => text.slice(text.indexOf('\n') + 1), /^does not begin with one header/],
   ['of another version', (text) => text.replace('bundle-v1', 'bundle-v2'), /^is not of the format/],
   ['with a member that no line has', (text) => text.replace('"end"', '"more":1,"end"'), /^has a line that is none/],
+  [
+    'with a member twice',
+    (text) => text.replace('"position":2,', '"position":3,"position":2,'),
+    /^has a line that is none/,
+  ],
+  ['with a space', (text) => text.replace('"end":', '"end": '), /^has a line that is none/],
+  ['with half a character', (text) => text.replace('"jane"', '"\\ud83d"'), /^has a line that is none/],
+  [
+    'with three ends of a range',
+    (text) => text.replace('{"end"', '{"positions":[601,600,1],"hashes":""}\n{"end"'),
+    /^has a line that is none/,
+  ],
+  [
+    'that is not UTF-8',
+    (text) => Buffer.concat([Buffer.from(text), Buffer.from([0xff, 10])]),
+    /^has a line that is not UTF-8/,
+  ],
+  ['with a receipt twice', (text) => text.replace(/\{"receiptAt".*\n/, '$&$&'), /^has the receipt at position 1 twice/],
+  [
+    'with a receipt behind its position',
+    (text) => text.replace('{"end"', `${/\{"receiptAt".*\n/.exec(text)?.[0]}{"end"`),
+    /^has the receipt at position 1 twice, or behind/,
+  ],
   ['packed and cut', (text) => gzipSync(text).subarray(0, 2000), /^is packed, and cut or changed/],
   ['that is empty', () => '', /^has no end/],
   ['of anything else', () => Buffer.from([1, 2, 10]), /^has a line that is none/],

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { decodeBase64 } from '../tlog/base64.ts';
 import { hashBytes, hashesOf } from '../tlog/tiles.ts';
 
@@ -45,9 +46,10 @@ export type BundleLine =
   | { readonly kind: 'tile'; readonly index: number; readonly hash: Buffer }
   | { readonly kind: 'end'; readonly size: number };
 
-/** What a line of a bundle says. Throws a BundleFault for any other text. */
-export function parseLine(text: string): BundleLine {
-  const members = membersOf(text);
+/** What a line of a bundle says, without its newline. Throws a BundleFault for anything else. */
+export function parseLine(line: Buffer): BundleLine {
+  if (!isUtf8(line)) throw new BundleFault('has a line that is not UTF-8');
+  const members = membersOf(line.toString());
   const has = (...names: string[]) =>
     names.length === Object.keys(members).length && names.every((name) => Object.hasOwn(members, name));
   if (has('format', 'checkpoint', 'from', 'to', 'q')) {
@@ -68,9 +70,9 @@ export function parseLine(text: string): BundleLine {
   }
   if (has('position', 'none') && members.none === true) return { kind: 'none', position: countOf(members.position) };
   if (has('positions', 'hashes')) {
-    const [from, to] = listOf(members.positions).map(countOf);
+    const [from, to, ...more] = listOf(members.positions).map(countOf);
     const hashes = hashesOf(bytesOf(members.hashes));
-    if (from === undefined || to === undefined || hashes.length !== to - from + 1) throw malformed();
+    if (from === undefined || to === undefined || more.length > 0 || hashes.length !== to - from + 1) throw malformed();
     return { kind: 'hashes', from, hashes };
   }
   if (has('tile', 'hash')) return { kind: 'tile', index: countOf(members.tile), hash: hashOf(members.hash) };
@@ -80,7 +82,8 @@ export function parseLine(text: string): BundleLine {
 
 function entryOf(members: Record<string, unknown>): BundleEntry {
   const fields = listOf(members.fields).map((field): BundleField => {
-    if (typeof field === 'string' || field === null) return field;
+    if (typeof field === 'string') return textOf(field);
+    if (field === null) return field;
     const { hash, ...more } = objectOf(field);
     if (Object.keys(more).length > 0) throw malformed();
     return { hash: hashOf(hash) };
@@ -103,6 +106,8 @@ function membersOf(text: string): Record<string, unknown> {
   } catch {
     throw malformed();
   }
+  // Other readers of the file are to read the same: of two members with one name JSON.parse tells the last alone.
+  if (JSON.stringify(value) !== text) throw malformed();
   return objectOf(value);
 }
 
@@ -117,7 +122,8 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 function textOf(value: unknown): string {
-  if (typeof value !== 'string') throw malformed();
+  // Half of a surrogate pair would be hashed as U+FFFD.
+  if (typeof value !== 'string' || !value.isWellFormed()) throw malformed();
   return value;
 }
 

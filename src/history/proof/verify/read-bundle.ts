@@ -16,7 +16,7 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
     let begin = 0;
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, begin)) {
       parts.push(chunk.subarray(begin, end));
-      yield parseLine(Buffer.concat(parts).toString());
+      yield parseLine(Buffer.concat(parts));
       parts = [];
       bytes = 0;
       begin = end + 1;

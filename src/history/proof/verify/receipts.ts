@@ -16,6 +16,9 @@ export interface EarlierLog {
   readonly kept: number;
 }
 
+/** Receipts with which a log begins that goes on from another one. */
+const beginningsOfLogs = ['restore', 'new key'];
+
 /** What a receipt's text says; undefined for a text that is no receipt of Annals. */
 export function parseReceipt(position: number, text: string): KnownReceipt | undefined {
   let body: unknown;
@@ -30,6 +33,7 @@ export function parseReceipt(position: number, text: string): KnownReceipt | und
   const ranges = positions.filter(isRange);
   if (ranges.length !== positions.length) return undefined;
   const known = { name: `${what.replaceAll(' ', '-')}@${position}`, position, what, ranges };
+  if (!beginningsOfLogs.includes(what)) return known;
   const origin = typeof before === 'object' && before !== null && 'origin' in before ? before.origin : undefined;
   return typeof origin === 'string' && isCount(kept) ? { ...known, earlierLog: { origin, kept } } : known;
 }
@@ -56,7 +60,12 @@ export class Receipts {
     }
   }
 
-  /** The first receipt of these kinds that names the position. */
+  /** The receipt that needs no acceptance: the one of the first sealing, which every history has once. */
+  get firstSealing(): KnownReceipt | undefined {
+    return this.all.find(({ what }) => what === 'first sealing');
+  }
+
+  /** A receipt of these kinds that names the position. It stands behind it: nothing is excused beforehand. */
   find(position: number, ...kinds: readonly string[]): KnownReceipt | undefined {
     for (const kind of kinds) {
       const ranges = this.#byKind.get(kind) ?? [];
@@ -64,7 +73,7 @@ export class Receipts {
       for (let place = lastBefore(ranges, position); place >= 0; place -= 1) {
         const range = ranges[place];
         if (range === undefined || range.furthest < position) break;
-        if (range.to >= position) return range.receipt;
+        if (range.to >= position && range.receipt.position > position) return range.receipt;
       }
     }
     return undefined;

@@ -91,7 +91,12 @@ export function isWrong({ verdict }: Pick<Verdict, 'verdict'>): boolean {
 export function lineOf({ from, to, verdict, receipt, fields, reason }: Verdict): string {
   const places = from === to ? `${from}` : `${from} to ${to}`;
   const details = [reason, fields?.join(', '), receipt].filter((detail) => detail !== undefined);
-  return `${verdict.padEnd(9)} ${places}: ${details.join('; ')}`;
+  return printable(`${verdict.padEnd(9)} ${places}: ${details.join('; ')}`);
+}
+
+/** Names of paths come from the file, and are not to steer a terminal. */
+export function printable(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const outOfTree = 'in a block that is not the one which was sealed';

@@ -53,6 +53,11 @@ export async function verifyBundle(
       isWrong: true,
       text: `A receipt says that it is at position ${position}, and the log has none there.`,
     })),
+    ...tree.unknownReceipts.map((position) => ({
+      isWrong: true,
+      text: `The receipt at position ${position} says nothing that this version of Annals understands.`,
+    })),
+    ...findingsOfPart(tree),
     ...(old === undefined ? [] : findingsOfOld(tree, old)),
   ];
   const counts = new Map<VerdictWord, number>();
@@ -73,7 +78,7 @@ export async function verifyBundle(
   if (lost !== undefined) count(lost);
   const receipts = tree.receipts.all.map((receipt) => ({
     receipt,
-    isAccepted: receipt.what === 'first sealing' || trusted.accept.has(receipt.name),
+    isAccepted: receipt === tree.receipts.firstSealing || trusted.accept.has(receipt.name),
   }));
   const isAnyWrong = findings.some((one) => one.isWrong) || [...counts.keys()].some((verdict) => isWrong({ verdict }));
   return { isRight: !isAnyWrong && receipts.every(({ isAccepted }) => isAccepted), findings, counts, receipts };
@@ -102,6 +107,17 @@ function findingsOfCheckpoint(tree: TreeResult, keys: readonly string[], policy:
   }
   if (policy === undefined) return findings;
   return [...findings, findingOfPolicy(checkpoint.note, policy)];
+}
+
+/** What a bundle of a part cannot prove: its header says what was asked for, and nobody signs that. */
+function findingsOfPart({ header: { from, to, q }, size }: TreeResult): Finding[] {
+  const part = [
+    ...(from > 1 || to < size ? [`the positions from ${from} to ${to}`] : []),
+    ...(q === null ? [] : [`changes that match ${JSON.stringify(q)}`]),
+  ];
+  if (part.length === 0) return [];
+  const text = `The file shows ${part.join(', and of these ')} alone. It does not prove that what it leaves out is there.`;
+  return [{ isWrong: false, text }];
 }
 
 /** Whether the policy trusts the note of a checkpoint whose own signature was verified. */

@@ -26,6 +26,8 @@ export interface TreeResult {
   readonly wrongReceipts: ReadonlySet<number>;
   /** Positions at which the bundle has the text of a receipt, and the log has something else. */
   readonly strayReceipts: readonly number[];
+  /** Receipts that were sealed, and say nothing that Annals understands. */
+  readonly unknownReceipts: readonly number[];
 }
 
 /**
@@ -62,8 +64,12 @@ export async function verifyTree(
     if (size !== undefined) throw new BundleFault('goes on behind its end');
     if ((header === undefined) !== (line.kind === 'header')) throw new BundleFault('does not begin with one header');
     if (line.kind === 'header') header = line;
-    else if (line.kind === 'receipt text') texts.set(line.position, line.text);
-    else if (line.kind === 'entry' || line.kind === 'gone') {
+    else if (line.kind === 'receipt text') {
+      if (leaves.size > 0 || texts.has(line.position)) {
+        throw new BundleFault(`has the receipt at position ${line.position} twice, or behind positions`);
+      }
+      texts.set(line.position, line.text);
+    } else if (line.kind === 'entry' || line.kind === 'gone') {
       add(line.position, hashLeaf(entryLeaf(line.position, line.commitment)));
     } else if (line.kind === 'none') add(line.position, hashLeaf(noneLeaf(line.position)));
     else if (line.kind === 'receipt') {
@@ -91,7 +97,9 @@ export async function verifyTree(
   const strayReceipts = [...texts.keys()].filter((position) => !sealed.has(position) && !wrongReceipts.has(position));
   const known = [...sealed].map(([position, text]) => parseReceipt(position, text));
   const receipts = new Receipts(known.filter((one): one is KnownReceipt => one !== undefined));
-  return { header, checkpoint, size, isRight, isOldRight, wrongBlocks, receipts, wrongReceipts, strayReceipts };
+  const unknownReceipts = [...sealed.keys()].filter((_position, place) => known[place] === undefined);
+  const found = { receipts, wrongReceipts, strayReceipts, unknownReceipts };
+  return { header, checkpoint, size, isRight, isOldRight, wrongBlocks, ...found };
 }
 
 /** Which positions are not those of the tree that was signed: the log's own hashes of blocks tell, if these lead to its root. */
