@@ -60,6 +60,7 @@ const ofType: Record<string, string> = {
   text: "'x'",
   bigint: '1',
   integer: '1',
+  numeric: '1',
   smallint: '1',
   boolean: 'true',
   json: `'{}'`,

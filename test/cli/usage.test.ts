@@ -32,7 +32,7 @@ test.each([
   [['sevre'], 'unknown command sevre; the commands are serve, demo, migrate, '],
   [['constructor'], 'unknown command constructor'],
   [['serve', '--port'], 'serve takes no arguments, and was given --port'],
-  [['demo', '--port'], 'demo takes no arguments, and was given --port'],
+  [['demo', '--port'], 'demo takes --ai alone, and was given --port'],
   [['migrate', 'up'], 'migrate takes no arguments, and was given up'],
   [['distribute', 'all'], 'distribute takes no all'],
   [['cluster'], 'cluster needs an action: cluster move'],

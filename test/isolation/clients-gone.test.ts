@@ -45,6 +45,7 @@ const ids: Record<string, string> = { tenant, type: 'THING' };
 /** Those that an operation requires. */
 function parametersOf(path: string): string {
   if (/\/(facets|names)$/.test(path)) return '?field=entity';
+  if (path.endsWith('/log/proof')) return '?position=1';
   return path.endsWith('/changelog/{tenant}/documents') ? '?entity=order&entityId=1' : '';
 }
 
