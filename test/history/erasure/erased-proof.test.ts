@@ -278,6 +278,8 @@ describe('a history that was erased from, as an auditor and the operator see it'
     ],
     ['its actor', `change_actor set name = 'Jane' where tenant = '${person}' and name like 'erased-%'`, 1],
     ['who recorded it', `change_recorder set name = 'Jane' where tenant = '${person}' and name like 'erased-%'`, 5],
+    ['that it is erased', `change_entry set erased = null where ${entryAt(1)}`, 2],
+    ['what of it is erased', `change_entry set erased = '["related"]' where ${entryAt(1)}`, 2],
     ['what is not erased', `change_entry set paths = replace(paths, '7', '8') where ${entryAt(1)}`, 2],
   ])('an erased entry is named where somebody put back or changed %s', async (_what, statement, position) => {
     const tables = ['change_entry', 'change_actor', 'change_recorder'];

@@ -187,11 +187,27 @@ test('an entry that was deleted, moved to another tenant or swapped is named', a
 });
 
 test('an entry that nobody recorded is told with its document', async () => {
-  const { isRight, wrong, findings } = await tampered(remade(70, { sequence: -9, at: now() + 500 }, false));
+  const { isRight, wrong, findings } = await tampered(remade(70, { sequence: -9, at: now() + 500, related: null }, false));
   expect(isRight).toBe(false);
   expect(wrong).toEqual([]);
   expect(findings).toEqual([
     expect.stringMatching(/^1 changes are in the history that were never recorded: order o\d at 2026-09-15T/),
+  ]);
+});
+
+test.each<[string, string]>([
+  ['the hash of its document', `update change_entry set document = gen_random_uuid() where ${entry(50)}`],
+  ['the numbers of its paths', `update change_entry set path_numbers = path_numbers[2:] where ${entry(50)}`],
+  ['a related row', `update change_related set entity_id = 'c1', document = gen_random_uuid() where ${entry(50)}`],
+  ['a related row taken away', `delete from change_related where ${entry(50)}`],
+  ['what is said to be erased', `update change_entry set erased = '["actor"]' where ${entry(50)}`],
+])('an entry is told where somebody changed %s, which its proof does not have', async (_what, statement) => {
+  const { isRight, wrong, findings } = await tampered(statement);
+  expect({ isRight, wrong }).toEqual({ isRight: false, wrong: [] });
+  expect(findings).toEqual([
+    expect.stringMatching(
+      /^1 changes have columns for queries that do not follow from what they say: order o\d at 2026-/,
+    ),
   ]);
 });
 
@@ -289,4 +305,14 @@ test('a bundle shows what was asked for, proves it, and hides the rest', async (
   expect(JSON.stringify((await taken({ withContext: true })).lines)).toContain('192.0.2.1');
   await expect(taken({ from: 302 })).rejects.toThrow('the checkpoint has 301 positions');
   await expect(taken({ q: 'what:' })).rejects.toThrow();
+});
+
+test('a history that was sealed for the first time twice is told: somebody removed its log', async () => {
+  await sql`delete from proof_log where tenant = 'other'`.execute(db);
+  await seal('other');
+  const { isRight, wrong, findings } = await check('other');
+  expect({ isRight, wrong }).toEqual({ isRight: false, wrong: [] });
+  expect(findings).toEqual([
+    'The receipt first-sealing@302 says that the history was sealed for the first time, once more.',
+  ]);
 });

@@ -1,25 +1,38 @@
-import { type CommittedEntry, type FieldLabel, fieldsOf, labelAt } from '../encoding/fields.ts';
+import { type EntryFields, fieldsOf, labelAt } from '../encoding/fields.ts';
 import { hashBytes } from '../tlog/tiles.ts';
+import type { StoredEntry } from '../tree/entry-store.ts';
 import type { Redaction } from './proven-entry.ts';
 
 /**
  * The redaction of an entry without the hashes of fields that are not as an erasure leaves them. Nothing proves the text of an erased field, so another one
- * would stand in the history as if it were erased: without its hash the entry counts as changed.
+ * would stand in the history as if it were erased: without its hash the entry counts as changed. So does an entry that does not say what was erased.
  */
-export function withErasedFields(entry: CommittedEntry, redaction: Redaction): Redaction {
+export function withErasedFields(entry: StoredEntry, redaction: Redaction): Redaction {
   const fields = fieldsOf(entry);
+  const names = namesOf(entry.erased);
   const hashes = Buffer.from(redaction.hashes);
   for (const [place, index] of redaction.hidden.entries()) {
     const isThere = index < fields.texts.length;
-    if (isThere && isErased(labelAt(fields, index), fields.texts[index] ?? null)) continue;
+    if (isThere && isErased(fields, index) && isNamed(names, fields, index)) continue;
     hashes.fill(0, place * hashBytes, (place + 1) * hashBytes);
   }
   return { ...redaction, hashes };
 }
 
+/** Whether all is erased of which an entry says so. */
+export function isErasedAsSaid(entry: StoredEntry): boolean {
+  if (entry.erased === null) return true;
+  const fields = fieldsOf(entry);
+  const erased = fields.texts.keys().filter((index) => isErased(fields, index));
+  const names = new Set(erased.map((index) => nameOf(fields, index)));
+  return namesOf(entry.erased)?.every((name) => names.has(name)) === true;
+}
+
 const replaced = /^erased-[0-9a-f]{16}$/;
 
-function isErased(label: FieldLabel, text: string | null): boolean {
+function isErased(fields: EntryFields, index: number): boolean {
+  const text = fields.texts[index] ?? null;
+  const label = labelAt(fields, index);
   switch (label) {
     case 'identity':
       // A hash under the key of the installation.
@@ -35,5 +48,29 @@ function isErased(label: FieldLabel, text: string | null): boolean {
     }
     default:
       return text !== null && replaced.test(text);
+  }
+}
+
+function isNamed(names: readonly string[] | undefined, fields: EntryFields, index: number): boolean {
+  const name = nameOf(fields, index);
+  return name === 'identity' ? names !== undefined : names?.includes(name) === true;
+}
+
+/** How the history calls the field where it was erased. */
+function nameOf(fields: EntryFields, index: number): string {
+  const label = labelAt(fields, index);
+  if (label === 'relatedEntityId') return 'related';
+  if (label !== 'before' && label !== 'after') return label;
+  const path = fields.texts[label === 'before' ? index - 1 : index - 2];
+  return `paths.${path == null ? '' : JSON.parse(path)}`;
+}
+
+/** Undefined for what is no list of names. */
+function namesOf(erased: string | null): readonly string[] | undefined {
+  try {
+    const names: unknown = JSON.parse(erased ?? '');
+    return Array.isArray(names) ? names : undefined;
+  } catch {
+    return undefined;
   }
 }

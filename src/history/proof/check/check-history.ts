@@ -6,7 +6,8 @@ import { readReceiptsBetween } from '../tree/receipts.ts';
 import { parseReceipt } from '../verify/receipts.ts';
 import type { Verdict } from '../verify/verdicts.ts';
 import { type Verification, verifyBundle } from '../verify/verify-bundle.ts';
-import { findUnknownEntries } from './unknown-entries.ts';
+import { findUnderived } from './derived-columns.ts';
+import { findUnknownEntries, type UnknownEntry } from './unknown-entries.ts';
 
 export interface CheckOptions {
   readonly db: Database;
@@ -17,8 +18,8 @@ export interface CheckOptions {
   readonly newest: string | undefined;
 }
 
-/** Entries without a position that are told. */
-const maxUnknown = 100;
+/** Entries that are told at most. */
+const maxFound = 100;
 
 /**
  * Verifies the history of a tenant as it is in the database now. Receipts are accepted, since whoever checks is the operator who
@@ -33,30 +34,41 @@ export async function checkHistory(
     throw new OperatorError(`older changes of ${tenant} are still given their positions; check it when that is done`);
   }
   const receipts = await readReceiptsBetween(db, tenant, 1, Number.MAX_SAFE_INTEGER);
-  const accept = new Set(receipts.flatMap(([position, text]) => parseReceipt(position, text)?.name ?? []));
+  const accept = new Set(
+    // A history is sealed for the first time once, which needs no acceptance.
+    receipts
+      .flatMap(([position, text]) => parseReceipt(position, text) ?? [])
+      .filter(({ what }) => what !== 'first sealing')
+      .map(({ name }) => name),
+  );
   const read = () => readBundle(tenant, { withContext: true });
   const verified = await verifyBundle(read, { keys: [key], oldCheckpoint: newest, accept }, tell);
-  const unknown = await findUnknownEntries(db, tenant, maxUnknown);
-  const more = unknown.length === maxUnknown ? ' or more' : '';
-  const examples = unknown.slice(0, 3).map(({ entity, entityId, at }) => `${entity} ${entityId} at ${timeOf(at)}`);
-  const findings =
-    unknown.length === 0
-      ? verified.findings
-      : [
-          ...verified.findings,
-          {
-            isWrong: true,
-            text: `${unknown.length}${more} changes are in the history that were never recorded: ${examples.join(', ')}.`,
-          },
-        ];
-  const isForgotten = newest === undefined;
+  const more = [
+    ...verified.receipts
+      .filter(({ isAccepted }) => !isAccepted)
+      .map(
+        ({ receipt }) => `The receipt ${receipt.name} says that the history was sealed for the first time, once more.`,
+      ),
+    ...sentenceOf(await findUnknownEntries(db, tenant, maxFound), 'are in the history that were never recorded'),
+    ...sentenceOf(
+      await findUnderived(db, tenant, maxFound),
+      'have columns for queries that do not follow from what they say',
+    ),
+    ...(newest === undefined ? ['The key has no checkpoint of this log beside it.'] : []),
+  ];
   return {
     ...verified,
-    isRight: verified.isRight && unknown.length === 0 && !isForgotten,
-    findings: isForgotten
-      ? [...findings, { isWrong: true, text: 'The key has no checkpoint of this log beside it.' }]
-      : findings,
+    isRight: verified.isRight && more.length === 0,
+    findings: [...verified.findings, ...more.map((text) => ({ isWrong: true, text }))],
   };
+}
+
+/** How many changes are so, and the first of them. */
+function sentenceOf(found: readonly UnknownEntry[], what: string): string[] {
+  if (found.length === 0) return [];
+  const count = `${found.length}${found.length === maxFound ? ' or more' : ''}`;
+  const examples = found.slice(0, 3).map(({ entity, entityId, at }) => `${entity} ${entityId} at ${timeOf(at)}`);
+  return [`${count} changes ${what}: ${examples.join(', ')}.`];
 }
 
 function timeOf(at: number): string {

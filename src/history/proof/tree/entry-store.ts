@@ -9,7 +9,10 @@ export interface EntryPlace {
   readonly sequence: number;
 }
 
-interface EntryRow extends Omit<CommittedEntry, 'recordedBy'> {
+/** What a commitment is made of, and what of it was erased: a JSON array, or null. */
+export type StoredEntry = CommittedEntry & { readonly erased: string | null };
+
+interface EntryRow extends Omit<StoredEntry, 'recordedBy'> {
   readonly place: number;
   readonly fits: boolean;
   readonly recorder: number | null;
@@ -28,7 +31,7 @@ export async function readCommitted(
   tenant: string,
   places: readonly EntryPlace[],
   maxBytes: number,
-): Promise<(CommittedEntry | null)[]> {
+): Promise<(StoredEntry | null)[]> {
   const { rows } = await db.executeQuery<EntryRow>(
     CompiledQuery.raw(entriesStatement, [
       tenant,
@@ -38,7 +41,7 @@ export async function readCommitted(
     ]),
   );
   const cut = rows.find(({ fits }) => !fits)?.place ?? places.length + 1;
-  const entries = new Array<CommittedEntry | null>(cut - 1).fill(null);
+  const entries = new Array<StoredEntry | null>(cut - 1).fill(null);
   for (const { place, fits: _fits, recorder, way, by, iss, sub, ...columns } of rows) {
     if (place >= cut) continue;
     entries[place - 1] = {
@@ -52,7 +55,7 @@ export async function readCommitted(
 // Sizes come from the heads of values, so texts that do not fit are not read.
 const entriesStatement = `
 select o.place, o.fits, replace(o.identity::text, '-', '') as identity, o.at, k.type, k.entity, o.entity_id as "entityId",
-       o.name, o.schema_version as "schemaVersion", a.name as actor, o.context, o.marks,
+       o.name, o.schema_version as "schemaVersion", a.name as actor, o.context, o.marks, o.erased,
        case when o.fits then o.related end as related, case when o.fits then o.paths end as paths,
        o.recorded_by as recorder, r.way, r.name as by, r.issuer as iss, r.subject as sub
   from (

@@ -1,0 +1,107 @@
+import { sql } from 'kysely';
+import type { Connection } from '../../../postgres/database.ts';
+import type { ChangeType, RelatedItem } from '../../../recording/change.ts';
+import { entryColumns } from '../../../recording/entry-columns.ts';
+import { isErasedAsSaid } from '../bundle/erased-fields.ts';
+import { type EntryPlace, readCommitted, type StoredEntry } from '../tree/entry-store.ts';
+import type { UnknownEntry } from './unknown-entries.ts';
+
+// Columns that no commitment has, because they follow from those that it has. Who changes one of them hides an entry from queries, or
+// makes it look erased, and leaves its proof as it is.
+
+/** The entries that are read at once, and the bytes of their texts that end them before. */
+const maxEntries = 1_000;
+const maxBytes = 8 * 1024 * 1024;
+
+interface DerivedColumns extends EntryPlace {
+  /** The hash of the id, in hexadecimal. */
+  readonly document: string;
+  /** Null: older entries are still given theirs. */
+  readonly numbers: readonly number[] | null;
+  /** The rows of related items, each as JSON text: place, hash of the id, entity, id. */
+  readonly items: readonly string[];
+}
+
+/** Entries with a column that does not follow from the others: what finds them by document, path or related item, and what was erased. */
+export async function findUnderived(db: Connection, tenant: string, limit: number): Promise<UnknownEntry[]> {
+  const found: UnknownEntry[] = [];
+  for (let after: EntryPlace = { at: -(2 ** 53), sequence: 0 }; found.length < limit; ) {
+    const derived = await readDerived(db, tenant, after);
+    const entries = await readCommitted(db, tenant, derived, maxBytes);
+    const last = derived[entries.length - 1];
+    if (last === undefined) break;
+    after = last;
+    // One that was dropped meanwhile follows from nothing.
+    const read = entries.flatMap((entry, place) => (entry === null ? [] : [{ entry, columns: derived[place] }]));
+    const made = columnsOf(
+      tenant,
+      read.map(({ entry }) => entry),
+    );
+    found.push(
+      ...read
+        .filter(({ entry, columns }, place) => !isSame(columns, made[place]) || !isErasedAsSaid(entry))
+        .map(({ entry }) => entry),
+    );
+  }
+  return found.slice(0, limit);
+}
+
+/** What recording would write for these entries. */
+function columnsOf(tenant: string, entries: readonly StoredEntry[]): Omit<DerivedColumns, keyof EntryPlace>[] {
+  const { documents, path, relatedItem } = entryColumns(
+    tenant,
+    entries.map((entry) => ({
+      ...{ identity: Buffer.alloc(0), at: entry.at, type: entry.type as ChangeType, actor: entry.actor },
+      ...{ entity: entry.entity, entityId: entry.entityId, related: itemsOf(entry.related), paths: entry.paths },
+    })),
+  );
+  const items = entries.map((): string[] => []);
+  for (const [index, entry] of relatedItem.entries.entries()) {
+    const [document = Buffer.alloc(0), id] = [relatedItem.documents[index], relatedItem.entityIds[index]];
+    const item = [relatedItem.items[index], document.toString('hex'), relatedItem.entities[index], id];
+    items[entry - 1]?.push(JSON.stringify(item));
+  }
+  return entries.map((_entry, index) => ({
+    document: documents[index]?.toString('hex') ?? '',
+    numbers: path.ofEntries[index] ?? [],
+    items: items[index] ?? [],
+  }));
+}
+
+/** Items in another form than recording writes: the entry is found as changed. */
+function itemsOf(related: string | null): readonly RelatedItem[] {
+  try {
+    const items: unknown = JSON.parse(related ?? '[]');
+    return Array.isArray(items) ? items.filter((item) => typeof item?.entityId === 'string') : [];
+  } catch {
+    return [];
+  }
+}
+
+function isSame(stored: DerivedColumns | undefined, made: Omit<DerivedColumns, keyof EntryPlace> | undefined): boolean {
+  if (stored === undefined || made === undefined || stored.document !== made.document) return false;
+  const hasNumbers = stored.numbers === null || isSameSet(stored.numbers, made.numbers ?? []);
+  return hasNumbers && isSameSet(stored.items, made.items);
+}
+
+function isSameSet<One>(some: readonly One[], others: readonly One[]): boolean {
+  const known = new Set(some);
+  return some.length === others.length && others.every((one) => known.has(one));
+}
+
+async function readDerived(
+  db: Connection,
+  tenant: string,
+  { at, sequence }: EntryPlace,
+): Promise<readonly DerivedColumns[]> {
+  const { rows } = await sql<Omit<DerivedColumns, 'items'> & { items: unknown[] }>`
+    select e.at, e.sequence, replace(e.document::text, '-', '') as document,
+           case when e.path_numbers is not null or b.tenant is null then coalesce(e.path_numbers, '{}') end as numbers,
+           (select coalesce(json_agg(json_build_array(r.item, replace(r.document::text, '-', ''), r.entity, r.entity_id)), '[]')
+              from change_related r where r.tenant = ${tenant} and r.at = e.at and r.sequence = e.sequence) as items
+      from change_entry e
+      left join change_path_backlog b on b.tenant = ${tenant}
+      where e.tenant = ${tenant} and (e.at, e.sequence) > (${at}::bigint, ${sequence}::bigint)
+      order by e.at, e.sequence limit ${maxEntries}`.execute(db);
+  return rows.map((row) => ({ ...row, items: row.items.map((item) => JSON.stringify(item)) }));
+}
