@@ -6,7 +6,7 @@ export interface ReadingPosition {
   readonly fingerprint: number;
 }
 
-/** A change that goes out. */
+/** A change that goes out, or that some were erased: of type `erased`, whose text has their positions alone. */
 export interface DeliveredChange extends ReadingPosition {
   readonly cursor: string;
   /** The address of the entry, as the single change is read by. */
@@ -43,6 +43,8 @@ export interface ReadingAsked {
   readonly maxItems: number;
   readonly maxPositions?: number;
   readonly maxBytes?: number;
+  /** Whether erasures are told, whatever `q` says. */
+  readonly withErasures?: boolean;
   readonly signal?: StopSignal | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { inTransaction } from '../postgres/transaction.ts';
 import type { Change, Outcome, RecordBatch, RecordedBy } from './change.ts';
 import { type EntryColumns, entryColumns } from './entry-columns.ts';
-import { findKnownErased, refuseErased } from './erased/repeats.ts';
+import { findErased, findKnownErased, refuseErased } from './erased/repeats.ts';
 import { compareEntries, type EntryParameters, entryParameters, insertEntries } from './store.ts';
 
 /**
@@ -62,8 +62,15 @@ async function recordUnerased(
     const recorded = open.filter((_change, place) => outcomes[place] === 'recorded');
     await refuseErased(transaction, sealer, tenant, recorded);
   }
+  // Who was a duplicate of what was erased between two statements finds nothing to compare with.
+  const lost = hasErased ? open.filter((_change, place) => outcomes[place] === 'expired') : [];
+  const erasedSince = sealer && lost.length > 0 ? await findErased(transaction, sealer, tenant, lost) : [];
+  const duplicates = new Set(lost.filter((_change, place) => erasedSince[place] === true));
   const left = outcomes.values();
-  return changes.map((_change, place) => (isOpen(place) ? (left.next().value ?? 'conflict') : 'duplicate'));
+  return changes.map((change, place) => {
+    const outcome = isOpen(place) ? left.next().value : 'duplicate';
+    return duplicates.has(change) ? 'duplicate' : (outcome ?? 'conflict');
+  });
 }
 
 // Recorders with the same changes in another order may deadlock. One of them wins each round, so there are a few more

@@ -26,7 +26,8 @@ related to the document: a JSON object a line, {"entity":"order","path":"custome
 --reason is request, law, mistake or other. --dry-run counts and changes nothing. The service
 may run meanwhile. If the command is interrupted, run it again. It deletes all exports of the
 tenant and all stored results. A tenant on hold is not erased from. Prints one JSON object:
-tenant, erasure, entries, and rows, the changed or deleted rows of other tables.
+tenant, erasure, entries, rows, the changed or deleted rows of other tables, and untold, the
+subscriptions that got changes and cannot be told now that these were erased.
 
 --vacuum rewrites each table that was touched afterwards, one after the other, so that its files
 have nothing of the person any more, and prints how long nobody could use it.

@@ -34,6 +34,8 @@ export function createEmailTarget({ queue, baseUrl, now }: EmailTargetOptions): 
     secrets: [],
     maxAge: 'P1D',
     isReplayed: false,
+    // People read the text of an e-mail, which has no positions.
+    tellsErasures: false,
     hostOf: ({ to }) => String(to),
     check: () => [],
 

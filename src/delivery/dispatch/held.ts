@@ -105,7 +105,10 @@ export class Held implements Holder {
   ): Promise<Reading> {
     const { history, reads } = this.#options;
     return await reads.use(this.tenant, this.signal, () =>
-      history.readMatches(this.tenant, { ...asked, q, after, signal: this.signal }),
+      history.readMatches(this.tenant, {
+        ...asked,
+        ...{ q, after, withErasures: this.target.tellsErasures ?? true, signal: this.signal },
+      }),
     );
   }
 

@@ -61,6 +61,8 @@ export interface Target {
   readonly defaults?: Readonly<Record<string, unknown>>;
   /** Whether changes can be sent once more; default: true. */
   readonly isReplayed?: boolean;
+  /** Whether it is told which positions were erased (GDPR, Art. 19); default: true. */
+  readonly tellsErasures?: boolean;
   /** Where secrets are sent to. For another host they have to be given anew. */
   hostOf(target: TargetMembers): string;
   /** What is wrong with the members that the schema cannot say; fields begin with `target.`. */

@@ -141,15 +141,18 @@ export async function eraseWhole(
   onlyCount = false,
 ): Promise<Record<string, number>> {
   const exports = sql`job where tenant = ${tenant} and type = 'EXPORT'`;
+  const chunks = sql`job_chunk where tenant = ${tenant} and job in (select id from ${exports})`;
   const results = sql`completion_request where tenant = ${tenant} and state <> 'running'`;
   const batches = sql`delivery_batch where tenant = ${tenant} and hashes <> '{}'`;
   const statements = onlyCount
     ? {
+        job_chunk: sql`select from ${chunks}`,
         job: sql`select from ${exports}`,
         completion_request: sql`select from ${results}`,
         delivery_batch: sql`select from ${batches}`,
       }
     : {
+        job_chunk: sql`delete from ${chunks} returning 1`,
         job: sql`delete from ${exports} returning 1`,
         completion_request: sql`delete from ${results} returning 1`,
         delivery_batch: sql`update delivery_batch set hashes = '{}' where tenant = ${tenant} and hashes <> '{}' returning 1`,

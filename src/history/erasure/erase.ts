@@ -17,7 +17,14 @@ import { readTreeSize } from '../proof/tree/leaf-store.ts';
 import { foldHistory } from '../tallies/fold.ts';
 import { type Erasing, entriesOfSubject, erasePortion } from './erase-portion.ts';
 import { type ErasingTexts, eraseTexts, eraseWhole } from './erase-texts.ts';
-import { announceErasure, endErasure, insertErasure, listErasures } from './erasure-store.ts';
+import {
+  announceErasure,
+  endErasure,
+  insertErasure,
+  listErasures,
+  listUntold,
+  type UntoldSubscription,
+} from './erasure-store.ts';
 import { redactLateSealed } from './redact-late-sealed.ts';
 import {
   type ErasureReason,
@@ -54,6 +61,8 @@ export interface ErasedCounts {
   readonly entries: number;
   /** Rows of other tables that were changed or deleted, by table. */
   readonly rows: Readonly<Record<string, number>>;
+  /** Of an erasure that was carried out: whom to tell by other means. */
+  readonly untold?: readonly UntoldSubscription[];
 }
 
 /** Passes over the entries: what is recorded meanwhile comes in a later one. */
@@ -127,7 +136,7 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     await announceErasure(transaction);
     return await endErasure(transaction, tenant, { erasure, now: now() });
   });
-  return { erasure, entries, rows };
+  return { erasure, entries, rows, untold: await listUntold(db, tenant) };
 }
 
 function sumOf(one: Record<string, number>, other: Record<string, number>): Record<string, number> {
@@ -173,7 +182,14 @@ async function findUnfinished({ db, sealer, tenant, subject }: EraseOptions) {
 
 async function newSubject({ db, tenant, subject }: EraseOptions): Promise<SealedSubject> {
   const replacement = `erased-${randomBytes(8).toString('hex')}`;
-  if ('actor' in subject) return { subject, replacement, needles: [subject.actor] };
+  if ('actor' in subject) {
+    // What a provider knows the person by stands in sessions and accesses without the name.
+    const recorders = await findRecorders(db, tenant, { subject, replacement });
+    const { rows } = await sql<{ known: string }>`
+      select distinct subject as known from change_recorder
+        where tenant = ${tenant} and recorder = any (${recorders}::bigint[]) and subject is not null`.execute(db);
+    return { subject, replacement, needles: [subject.actor, ...rows.map(({ known }) => known)] };
+  }
   const document = uuidArray([hashOf(subject.entityId)]);
   const { rows } = await sql<{ name: string }>`
     select distinct e.name from change_entry e join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
@@ -205,7 +221,11 @@ async function hasActor(db: Database, tenant: string, subject: Subject): Promise
 }
 
 /** Clients with the name of the actor, and the person behind entries by the actor: numbers of change_recorder. */
-async function findRecorders(db: Database, tenant: string, { subject, replacement }: SealedSubject): Promise<number[]> {
+async function findRecorders(
+  db: Database,
+  tenant: string,
+  { subject, replacement }: Omit<SealedSubject, 'needles'>,
+): Promise<number[]> {
   if (!('actor' in subject)) return [];
   const actors = uuidArray([hashOf(subject.actor), hashOf(replacement)]);
   const { rows } = await sql<{ recorder: number }>`

@@ -51,6 +51,24 @@ export async function endErasure(
   return rows[0]?.entries ?? 0;
 }
 
+/** A subscription that was told of changes, and is not told that they were erased: an e-mail cannot say it, and who is stopped hears it later. */
+export interface UntoldSubscription {
+  readonly id: string;
+  readonly name: string;
+  readonly target: string;
+  readonly state: string;
+}
+
+export async function listUntold(db: Connection, tenant: string): Promise<UntoldSubscription[]> {
+  const { rows } = await sql<UntoldSubscription>`
+    select s.id, s.document::json ->> 'name' as name, s.document::json -> 'target' ->> 'type' as target, t.state
+      from subscription s join subscription_state t on t.tenant = ${tenant} and t.subscription = s.id
+      where s.tenant = ${tenant} and t.delivered > 0
+        and (s.document::json -> 'target' ->> 'type' = 'email' or t.state in ('paused', 'suspended'))
+      order by s.id`.execute(db);
+  return rows;
+}
+
 /** Makes every process forget what it keeps in memory. */
 export async function announceErasure(transaction: DatabaseTransaction): Promise<void> {
   await sql`update installation set erasures = erasures + 1`.execute(transaction);

@@ -1,6 +1,6 @@
 /** What is looked for in texts, and what takes its place. */
 export interface Replacing {
-  /** The name of an actor, or the id of a document and its names. */
+  /** The name of an actor and what providers know them by, or the id of a document and its names. */
   readonly needles: readonly string[];
   readonly replacement: string;
 }
@@ -44,7 +44,7 @@ function patternsOf(replacing: Replacing): readonly RegExp[] {
     const [before, after] = ['(?<![\\p{L}\\p{N}_])', '(?![\\p{L}\\p{N}_])'];
     const from = isWord(needle.slice(0, 1)) ? before : '';
     const to = isWord(needle.slice(-1)) ? after : '';
-    const found = `${from}${needle.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}${to}`;
+    const found = `${from}${RegExp.escape(needle)}${to}`;
     const isShort = [...needle].length < minFree;
     return new RegExp(isShort ? `(?<=["':(,])${found}|^${found}$` : found, 'gu');
   });

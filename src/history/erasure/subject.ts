@@ -23,7 +23,7 @@ export interface SealedSubject {
   readonly subject: Subject;
   /** `erased-` and a random text. */
   readonly replacement: string;
-  /** What is replaced in texts besides the history: the name of an actor, or the id of a document and its names. */
+  /** What is replaced in texts besides the history: the name of an actor and what providers know them by, or the id of a document and its names. */
   readonly needles: readonly string[];
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { OperatorError } from '../../core/operator-error.ts';
 import type { Database } from '../../postgres/database.ts';
 import { places } from './places.ts';
 
@@ -11,6 +12,9 @@ const tablesOfEntries = [
   'change_document',
   'change_recorder',
   'proof_leaf',
+  // An older version of a row has salts of what was erased later.
+  'proof_redaction',
+  'delivery_waiting',
 ];
 /** What PostgreSQL knows of values: the commonest ones of columns. */
 const statistics = ['pg_catalog.pg_statistic', 'pg_catalog.pg_statistic_ext_data'];
@@ -23,7 +27,7 @@ export interface VacuumedTable {
 
 /**
  * Rewrites tables with their indexes, one after the other, so that their files have nothing any more of what was erased. Nobody can use a
- * table while it is rewritten. `changed`: tables besides those of entries; left out: all that an erasure may change.
+ * table while it is rewritten. Throws an OperatorError where PostgreSQL does not do it. `changed`: tables besides those of entries; left out: all that an erasure may change.
  */
 export async function* vacuumTables(db: Database, changed?: readonly string[]): AsyncGenerator<VacuumedTable, void> {
   const isSearched = ([, columns]: [string, (typeof places)[string]]) =>
@@ -38,7 +42,18 @@ export async function* vacuumTables(db: Database, changed?: readonly string[]): 
 }
 
 async function vacuum(db: Database, table: string, options: string): Promise<VacuumedTable> {
+  const before = await fileOf(db, table);
   const begun = performance.now();
   await sql`vacuum (${sql.raw(options)}) ${sql.table(table)}`.execute(db);
-  return { table, locked: Math.round(performance.now() - begun) };
+  const locked = Math.round(performance.now() - begun);
+  // PostgreSQL only warns where the user may not.
+  if ((await fileOf(db, table)) !== before) return { table, locked };
+  throw new OperatorError(
+    `PostgreSQL has not rewritten ${table}: the user of DATABASE_URL has to own the database and its tables. What was erased is erased; run this again with --vacuum`,
+  );
+}
+
+async function fileOf(db: Database, table: string): Promise<string | undefined> {
+  const { rows } = await sql<{ file: string }>`select pg_relation_filepath(${table}::regclass) as file`.execute(db);
+  return rows[0]?.file;
 }

@@ -22,10 +22,11 @@ import {
   type Position,
   readPlaces,
 } from '../positions/position-store.ts';
+import { findErasures } from './erasures.ts';
 import { openFeedCursor, RestoredCursor, sealFeedCursor } from './feed-cursor.ts';
 import { findMatches, readFitting } from './match-store.ts';
 
-/** A change that goes out. */
+/** A change that goes out, or that some were erased. */
 export interface FeedItem extends Position {
   readonly cursor: string;
   readonly ref: string;
@@ -66,6 +67,8 @@ export interface MatchesAsked {
   /** Items whose texts have more bytes than this together wait for the next call, the first one apart; default 4 MiB. */
   readonly maxBytes?: number;
   readonly withContext?: boolean;
+  /** Whether each receipt of an erasure is an item, whatever `q` says. */
+  readonly withErasures?: boolean;
   /** Cancels the call. Left out: the call belongs to the current work. */
   readonly signal?: StopSignal | undefined;
 }
@@ -106,7 +109,8 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
   }
 
   async function read(tenant: string, query: Query, asked: MatchesAsked): Promise<Matches> {
-    const { after, maxItems, maxPositions = maxPlaces, maxBytes = defaultMaxBytes, withContext = false } = asked;
+    const { after, maxItems, maxPositions = maxPlaces, maxBytes = defaultMaxBytes } = asked;
+    const { withContext = false, withErasures = false } = asked;
     const last = await lastPosition(db, tenant);
     const cursor = () => cursorOf(tenant, after);
     if (isSame(last, after)) return { items: [], reached: after, cursor: cursor(), caughtUp: true, expired: 0 };
@@ -125,19 +129,26 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
         const places = await readPlaces(transaction, tenant, reached.position, Math.min(left, portion));
         const kept = places.filter(({ at }) => at >= horizon);
         const wanted = maxItems - found.length;
-        const matching = await findMatches(snapshot, { tenant, query, regexes }, kept, wanted);
-        const rows = await readFitting(snapshot, tenant, matching, {
+        const matches = await findMatches(snapshot, { tenant, query, regexes }, kept, wanted);
+        const erasures = withErasures ? await findErasures(transaction, tenant, places) : new Map<number, string>();
+        const told = places.filter(({ position }) => erasures.has(position));
+        const matching = [...matches, ...told].sort((one, other) => one.position - other.position).slice(0, wanted);
+        const ofEntries = matching.filter(({ position }) => !erasures.has(position));
+        const rows = await readFitting(snapshot, tenant, ofEntries, {
           maxBytes: room,
           atLeast: found.length === 0 ? 1 : 0,
           withContext,
         });
+        const unread = ofEntries[rows.length]?.position ?? Number.POSITIVE_INFINITY;
+        const fitting = matching.filter(({ position }) => position < unread);
         // It goes on behind the last item where it leaves matches, or may leave some.
-        const isWhole = rows.length === matching.length && matching.length < wanted;
-        const end = isWhole ? places.at(-1) : matching[rows.length - 1];
-        for (const [index, row] of rows.entries()) {
-          const place = matching[index];
-          if (place === undefined) break;
-          const item = itemOf(tenant, place, row);
+        const isWhole = fitting.length === matching.length && matching.length < wanted;
+        const end = isWhole ? places.at(-1) : fitting.at(-1);
+        const foundRows = rows.values();
+        for (const place of fitting) {
+          const erasure = erasures.get(place.position);
+          const item =
+            erasure === undefined ? itemOf(tenant, place, foundRows.next().value) : erasureOf(tenant, place, erasure);
           found.push(item);
           room -= Buffer.byteLength(item.text);
         }
@@ -158,9 +169,13 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
     });
   }
 
-  function itemOf(tenant: string, { position, fingerprint, recorded }: PlaceOfPosition, row: EntryRow): FeedItem {
+  function itemOf(
+    tenant: string,
+    { position, fingerprint, recorded }: PlaceOfPosition,
+    row: EntryRow | undefined,
+  ): FeedItem {
+    if (row?.identity === undefined) throw new Error('an entry was read without its identity');
     const { at, type, entity, entityId, identity, ...others } = row;
-    if (identity === undefined) throw new Error('an entry was read without its identity');
     const cursor = cursorOf(tenant, { position, fingerprint });
     const ref = sealRef(sealer, tenant, { at, identity });
     const text = entryText({ ...others, at, type, entity, entityId, ref, position, cursor });
@@ -178,6 +193,19 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
       identity,
       document,
       text,
+    };
+  }
+
+  /** What is told of an erasure: the positions, and nothing else. */
+  function erasureOf(tenant: string, { position, fingerprint, recorded }: PlaceOfPosition, body: string): FeedItem {
+    const { at: time, positions } = JSON.parse(body) as { at: string; positions: unknown };
+    const cursor = cursorOf(tenant, { position, fingerprint });
+    const [type, entity, entityId] = ['erased', 'annals-erasure', String(position)];
+    const identity = uuidOf(JSON.stringify([entity, position, fingerprint]));
+    return {
+      ...{ position, fingerprint, cursor, ref: '', at: Date.parse(time), recordedAt: recorded },
+      ...{ type, entity, entityId, identity, document: identity },
+      text: JSON.stringify({ at: time, type, positions, position, cursor }),
     };
   }
 

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createSealer } from '../../../src/core/sealing.ts';
+import { eraseSubject } from '../../../src/history/erasure/erase.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { recordUpdates, subscriptionsOf, verified } from '../../support/server/subscriptions.ts';
@@ -35,4 +37,41 @@ test('each change is delivered once, in the order of its document, and the recei
   expect(bodies.map(({ data }) => data.entityId).sort()).toEqual([...documents].sort());
   expect(receiver.received[0]?.body).toContain('"after":1.20');
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(60);
+});
+
+test('whoever got changes is told which were erased, by their positions, and the erasure lists whom that cannot reach', async () => {
+  const acme = subscriptionsOf(server, 'acme', token);
+  const q = 'entity:product entityId:erased-one';
+  const webhook = (path: string) => ({ type: 'webhook', url: `${receiver.url}${path}` });
+  const { id, secret } = await acme.make({ q, target: webhook('/each') });
+  const batches = await acme.make({ q, target: { type: 'http', url: `${receiver.url}/batch`, maxSeconds: 0 } });
+  const other = await acme.make({ q: 'entity:none', target: webhook('/other') });
+  const paused = await acme.make({ q, name: 'Stopped', target: webhook('/stopped') });
+  await recordUpdates(server, 'acme', ['erased-one', 'kept', 'erased-one']);
+  for (const one of [id, batches.id, paused.id])
+    await eventually(() => acme.counts(one)).toMatchObject({ delivered: 2, isWhole: true });
+  await acme.call('POST', `/${paused.id}/pause`);
+  const positions = receiver.received
+    .filter(({ path }) => path.endsWith('/batch'))
+    .flatMap(({ body }) => body.trim().split('\n'))
+    .map((line) => (JSON.parse(line) as { position: number }).position);
+  receiver.received.length = 0;
+  const { db } = server.context;
+  const sealer = createSealer([Buffer.alloc(32, 7)]);
+  const subject = { entity: 'product', entityId: 'erased-one', paths: [] };
+  const options = { db, sealer, tenant: 'acme', subject, reason: 'law', now: () => Date.now() } as const;
+  const { untold } = await eraseSubject({ ...options, rest: async () => {} });
+  expect(untold).toEqual([{ id: paused.id, name: 'Stopped', target: 'webhook', state: 'paused' }]);
+  await eventually(() => acme.counts(id)).toMatchObject({ delivered: 3, isWhole: true });
+  await eventually(() => acme.counts(batches.id)).toMatchObject({ delivered: 3, isWhole: true });
+  await eventually(() => acme.counts(other.id)).toMatchObject({ delivered: 1, isWhole: true });
+  await acme.call('POST', `/${paused.id}/resume`);
+  await eventually(() => acme.counts(paused.id)).toMatchObject({ delivered: 3, isWhole: true });
+  const erased = { type: 'erased', at: expect.any(String), positions: positions.map((one) => [one, one]) };
+  const item = { ...erased, position: (positions.at(-1) ?? 0) + 1, cursor: expect.any(String) };
+  const [told] = receiver.received.filter(({ path }) => path.endsWith('/each'));
+  expect(told && verified(told, secret)).toEqual({ type: 'change.erased', timestamp: expect.any(String), data: item });
+  const [batch] = receiver.received.filter(({ path }) => path.endsWith('/batch'));
+  expect(JSON.parse(batch?.body ?? '')).toEqual(item);
+  expect(receiver.received.map(({ body }) => body).join()).not.toContain('erased-one');
 });

@@ -15,7 +15,7 @@ import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
 import { findErasedDocuments } from '../../../src/recording/erased/repeats.ts';
 import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
-import { createRecorder, maxRetries } from '../../../src/recording/record-change.ts';
+import { createRecorder, maxRetries, recordChange } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -240,6 +240,25 @@ describe('the entries', () => {
     expect(new Set((await sending).map(String))).toEqual(new Set(['0,40']));
     expect(await send()).toEqual([0, 40]);
     expect(await dumpOf(tenant)).not.toContain(jane);
+  });
+
+  test('what the OpenID provider knows a person by goes with their name, in sessions and accesses too', async () => {
+    const { tenant } = await newTenant();
+    const { db } = server.context;
+    const person = { issuer: 'https://login.example', subject: 'auth0-canary|77' };
+    await inTransaction(db, (transaction) =>
+      recordChange(transaction, tenant, changeOf({ at: now, actor: jane }), now, person),
+    );
+    await server.database.pool.query(
+      `insert into access_event (tenant, id, at, kind, client, name, issuer, subject, details) values ($1, '1', now(), 'signed_in', 'c', 'Console', $2, $3, '{}')`,
+      [tenant, person.issuer, person.subject],
+    );
+    await server.database.pool.query(
+      `insert into saved_view (tenant, id, document, fields) values ($1, '1', $2::text, $2::jsonb)`,
+      [tenant, JSON.stringify({ name: `by ${person.subject}` })],
+    );
+    await eraseSubject(options(tenant, { actor: jane, paths: [] }));
+    expect(await dumpOf(tenant)).not.toMatch(/canary/i);
   });
 
   test('a document that was erased is known by its id, to whoever has the key', async () => {

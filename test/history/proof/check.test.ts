@@ -187,7 +187,9 @@ test('an entry that was deleted, moved to another tenant or swapped is named', a
 });
 
 test('an entry that nobody recorded is told with its document', async () => {
-  const { isRight, wrong, findings } = await tampered(remade(70, { sequence: -9, at: now() + 500, related: null }, false));
+  const { isRight, wrong, findings } = await tampered(
+    remade(70, { sequence: -9, at: now() + 500, related: null }, false),
+  );
   expect(isRight).toBe(false);
   expect(wrong).toEqual([]);
   expect(findings).toEqual([
