@@ -253,10 +253,6 @@ describe('the entries', () => {
       `insert into access_event (tenant, id, at, kind, client, name, issuer, subject, details) values ($1, '1', now(), 'signed_in', 'c', 'Console', $2, $3, '{}')`,
       [tenant, person.issuer, person.subject],
     );
-    await server.database.pool.query(
-      `insert into saved_view (tenant, id, document, fields) values ($1, '1', $2::text, $2::jsonb)`,
-      [tenant, JSON.stringify({ name: `by ${person.subject}` })],
-    );
     await eraseSubject(options(tenant, { actor: jane, paths: [] }));
     expect(await dumpOf(tenant)).not.toMatch(/canary/i);
   });
