@@ -142,7 +142,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
 
 /** What both ports have. */
 async function createApp(
-  { config, logger, metrics, oauth, tenantRate, tracer, usage, vital }: Context,
+  { config, logger, metrics, oauth, requestRates, tracer, usage, vital }: Context,
   { notReady, requestLimit, upkeepTurn }: AppOptions,
   {
     baseUrl,
@@ -161,7 +161,7 @@ async function createApp(
     verifyAccessToken: oauth.verifyAccessToken,
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
-    tenantRate,
+    requestRates,
     requestLimit,
     upkeepTurn,
     tracer,

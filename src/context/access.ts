@@ -15,8 +15,8 @@ import { type Console, createConsole } from '../console/service.ts';
 import { packageFolder } from '../core/package-folder.ts';
 import { readRestriction, wholesOf } from '../history/ask/restriction.ts';
 import type { VerifyKey, VerifyViewerToken } from '../http/credentials.ts';
+import { createTakePortion, RequestRates } from '../http/request-rates.ts';
 import type { ReadRestriction } from '../http/restriction.ts';
-import { createTakePortion, TenantRate } from '../http/tenant-rate.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Who may call, from where, and how often. */
@@ -27,7 +27,7 @@ export interface AccessServices {
   readRestriction: ReadRestriction;
   webConsole: Console;
   /** Undefined if there is no such limit. */
-  tenantRate: TenantRate | undefined;
+  requestRates: RequestRates;
 }
 
 export async function createAccess(foundation: Foundation, consoleFolder: string | undefined): Promise<AccessServices> {
@@ -85,15 +85,14 @@ export async function createAccess(foundation: Foundation, consoleFolder: string
   });
   const { findClientState } = oauth;
   const verifyViewerToken = createViewerTokenVerifier({ sealer, findClientState, readRestriction, now });
-  return { oauth, verifyKey, verifyViewerToken, readRestriction, webConsole, tenantRate: tenantRateOf(foundation) };
+  return { oauth, verifyKey, verifyViewerToken, readRestriction, webConsole, requestRates: requestRatesOf(foundation) };
 }
 
-function tenantRateOf({ config: { tenantRate }, clock, logger, vital }: Foundation): TenantRate | undefined {
-  if (tenantRate === undefined) return undefined;
-  return new TenantRate({
-    rate: tenantRate,
-    take: createTakePortion(vital.db, tenantRate),
+function requestRatesOf({ config: { tenantRate }, clock, logger, vital }: Foundation): RequestRates {
+  return new RequestRates({
+    tenantRate,
+    take: createTakePortion(vital.db),
     elapsed: () => clock.elapsed(),
-    onUnreachable: (error) => logger.warn({ err: error }, 'the database cannot count the rate of a tenant'),
+    onUnreachable: (error) => logger.warn({ err: error }, 'the database cannot count the rate of a tenant or a key'),
   });
 }

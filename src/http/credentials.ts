@@ -16,6 +16,8 @@ export interface Credentials {
   readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
   /** Of a key: the models that it may call, as `provider/model`. Undefined: those of the tenant. */
   readonly models?: readonly string[] | undefined;
+  /** Of a key: the requests that it may send a second. Undefined: as many as its tenant. */
+  readonly rate?: number | undefined;
   /** Undefined: all that the scopes permit. */
   readonly restriction?: Restriction | undefined;
   /** Of a viewer token: who looks, and whether they get files. */

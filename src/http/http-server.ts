@@ -16,14 +16,16 @@ import { answerMalformedRequest } from './malformed-request.ts';
 import { checkInOrder } from './order-of-checks.ts';
 import { parseQueryString } from './query-string.ts';
 import { faultOfHead, maxParsedHead, maxRequestLine } from './request-head.ts';
+import { limitRates, type RequestRates } from './request-rates.ts';
 import { pathOf, routableTarget } from './request-target.ts';
 import { requestLoggers, traceRequests } from './request-trace.ts';
 import { beginRequestsInTurns } from './request-turns.ts';
+
 import { limitRequests } from './request-work.ts';
 import { securityHeaders } from './security-headers.ts';
 import { countShortRequests } from './short-requests.ts';
 import { cutOffSlowClients } from './slow-clients.ts';
-import { limitRate, type TenantRate } from './tenant-rate.ts';
+
 import { compileValidator } from './validation.ts';
 
 export const maxBodyBytes = 1024 * 1024;
@@ -66,8 +68,8 @@ export async function createHttpServer(options: {
   requestTimeout?: number | undefined;
   /** Milliseconds in which a client takes at least a byte of its answer; left out: 60,000. */
   maxClientSilence?: number | undefined;
-  /** Left out: tenants have no rate. */
-  tenantRate?: TenantRate | undefined;
+  /** Left out: nobody has a rate. */
+  requestRates?: RequestRates | undefined;
   /** Resolves when this process does the upkeep for all on its port; left out: it does from the start. */
   upkeepTurn?: Promise<void> | undefined;
   /** Makes a span of each request; left out: none. A trace that a client sends is handed on all the same. */
@@ -85,7 +87,7 @@ export async function createHttpServer(options: {
     corsOrigins = [],
     trustedProxies = [],
     basePath = '',
-    tenantRate,
+    requestRates,
     requestLimit,
     requestTimeout = maxRequestTime,
   } = options;
@@ -140,7 +142,7 @@ export async function createHttpServer(options: {
   await allowOrigins(app, corsOrigins);
   if (consoleAccess !== undefined) guardConsole(app, consoleAccess);
   checkInOrder(app, { verifyAccessToken, verifyBasic, verifyKey, verifyViewerToken, consoleAccess });
-  if (tenantRate !== undefined) limitRate(app, tenantRate);
+  if (requestRates !== undefined) limitRates(app, requestRates);
   limitRequests(app, requestLimit);
   cutOffSlowClients(app, options.maxClientSilence);
   // An expectation that nobody knows is let be; Node would refuse it without a body.

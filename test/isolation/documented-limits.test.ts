@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { accessesKept } from '../../src/access/accesses/store.ts';
-import { maxUnconfirmed } from '../../src/access/keys/key-store.ts';
+import { maxKeyRate, maxUnconfirmed } from '../../src/access/keys/key-store.ts';
 import { guessLimits } from '../../src/access/oauth/guess-limiter.ts';
 import { maxFormBytes } from '../../src/access/oauth/token-route.ts';
 import { maxRulesBytes } from '../../src/access/sign-in/service.ts';
@@ -89,10 +89,10 @@ import {
   maxValuesOfSmallBody,
 } from '../../src/http/json-body.ts';
 import { maxHeaderFields, maxRequestLine } from '../../src/http/request-head.ts';
+import { portionTime } from '../../src/http/request-rates.ts';
 import { maxTurnOfRequests } from '../../src/http/request-turns.ts';
 import { requestShares } from '../../src/http/request-work.ts';
 import { looks, maxClientSilence } from '../../src/http/slow-clients.ts';
-import { portionTime } from '../../src/http/tenant-rate.ts';
 import { maxBodyBytes as maxMcpBytes } from '../../src/mcp/routes.ts';
 import { maxChanges, maxResultBytes } from '../../src/mcp/tools.ts';
 import { maxPieceBytes, maxStreamedBytes } from '../../src/pagination/pieces.ts';
@@ -237,6 +237,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Header fields together', kibibytes(maxHeaderFields)],
   ['Entries that one statement reads by the beginning of their ids', grouped(maxEntriesByIds)],
   ['Requests of one tenant, over all processes', `the requests of ${portionTime} ms`],
+  ['Requests of one [key]', `${grouped(maxKeyRate)} a second`],
   [
     'Wrong secrets of one client from one address',
     `${perClientAndAddress.burst} at once, then one in ${seconds(perClientAndAddress.interval)}`,

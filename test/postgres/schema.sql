@@ -21,6 +21,7 @@ table access_key
   made_by text collate "C"
   models text[]
   name text not null
+  rate integer
   restriction jsonb
   revoked_at timestamp with time zone
   scopes text[] not null
@@ -859,10 +860,11 @@ table tenant
   tenant_pkey PRIMARY KEY (tenant)
 
 table tenant_rate with (fillfactor=50)
+  key_id text collate "C" not null default ''::text
   refilled_at timestamp with time zone not null
   tenant text collate "C" not null
   tokens double precision not null
-  tenant_rate_pkey PRIMARY KEY (tenant)
+  tenant_rate_pkey PRIMARY KEY (tenant, key_id)
   tenant_rate_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
 table usage_count with (fillfactor=50)
@@ -950,7 +952,7 @@ function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_e
 function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a92d88e3940e805a
 function record_numbers(wanted integer) returns bigint[] language sql immutable cost 100 body 6b49cff8b41e2ca7
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
-function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f
+function tenant_rate_take(of_tenant text, of_key text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body 57e6c3b64d38694b
 function tenants_in(of_table regclass, condition text) returns SETOF text language plpgsql cost 100 rows 1000 body 3329535d879fac0f
 function tenants_with(of_tables text[], conditions text[]) returns TABLE(question integer, tenant text) language sql cost 100 rows 1000 body b055c4f45df257c9
 function text_parts(value text, most integer) returns SETOF text language plpgsql immutable parallel safe cost 100 rows 1000 body 8191eb869857c24a

@@ -19,6 +19,7 @@ interface AccessKeyTable {
   secret_hash: Uint8Array;
   scopes: string[];
   models: string[] | null;
+  rate: number | null;
   /** JSON text when written. */
   restriction: ColumnType<readonly WrittenRestriction[] | null, string | null, never>;
   created_at: Generated<Date>;
@@ -40,11 +41,16 @@ declare module '../../postgres/tables.ts' {
 /** What a key can be made with: `/mcp` and `/openai` take keys. */
 export const keyScopes: readonly Scope[] = ['changelog.changelog_read', 'ai.completion_manage'];
 
+/** Requests a second. */
+export const maxKeyRate = 999_999;
+
 export interface KeyDescription {
   readonly tenant: string;
   readonly scopes: readonly string[];
   /** As `provider/model`; left out: all of the tenant. */
   readonly models?: readonly string[] | undefined;
+  /** Requests a second; left out: as many as the tenant. */
+  readonly rate?: number | undefined;
   /** Left out: its id. */
   readonly name?: string | undefined;
   readonly restriction?: Restriction | undefined;
@@ -66,6 +72,7 @@ export interface ShownKey {
   name: string;
   scope: string;
   models?: readonly string[];
+  rate?: number;
   query?: string;
   hide?: readonly string[];
   /** Of a person's key: what the OpenID provider knows them by. */
@@ -116,7 +123,7 @@ export async function makeKey(
 async function insertKey(
   transaction: DatabaseTransaction,
   key: KeyText,
-  { tenant, scopes, models, name, restriction, lifetime, madeBy }: KeyDescription,
+  { tenant, scopes, models, rate, name, restriction, lifetime, madeBy }: KeyDescription,
 ): Promise<void> {
   await transaction
     .insertInto('access_key')
@@ -127,6 +134,7 @@ async function insertKey(
       secret_hash: hashOfSecret(key.secret),
       scopes: [...new Set(scopes)],
       models: models === undefined ? null : [...new Set(models)],
+      rate: rate ?? null,
       restriction: restriction === undefined ? null : JSON.stringify(restriction.written),
       expires_at:
         lifetime === undefined ? null : sql<Date>`statement_timestamp() + ${lifetime} * interval '1 millisecond'`,
@@ -229,6 +237,7 @@ export interface KeyRecord {
   readonly secretHash: Uint8Array;
   readonly scopes: readonly Scope[];
   readonly models: readonly string[] | undefined;
+  readonly rate: number | undefined;
   readonly restriction: readonly WrittenRestriction[] | null;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
@@ -246,7 +255,13 @@ export async function findKey(db: Database, tenant: string, id: string): Promise
   if (row === undefined) return undefined;
   const expiresAt = row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
   const { name, secret_hash: secretHash } = row;
-  const key = { name, secretHash, scopes: row.scopes.filter(isScope), models: row.models ?? undefined };
+  const key = {
+    name,
+    secretHash,
+    scopes: row.scopes.filter(isScope),
+    models: row.models ?? undefined,
+    rate: row.rate ?? undefined,
+  };
   if (row.made_by === null) return { ...key, restriction: row.restriction, expiresAt };
   if (row.person_scopes === null || row.confirmed_at === null || row.person_revoked_at !== null) return undefined;
   const permitted = keyScopesOf(row.person_scopes.filter(isScope));
@@ -285,6 +300,7 @@ function shown(row: KeyRow): ShownKey {
     name: row.name,
     scope: row.scopes.join(' '),
     ...(row.models !== null && { models: row.models }),
+    ...(row.rate !== null && { rate: row.rate }),
     ...part,
     ...(issuer !== null && subject !== null && { issuer, subject }),
     createdAt: row.created_at.toISOString(),

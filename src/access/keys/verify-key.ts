@@ -60,7 +60,7 @@ export function createKeyVerifier(options: {
     if (state === undefined) throw new AccessTokenFault('invalid');
     if (state.expiresAt <= now()) throw new AccessTokenFault('expired');
     note(tenant, id);
-    const { name, makerId, scopes, models, restriction } = state;
-    return { tenant, clientId: id, makerId, clientName: name, scopes, models, restriction };
+    const { name, makerId, scopes, models, rate, restriction } = state;
+    return { tenant, clientId: id, makerId, clientName: name, scopes, models, rate, restriction };
   };
 }

@@ -1,4 +1,4 @@
-import { createKey, listKeys, revokeKey } from '../../access/keys/key-store.ts';
+import { createKey, listKeys, maxKeyRate, revokeKey } from '../../access/keys/key-store.ts';
 import { durationPattern, millisecondsOf } from '../../core/duration.ts';
 import { OperatorError } from '../../core/operator-error.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
@@ -9,7 +9,7 @@ import { withInterruptibleDatabase } from '../with-database.ts';
 
 export const command: Command = {
   help: `Usage: annals key create --tenant T --scope S [--query Q] [--hide PATHS] [--models M]
-                         [--expires P90D] [--name N]
+                         [--rate N] [--expires P90D] [--name N]
        annals key list --tenant T
        annals key revoke --tenant T KEY_ID
 
@@ -18,8 +18,9 @@ scope changelog.changelog_read, and /openai/T with ai.completion_manage. Nothing
 and a key gets no token. create prints one JSON object with the key. Annals shows the key
 only once, and stores only a hash of its secret. With --query and --hide it sees a part of
 the history, as for clients, and calls no models. With --models, such as
-"openai/gpt-5 anthropic/claude-sonnet-4-5", it calls these alone. --expires is an ISO 8601 duration; without
-it the key does not expire. list prints a JSON array, with the time of the last use. A
+"openai/gpt-5 anthropic/claude-sonnet-4-5", it calls these alone. With --rate it sends N
+requests a second at most, over all processes; what is more is 429. --expires is an ISO 8601
+duration; without it the key does not expire. list prints a JSON array, with the time of the last use. A
 revoked key stops working within 5 seconds, in every process.
 
 Example:
@@ -36,11 +37,22 @@ Example:
 async function create(args: string[], io: CommandIo): Promise<number> {
   const { values } = parseCommand('key create', {
     args,
-    options: { ...credentialOptions, models: { type: 'string' }, expires: { type: 'string' } },
+    options: {
+      ...credentialOptions,
+      models: { type: 'string' },
+      rate: { type: 'string' },
+      expires: { type: 'string' },
+    },
   });
   const { scope, ...credential } = credentialOf('key create', values);
   const scopes = scope.split(' ').filter((text) => text !== '');
-  const description = { ...credential, scopes, models: namesOf(values.models), lifetime: lifetimeOf(values.expires) };
+  const description = {
+    ...credential,
+    scopes,
+    models: namesOf(values.models),
+    rate: rateOf(values.rate),
+    lifetime: lifetimeOf(values.expires),
+  };
   io.answer(JSON.stringify(await withInterruptibleDatabase(io, ({ db }) => createKey(db, description))));
   return 0;
 }
@@ -51,6 +63,12 @@ function lifetimeOf(expires: string | undefined): number | undefined {
   if (lifetime === 0)
     throw new UsageError('--expires must be an ISO 8601 duration in weeks, or in days and time: P90D, PT12H');
   return lifetime;
+}
+
+function rateOf(rate: string | undefined): number | undefined {
+  if (rate === undefined) return undefined;
+  if (/^\d{1,6}$/.test(rate) && Number(rate) >= 1) return Number(rate);
+  throw new UsageError(`--rate must be a whole number of requests a second: 1 to ${maxKeyRate}`);
 }
 
 async function revoke(args: string[], io: CommandIo): Promise<number> {

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
+import { createKey } from '../../src/access/keys/key-store.ts';
 import { AnnalsError } from '../../src/core/errors.ts';
-import { createTakePortion, type TakePortion, TenantRate } from '../../src/http/tenant-rate.ts';
+import { createTakePortion, RequestRates, type TakePortion } from '../../src/http/request-rates.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
@@ -10,7 +11,7 @@ function memoryBucket(rate: number, elapsed: () => number): TakePortion {
   const capacity = Math.max(1, rate * 0.9);
   let tokens = capacity;
   let refilledAt = elapsed();
-  return async (_tenant, portion) => {
+  return async (_of, portion) => {
     tokens = Math.min(capacity, tokens + (rate * (elapsed() - refilledAt)) / 1000);
     refilledAt = elapsed();
     const granted = Math.min(portion, Math.floor(tokens));
@@ -21,9 +22,9 @@ function memoryBucket(rate: number, elapsed: () => number): TakePortion {
 }
 
 /** 'passed', or the seconds of Retry-After. */
-async function ask(rate: TenantRate, tenant = 'acme'): Promise<string> {
+async function ask(rates: RequestRates, tenant = 'acme'): Promise<string> {
   try {
-    await rate.admit(tenant);
+    for (const rate of rates.of({ tenant, clientId: 'c', rate: undefined })) await rates.admit(rate);
     return 'passed';
   } catch (error) {
     return error instanceof AnnalsError ? (error.headers['Retry-After'] ?? '') : 'failed';
@@ -37,7 +38,7 @@ describe('a rate', () => {
       let elapsed = 0;
       const take = memoryBucket(perSecond, () => elapsed);
       const newProcess = () =>
-        new TenantRate({ rate: perSecond, take, elapsed: () => elapsed, onUnreachable: () => {} });
+        new RequestRates({ tenantRate: perSecond, take, elapsed: () => elapsed, onUnreachable: () => {} });
       const processes = [newProcess(), newProcess()];
       const passedAt: number[] = [];
       const step = Math.max(1, Math.floor(500 / perSecond));
@@ -62,15 +63,14 @@ describe('a rate', () => {
 
   test('beyond it a request is refused, and other tenants are not', async () => {
     const take = memoryBucket(5, () => 0);
-    const rate = new TenantRate({
-      rate: 5,
-      take: (tenant, portion) =>
-        tenant === 'acme' ? take(tenant, portion) : Promise.resolve({ granted: 1, seconds: 0 }),
+    const rate = new RequestRates({
+      tenantRate: 5,
+      take: (of, portion) => (of.tenant === 'acme' ? take(of, portion) : Promise.resolve({ granted: 1, seconds: 0 })),
       elapsed: () => 0,
       onUnreachable: () => {},
     });
     expect([await ask(rate), await ask(rate), await ask(rate), await ask(rate)]).toEqual(Array(4).fill('passed'));
-    await expect(rate.admit('acme')).rejects.toMatchObject({
+    await expect(rate.admit({ tenant: 'acme', rate: 5 })).rejects.toMatchObject({
       type: 'rate_limit_exceeded',
       message: 'A tenant can send at most 5 requests a second.',
       headers: { 'Retry-After': '1' },
@@ -81,11 +81,11 @@ describe('a rate', () => {
   test('takes 100 ms worth ahead, however many requests come at once', async () => {
     const asked: number[] = [];
     const take = memoryBucket(100, () => 0);
-    const rate = new TenantRate({
-      rate: 100,
-      take: (tenant, portion) => {
+    const rate = new RequestRates({
+      tenantRate: 100,
+      take: (of, portion) => {
         asked.push(portion);
-        return take(tenant, portion);
+        return take(of, portion);
       },
       elapsed: () => 0,
       onUnreachable: () => {},
@@ -100,11 +100,11 @@ describe('a rate', () => {
     let isAway = false;
     const take = memoryBucket(50, () => elapsed);
     let failures = 0;
-    const rate = new TenantRate({
-      rate: 50,
-      take: async (tenant, portion) => {
+    const rate = new RequestRates({
+      tenantRate: 50,
+      take: async (of, portion) => {
         if (isAway) throw new Error('no database');
-        return await take(tenant, portion);
+        return await take(of, portion);
       },
       elapsed: () => elapsed,
       onUnreachable: () => {
@@ -178,11 +178,40 @@ describe('over HTTP', () => {
     await eventually(async () => (await look('rival', rival)).status).toBe(200);
   });
 
+  test('a key has a rate of its own over all processes, beside which its tenant and other keys have theirs', async () => {
+    const server = await startTestServer();
+    servers.push(server);
+    const second = await startTestServer({ database: server.database });
+    servers.push(second);
+    const token = await server.token('acme');
+    const scopes = ['ai.completion_manage'];
+    const { db } = server.database;
+    const slow = await createKey(db, { tenant: 'acme', scopes, rate: 2 });
+    const free = await createKey(db, { tenant: 'acme', scopes });
+    expect([slow.rate, free.rate]).toEqual([2, undefined]);
+    const models = (of: TestServer, as: string) => of.call('/openai/acme/v1/models', { token: as });
+    const begun = performance.now();
+    const answers = await Promise.all(
+      Array.from({ length: 24 }, (_, place) => models(place % 2 === 0 ? server : second, slow.key)),
+    );
+    const seconds = (performance.now() - begun) / 1_000;
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(answers.length - refused.length).toBeGreaterThan(0);
+    expect(answers.length - refused.length).toBeLessThanOrEqual(2 * (seconds + 1));
+    const [refusal] = refused;
+    expect(Number(refusal?.headers.get('retry-after'))).toBeGreaterThan(0);
+    const message = 'This key can send at most 2 requests a second.';
+    expect(await refusal?.json()).toMatchObject({ error: { message, code: 'rate_limit_exceeded' } });
+    for (const as of [token, free.key]) expect((await models(server, as)).status).toBe(200);
+    await eventually(async () => (await models(server, slow.key)).status).toBe(200);
+  });
+
   test('the bucket in the database gives what it has, and tells when there is more', async () => {
     const server = await startTestServer();
     servers.push(server);
     await server.createTenant('acme');
-    const take = createTakePortion(server.context.db, 10);
+    const ofTenant = createTakePortion(server.context.db);
+    const take = (tenant: string, portion: number) => ofTenant({ tenant, rate: 10 }, portion);
     expect(await take('acme', 4)).toEqual({ granted: 4, seconds: 0 });
     expect((await take('acme', 100)).granted).toBeGreaterThanOrEqual(5);
     const none = await take('acme', 100);
