@@ -9,7 +9,7 @@ import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptio
 import { type S3Server, startS3Server } from '../../support/vendor/s3-server.ts';
 
 const key = Buffer.alloc(32, 9);
-const kills = trials(1);
+const rounds = trials(1);
 const noon = Date.UTC(2026, 10, 23, 12);
 const day = 86_400_000;
 
@@ -61,44 +61,67 @@ function manifestOf(id: string, date: string) {
     : (JSON.parse(String(body)) as { changes: number; objects: { key: string; sha256: string; changes: number }[] });
 }
 
-test(`killed between the upload and its note, ${kills} times: no object twice, no change missing, and a manifest that is true`, async () => {
+test(`killed ${3 * rounds} times between an upload and its note, over the ends of days: no object twice, no change missing, and true manifests`, async () => {
   const { server, acme } = await start({ ...allowed, ANNALS_DELIVERIES: 'off' });
   const id = await makeSubscription(acme, { maxChanges: 2 });
-  const services = await startServices(1, {
+  const environment = {
     ...allowed,
     DATABASE_URL: server.database.url,
     ANNALS_SECRET_KEY: key.toString('base64'),
-  });
+    NODE_OPTIONS: '',
+  };
+  const services = await startServices(1, environment);
   onTestFinished(async () => void (await services.end()));
-  const expected: string[] = [];
-  for (let kill = 0; kill < kills; kill++) {
-    const killed = Promise.withResolvers<void>();
+  const killed: string[] = [];
+  /** So many times the process that has stored the next object dies before it can note that, and its lease ends. */
+  const killAtUploads = (count: number, done: () => void): void =>
     bucket.onceStored(async () => {
+      killed.push([...bucket.objects.keys()].at(-1) ?? '');
+      if (count > 1) killAtUploads(count - 1, done);
       await services.replace(0);
-      // The lease of the dead process ends.
       await server.database.pool.query('update subscription_state set held_until = now()');
-      killed.resolve();
+      if (count === 1) done();
     });
-    const documents = Array.from({ length: 5 }, (_none, index) => `killed-${kill}-${index}`);
+  const expected: string[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // The first batch is begun on a day, and its process dies. For the next ones that day is over: they repeat the batch, write the
+    // manifest, and begin the second batch.
+    environment.NODE_OPTIONS = clockAhead(round * day);
+    killAtUploads(3, resolve);
+    const documents = Array.from({ length: 5 }, (_none, index) => `killed-${round}-${index}`);
     expected.push(...documents);
     await recordUpdates(server, 'acme', documents);
-    await killed.promise;
+    await promise;
     await eventually(() => acme.counts(id)).toMatchObject({
       matched: expected.length,
       delivered: expected.length,
       isWhole: true,
     });
   }
+  expect(killed.map((name) => name.replace(/^.*\/(?:\d+-\d+)?/, ''))).toEqual(
+    Array.from({ length: rounds }, () => ['.ndjson.gz', 'manifest.json', '.ndjson.gz']).flat(),
+  );
   expect(stored(id).ids).toEqual(expected);
   const puts = bucket.requests.filter((line) => line.startsWith('PUT') && line.includes(id));
   // Each kill left an object that its repeat found.
-  expect(puts.filter((line) => line.endsWith(' 412'))).toHaveLength(kills);
-  const { rows } = await server.database.pool.query<{ day: string; changes: number }>(
-    'select day, sum(changes)::int as changes from delivery_object where subscription = $1 group by day',
-    [id],
-  );
-  expect(rows.reduce((sum, row) => sum + row.changes, 0)).toBe(expected.length);
+  expect(puts.filter((line) => line.endsWith(' 412'))).toHaveLength(killed.length);
+  const manifests = stored(id).names.filter((name) => name.includes('manifest'));
+  expect(manifests).toHaveLength(rounds);
+  for (const name of manifests) {
+    const date = name.slice('date='.length, -'/manifest.json'.length);
+    const ofDay = stored(id).texts.filter(({ name: one }) => one.startsWith(`${id}/date=${date}/`));
+    const sums = ofDay.map(({ name: one, text }) => [one, createHash('sha256').update(text).digest('hex')]);
+    expect(manifestOf(id, date)?.objects.map(({ key: one, sha256 }) => [one, sha256])).toEqual(sums);
+  }
 });
+
+/** Options of Node that put the clock of a process forward by so many milliseconds. */
+function clockAhead(milliseconds: number): string {
+  const text = `const now = Date.now; Date.now = () => now() + ${milliseconds};
+    globalThis.Date = new Proxy(Date, { construct: (target, given) => new target(...(given.length ? given : [target.now()])) });`;
+  return `--import data:text/javascript,${encodeURIComponent(text)}`;
+}
 
 test('each UTC day has a manifest when it is over, with its objects and their sums; an empty day an empty one', async () => {
   now = noon;

@@ -3,7 +3,9 @@ import http from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
+import { shareFigures } from '../../../src/core/concurrency/semaphore.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
+import { requestShares } from '../../../src/http/request-work.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { openFeed } from '../../support/server/feed-events.ts';
 import { changeOf } from '../../support/server/history.ts';
@@ -148,6 +150,7 @@ describe('as server-sent events', () => {
     await record(tenant, [3]);
     const change = await feed.nextOf('change');
     expect(JSON.parse(change.data)).toMatchObject({ position: 3, cursor: change.id });
+    expect(shareFigures().find(({ name }) => name === requestShares.follows.name)?.taken).toBe(1);
     // Its client goes on by the id, which wins.
     feed.close();
     await record(tenant, [4]);
