@@ -97,7 +97,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
 
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(feedRoutes, { feed });
-  await app.register(logRoutes, { db, now: () => clock.now() });
+  await app.register(logRoutes, { db, sealer, now: () => clock.now() });
   await app.register(viewerTokenRoutes, { db, sealer, readRestriction, now: () => clock.now() });
   await app.register(erasureRoutes, { documents, paginator });
   await app.register(savedViewRoutes, { savedViews, paginator });

@@ -9,6 +9,7 @@ export type Agent = Schemas['Agent'];
 export type AgentInput = Schemas['AgentInput'];
 /** An erasure: when, why and how much. */
 export type Erasure = Schemas['ErasureItem'];
+export type HistoryLog = Schemas['HistoryLog'];
 /** The members of an agent that `fields` names. */
 export type AgentItem = Schemas['AgentItem'];
 /** One change of a document. */

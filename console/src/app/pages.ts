@@ -99,6 +99,7 @@ export const pages: readonly Page[] = [
       'ai.agent_read',
       'ai.agent_manage',
       'changelog.access_read',
+      'changelog.proof_read',
       ...historyScopes,
     ],
     inNavigation: true,

@@ -1,5 +1,6 @@
 import { type Steps, stringifyJsonSteps } from '@annals/client/json';
 import { useState } from 'preact/hooks';
+import { annals } from '../api/annals.ts';
 import { type Entry, readEntry } from '../api/history-reads.ts';
 import { allows, historyAbilities } from '../api/session.ts';
 import { useInSlices } from '../api/use-in-slices.ts';
@@ -12,6 +13,7 @@ import { LoadingLine, Skeleton } from '../components/loading.tsx';
 import { Name } from '../components/name.tsx';
 import { counted } from '../components/numbers.ts';
 import { SidePanel } from '../components/side-panel.tsx';
+import { SaveButton } from '../proof/save-button.tsx';
 import { EntryChanges } from './entry-changes.tsx';
 import { EntryDocument } from './entry-document.tsx';
 import { EntryFacts } from './entry-facts.tsx';
@@ -40,7 +42,14 @@ export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
     <SidePanel
       title={value === undefined ? 'Change' : <Title entry={value} />}
       onClose={onClose}
-      actions={<CopyButton what="the address" text={() => location.href} />}
+      actions={
+        <>
+          {allows('changelog.proof_read') ? (
+            <SaveButton label="Proof" name="change.proof" text={() => annals().proofs.get({ ref })} />
+          ) : undefined}
+          <CopyButton what="the address" text={() => location.href} />
+        </>
+      }
     >
       <LoadingLine active={isLoading} />
       {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}

@@ -150,6 +150,7 @@ test('the state of the log has its key, its newest checkpoint and the result of 
     signedAt: expect.stringMatching(/Z$/),
     checkpoint,
     witnesses: [],
+    receipts: [{ position: 301, what: 'first sealing', at: expect.stringMatching(/Z$/), by: 'annals', changes: 300 }],
   });
   const { db } = server.context;
   await storeCheck(db, 'acme', { at: now, isRight: false });
@@ -273,6 +274,13 @@ test('a change is proved to those with the scope, shown to those who read the hi
   const client = new Annals({ baseUrl: server.baseUrl, tenant: 'proved', token: () => tokens.managing });
   expect(await client.proofs.checkpoint()).toBe(parseInclusionProof(read)?.checkpoint);
   expect([await client.proofs.get(2), await client.proofs.get(2, { context: true })]).toEqual([read, whole]);
+  expect(await client.proofs.state()).toMatchObject({ vkey, size: 4, receipts: [{ position: 4 }] });
+  // A change of a list has a ref, and no position.
+  const page = await client.history.list({ q: 'entity:order entityId:o-2 occurredAt:>"2026-09-01T00:00:00Z"', ref: true });
+  const { ref = '' } = page.items[0] ?? {};
+  expect(await client.proofs.get({ ref })).toBe(await client.proofs.get(2));
+  expect((await ask(`position=2&ref=${ref}`, tokens.reading)).status).toBe(400);
+  expect((await ask('ref=x', tokens.reading)).status).toBe(400);
   // Without the right to read the history, the commitment alone.
   expect(Object.keys(JSON.parse(extraOf(await proofOf('position=2', tokens.proof))))).toEqual([
     'position',

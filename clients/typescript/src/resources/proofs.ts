@@ -1,3 +1,4 @@
+import type { HistoryLog } from '../schemas.ts';
 import { type CallOptions, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 
@@ -21,9 +22,17 @@ export class Proofs {
     return (await this.#transport.send({ method: 'GET', path: `${this.#path}/checkpoint` }, options)).text;
   }
 
-  /** The proof of the change or the receipt at a position, as a text that `annals verify` reads. */
-  async get(position: number, { context, ...options }: CallOptions & { context?: boolean } = {}): Promise<string> {
-    const query = { position, context };
+  /** How far the history is sealed: the verifier key, the newest checkpoint, who cosigned it, the last check and the newest receipts. */
+  async state(options?: CallOptions): Promise<HistoryLog> {
+    return await this.#transport.fetchJson({ method: 'GET', path: this.#path }, options);
+  }
+
+  /** The proof of a change by its `ref`, or of the change or receipt at a position, as a text that `annals verify` reads. */
+  async get(
+    of: number | { readonly ref: string },
+    { context, ...options }: CallOptions & { context?: boolean } = {},
+  ): Promise<string> {
+    const query = { ...(typeof of === 'number' ? { position: of } : of), context };
     return (await this.#transport.send({ method: 'GET', path: `${this.#path}/proof`, query }, options)).text;
   }
 }

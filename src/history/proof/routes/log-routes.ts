@@ -1,17 +1,20 @@
 import { Type } from 'typebox';
 import { AnnalsError } from '../../../core/errors.ts';
+import type { Sealer } from '../../../core/sealing.ts';
 import type { HttpServer } from '../../../http/http-server-type.ts';
 import { type Answer, json } from '../../../http/openapi/answers.ts';
 import { queryInteger } from '../../../http/query-parameters.ts';
 import { mayReadHistory } from '../../../http/scopes.ts';
 import { TenantName } from '../../../http/tenant-name.ts';
 import type { Database } from '../../../postgres/database.ts';
+import { openRef } from '../../entry/entry-ref.ts';
 import { lastPosition } from '../../positions/position-store.ts';
 import { mayShowContext, refuseContextWithoutScope } from '../../routes/operation.ts';
 import { HistoryPath, withContext } from '../../routes/schemas.ts';
 import { cosignersOf } from '../tlog/cosignature.ts';
 import { parseNote } from '../tlog/note.ts';
 import { parseTilePath } from '../tlog/tiles.ts';
+import { readNewestReceipts } from '../tree/receipts.ts';
 import { readPublishedEntries, readPublishedTile } from './published-tiles.ts';
 import { readProof } from './read-proof.ts';
 import { signedLog } from './signed-log.ts';
@@ -36,6 +39,9 @@ const TilePath = Type.Object({
 /** The year 9999: a time of a signature may be any number. */
 const maxSeconds = 253_402_300_799;
 
+/** Receipts that the state of a log has. */
+const maxReceipts = 50;
+
 const LogState = Type.Object(
   {
     origin: Type.String({
@@ -57,6 +63,22 @@ const LogState = Type.Object(
       ),
       { description: 'Who cosigned it. Annals verified these signatures when they came; verify them with a policy.' },
     ),
+    receipts: Type.Array(
+      Type.Object(
+        {
+          position: Type.Integer({ description: 'Of the receipt itself.' }),
+          what: Type.String({ examples: ['erasure'] }),
+          at: Type.String({ format: 'date-time' }),
+          by: Type.String({ description: '`operator` or `annals`.' }),
+          reason: Type.Optional(Type.String()),
+          changes: Type.Integer({ description: 'How many positions are concerned.' }),
+        },
+        { $id: 'HistoryLogReceipt' },
+      ),
+      {
+        description: `What was done with the history besides recording it: the newest ${maxReceipts}, newest first. \`annals receipt list\` prints all.`,
+      },
+    ),
     lastCheck: Type.Optional(
       Type.Object(
         {
@@ -71,17 +93,23 @@ const LogState = Type.Object(
 );
 
 const ProofQuery = Type.Object({
-  position: queryInteger({
-    minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
-    message: 'position must be >= 1',
-    description: 'The position of a change or of a receipt.',
-  }),
+  position: Type.Optional(
+    queryInteger({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      message: 'position must be >= 1',
+      description: 'The position of a change or of a receipt. Either this or `ref`.',
+    }),
+  ),
+  ref: Type.Optional(Type.String({ description: 'The `ref` of a change, where its position is not known.' })),
   context: withContext,
 });
 
 /** The log of a tenant (proof 2): what C2SP's tlog-tiles asks of one. */
-export async function logRoutes(app: HttpServer, { db, now }: { db: Database; now: () => number }): Promise<void> {
+export async function logRoutes(
+  app: HttpServer,
+  { db, sealer, now }: { db: Database; sealer: Sealer; now: () => number },
+): Promise<void> {
   app.get(
     '/changelog/:tenant/log',
     {
@@ -108,6 +136,7 @@ export async function logRoutes(app: HttpServer, { db, now }: { db: Database; no
         unsealed: Math.max(0, position - size),
         signedAt: (signedAt ?? new Date(0)).toISOString(),
         checkpoint,
+        receipts: await readNewestReceipts(db, tenant, maxReceipts),
         witnesses: (note === undefined ? [] : cosignersOf(note)).map(({ name, seconds }) => ({
           name,
           signedAt: new Date(Math.min(seconds, maxSeconds) * 1000).toISOString(),
@@ -185,17 +214,24 @@ export async function logRoutes(app: HttpServer, { db, now }: { db: Database; no
       },
     },
     async (request, reply) => {
-      const { position, context } = request.query;
+      const { position, ref, context } = request.query;
       const { credentials, params } = request;
+      if ((position === undefined) === (ref === undefined)) throw needsOne();
       const shows = mayShowContext(context, credentials)
         ? 'context'
         : mayReadHistory(credentials.scopes)
           ? 'change'
           : 'nothing';
-      const proof = await readProof(db, params.tenant, { position, shows, now: now() });
+      const of = position ?? openRef(sealer, params.tenant, ref ?? '');
+      const proof = await readProof(db, params.tenant, { of, shows, now: now() });
       return await reply.type(textType).header('cache-control', 'private, no-cache').send(proof);
     },
   );
+}
+
+function needsOne(): AnnalsError {
+  const message = 'a proof is of one position or of one ref';
+  return new AnnalsError('validation_violation', message, { details: [{ field: 'position', message }] });
 }
 
 function noSuchTile(): AnnalsError {

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { AnnalsError } from '../../../core/errors.ts';
 import type { Database, DatabaseTransaction } from '../../../postgres/database.ts';
 import { inTransaction } from '../../../postgres/transaction.ts';
+import { changeIsGone, type ReferredEntry } from '../../entry/entry-ref.ts';
 import { readPlaces } from '../../positions/position-store.ts';
 import { readHorizon } from '../../retention/retention.ts';
 import { provenEntry, type Redaction } from '../bundle/proven-entry.ts';
@@ -16,7 +17,8 @@ import { formatLine } from '../verify/write-bundle.ts';
 import { signedLog } from './signed-log.ts';
 
 export interface ProofAsked {
-  readonly position: number;
+  /** The position, or the entry. */
+  readonly of: number | ReferredEntry;
   /** Whether the change itself is shown, and its context. */
   readonly shows: 'nothing' | 'change' | 'context';
   /** Milliseconds. */
@@ -32,7 +34,8 @@ export async function readProof(db: Database, tenant: string, asked: ProofAsked)
     db,
     async (transaction) => {
       const { size, checkpoint } = await signedLog(transaction, tenant);
-      const { position } = asked;
+      const { of } = asked;
+      const position = typeof of === 'number' ? of : await positionOf(transaction, tenant, of);
       if (position > size) throw notFound(`The newest checkpoint of this history has ${size} positions.`);
       const [leaf] = leavesOf(await readLeaves(transaction, tenant, position, position));
       if (leaf === undefined) throw new Error(`the leaf of a position of ${tenant} is missing`);
@@ -44,6 +47,25 @@ export async function readProof(db: Database, tenant: string, asked: ProofAsked)
     },
     { isolation: 'repeatable read' },
   );
+}
+
+/** The position of an entry; one behind all where it has none yet. Throws resource_not_found where the entry is gone. */
+async function positionOf(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { at, identity }: ReferredEntry,
+): Promise<number> {
+  const { rows } = await sql<{ position: number | null }>`
+    select p.first + entry.number - 1 as position
+      from change_entry e
+      left join change_position p
+        on p.tenant = ${tenant} and p.oldest <= e.at and p.newest >= e.at
+          and exists (select from unnest(p.ats, p.sequences) as one (at, sequence) where one.at = e.at and one.sequence = e.sequence)
+      left join lateral unnest(p.ats, p.sequences) with ordinality as entry (at, sequence, number)
+        on entry.at = e.at and entry.sequence = e.sequence
+      where e.tenant = ${tenant} and e.at = ${at}::bigint and e.identity = ${identity}::uuid`.execute(transaction);
+  if (rows[0] === undefined) throw changeIsGone();
+  return rows[0].position ?? Number.POSITIVE_INFINITY;
 }
 
 /** What the leaf was made of, as a bundle has it. */

@@ -1,0 +1,65 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { expect, onTestFinished, test } from 'vitest';
+import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
+import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
+import { readLog } from '../../../src/history/proof/tree/log-store.ts';
+import { verifyProof } from '../../../src/history/proof/verify/verify-proof.ts';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
+
+/** What an auditor takes away. */
+export function proofTests(the: () => ConsoleUnderTest): void {
+  test('a checkpoint, the key and the proof of a change are files, and the page says how far the history is sealed', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    const { db } = server.context;
+    const unsealed = await open('data/proof', { statuses: [404] });
+    await unsealed.getByText('This history is not sealed yet').waitFor();
+    await seal(the());
+    const log = await readLog(db, tenant);
+    const page = await open('data/proof');
+    await page.getByRole('heading', { name: `Sealed up to change ${log?.size.toLocaleString('en')}` }).waitFor();
+    await page.getByText('The history was sealed for the first time').waitFor();
+    await checkAccessibility(page);
+    expect(await saved(page, 'Checkpoint')).toBe(log?.checkpoint);
+    expect(await saved(page, 'Verifier key')).toBe(`${log?.vkey}\n`);
+
+    const entry = await open('history?q=entity%3Aproduct');
+    await entry.locator('.entry-link').first().click();
+    const proof = await saved(entry, 'Proof');
+    expect(verifyProof(proof, [log?.vkey ?? ''])).toMatchObject({ size: log?.size, hidden: [] });
+    const narrow = await open('data/proof', { width: 380, height: 800 });
+    await narrow.getByRole('heading', { name: 'Sealed up to' }).waitFor();
+    expect(await sidewaysRoom(narrow)).toBe(0);
+    const reader = await open('history?q=entity%3Aproduct', { scope: 'changelog.changelog_read' });
+    await reader.locator('.entry-link').first().click();
+    await reader.getByRole('complementary').getByText('Who').waitFor();
+    expect(await reader.getByRole('button', { name: 'Proof' }).count()).toBe(0);
+  });
+}
+
+/** The text of the file that the button saves. */
+async function saved(page: Page, button: string): Promise<string> {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: button, exact: true }).click(),
+  ]);
+  return await readFile(await download.path(), 'utf8');
+}
+
+async function seal({ server, tenant }: ConsoleUnderTest): Promise<void> {
+  const { db } = server.context;
+  const folder = await mkdtemp(join(tmpdir(), 'annals-console-'));
+  makeProofKey(join(folder, 'key'));
+  const signer = openSigner(join(folder, 'key'), 'annals.example');
+  onTestFinished(async () => {
+    signer.newest.close();
+    await rm(folder, { recursive: true });
+  });
+  await givePositions(db, tenant);
+  while (await sealPortion(db, tenant, { signer, now: () => Date.now() }));
+}
