@@ -276,7 +276,10 @@ test('a change is proved to those with the scope, shown to those who read the hi
   expect([await client.proofs.get(2), await client.proofs.get(2, { context: true })]).toEqual([read, whole]);
   expect(await client.proofs.state()).toMatchObject({ vkey, size: 4, receipts: [{ position: 4 }] });
   // A change of a list has a ref, and no position.
-  const page = await client.history.list({ q: 'entity:order entityId:o-2 occurredAt:>"2026-09-01T00:00:00Z"', ref: true });
+  const page = await client.history.list({
+    q: 'entity:order entityId:o-2 occurredAt:>"2026-09-01T00:00:00Z"',
+    ref: true,
+  });
   const { ref = '' } = page.items[0] ?? {};
   expect(await client.proofs.get({ ref })).toBe(await client.proofs.get(2));
   expect((await ask(`position=2&ref=${ref}`, tokens.reading)).status).toBe(400);
