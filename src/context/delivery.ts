@@ -54,6 +54,7 @@ export function createDelivery(
     createSplunkTarget({ http, baseUrl, now }),
   ];
   const email = createEmailTarget({
+    isSent: config.mail !== undefined,
     baseUrl,
     now,
     queue: (message) => inTransaction(db, (transaction) => mail.queueMail(transaction, message)),

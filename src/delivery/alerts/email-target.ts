@@ -19,15 +19,19 @@ export function alertOf(target: TargetMembers): { to: string; threshold: AlertTh
   return { to, threshold, withValues: values };
 }
 
+const noMailServer = 'E-mails wait: the operator has not set SMTP_URL and MAIL_FROM.';
+
 export interface EmailTargetOptions {
   /** Queues an e-mail, in a transaction of its own. */
   queue: (message: AlertMessage) => Promise<void>;
+  /** Whether e-mails are sent, and do not wait until the operator names a mail server. */
+  isSent: boolean;
   baseUrl: string | undefined;
   now: () => number;
 }
 
 /** An e-mail to a person when so many changes match. */
-export function createEmailTarget({ queue, baseUrl, now }: EmailTargetOptions): Target {
+export function createEmailTarget({ queue, isSent, baseUrl, now }: EmailTargetOptions): Target {
   return {
     type: 'email',
     schema: EmailTarget,
@@ -40,6 +44,7 @@ export function createEmailTarget({ queue, baseUrl, now }: EmailTargetOptions): 
     check: () => [],
 
     async test({ tenant, subscription, target }: Sending) {
+      if (!isSent) return { outcome: 'failed', error: noMailServer };
       const { to, withValues } = alertOf(target);
       const change = sampleChange(now());
       const alert = { after: { position: 0, fingerprint: 0 }, count: 1, from: change.at, to: change.at };

@@ -23,6 +23,8 @@ export function limitsOf(target: TargetMembers): { maxChanges: number; maxBytes:
   };
 }
 
+const visible = 'have visible ASCII characters alone';
+
 /** Members that every target has which takes batches. */
 const batchMembers = {
   format: Type.Optional(
@@ -87,16 +89,26 @@ export const S3Target = Type.Object(
         description: 'Of another S3 server: https://minio.example. Left out: that of Amazon for the region.',
       }),
     ),
-    region: Type.String({ pattern: '^[a-z0-9-]{1,64}$', examples: ['eu-central-1'] }),
-    bucket: Type.String({ pattern: '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$' }),
+    region: Type.String({
+      pattern: '^[a-z0-9-]{1,64}$',
+      'x-must': 'have 1 to 64 small letters, digits and hyphens',
+      examples: ['eu-central-1'],
+    }),
+    bucket: Type.String({
+      pattern: '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$',
+      'x-must':
+        'be the name of a bucket: 3 to 63 small letters, digits, dots and hyphens, a letter or digit at both ends',
+    }),
     prefix: Type.Optional(
       Type.String({
         // What S3 calls safe characters. No segment is a dot or two, which an address cannot hold.
         pattern: "^(?!/)(?!(?:.*/)?\\.{1,2}(?:/|$))[A-Za-z0-9!_.*'()/=-]{0,400}$",
+        'x-must':
+          "have at most 400 letters, digits and characters of !-_.*'()/=, no slash first, and no part that is a dot or two",
         description: 'What the names of all objects begin with: `annals/`.',
       }),
     ),
-    accessKeyId: Type.String({ minLength: 1, maxLength: 200, pattern: '^[!-~]+$' }),
+    accessKeyId: Type.String({ minLength: 1, maxLength: 200, pattern: '^[!-~]+$', 'x-must': visible }),
     secretAccessKey: Type.String({ minLength: 1, maxLength: 500 }),
     ...batchMembers,
   },
@@ -108,7 +120,7 @@ export const SplunkTarget = Type.Object(
   {
     type: Type.Literal('splunk'),
     url: targetUrl('(?:/[^?#]*)?', { description: 'Of the HTTP Event Collector: https://splunk.example:8088.' }),
-    token: Type.String({ minLength: 1, maxLength: 500, pattern: '^[!-~]+$' }),
+    token: Type.String({ minLength: 1, maxLength: 500, pattern: '^[!-~]+$', 'x-must': visible }),
     index: Type.Optional(Type.String({ minLength: 1, maxLength: 80, description: "Left out: the token's." })),
     sourcetype: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Left out: the token's." })),
     ...batchMembers,

@@ -127,7 +127,8 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
       if (from === undefined) throw invalidBody({ field: 'from', message: 'is required, or parked' });
       const begin = await momentOf(tenant, 'from', from);
       const { position: until } = await momentOf(tenant, 'to', to ?? 'now');
-      if (until <= begin.position) return;
+      if (isBefore(to, from) || until < begin.position) throw invalidBody({ field: 'to', message: 'is before from' });
+      if (until === begin.position) return;
       await withState(tenant, id, async (transaction) => {
         if (!(await insertReplay(transaction, tenant, id, { ...begin, until }))) {
           throw new AnnalsError(
@@ -143,4 +144,10 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
       await withState(tenant, id, (transaction) => dropParked(transaction, tenant, id));
     },
   };
+}
+
+/** Whether both are times, in this order. What was recorded between the two may be nothing either way. */
+function isBefore(one: string | undefined, other: string): boolean {
+  const [instant, later] = [parseInstant(one ?? ''), parseInstant(other)];
+  return typeof instant !== 'string' && typeof later !== 'string' && instant.millisecond < later.millisecond;
 }

@@ -81,10 +81,10 @@ export interface FeedReads {
    */
   readMatches(tenant: string, asked: MatchesAsked): Promise<Matches>;
   /**
-   * The position of a cursor, of `start` (before the oldest entry that is kept), or of `now`. Rejects other texts. What was
+   * The position of a cursor, of `start` (before the oldest entry that is kept), or of `now`. Rejects other texts, which came in `field`. What was
    * committed before the call has its position then.
    */
-  positionOf(tenant: string, after: string): Promise<Position>;
+  positionOf(tenant: string, after: string, field?: string): Promise<Position>;
   cursorOf(tenant: string, position: Position): string;
 }
 
@@ -219,8 +219,8 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
       return await doWork({ tenant, signal, timeLimit: requestLimit }, () => read(tenant, query, asked));
     },
 
-    async positionOf(tenant, after) {
-      const opened = after === 'now' || after === 'start' ? undefined : openFeedCursor(sealer, tenant, after);
+    async positionOf(tenant, after, field) {
+      const opened = after === 'now' || after === 'start' ? undefined : openFeedCursor(sealer, tenant, after, field);
       // All that is committed is there for whoever begins to read.
       await givePositions(db, tenant);
       if (opened !== undefined) return opened;

@@ -50,7 +50,9 @@ export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Pro
       const withContext = mayShowContext(context, request.credentials);
       parseQuery(q, changelogDialect);
       const lastEventId = request.headers['last-event-id'];
-      const begin = await feed.positionOf(tenant, lastEventId ? lastEventId : after);
+      const begin = await (lastEventId
+        ? feed.positionOf(tenant, lastEventId, 'Last-Event-ID')
+        : feed.positionOf(tenant, after));
       const asked = { q, withContext, after: begin };
       if (!acceptsEvents(request.headers.accept)) {
         const ends = { signal: whenClientGone(reply), stopping: stopping.signal };

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { Stop } from '../../../src/core/stop-signal.ts';
 import { type AlertToTell, alertMail } from '../../../src/delivery/alerts/alert-mail.ts';
+import { createEmailTarget } from '../../../src/delivery/alerts/email-target.ts';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { deliveredChange } from '../../support/server/delivered-changes.ts';
@@ -73,4 +75,18 @@ test('a change with many paths shows ten of them and how many more', () => {
   const { text } = tell({ changes: [deliveredChange(1, { paths })] });
   expect(text).toContain('    p9\n    and 2 more\n');
   expect(text).not.toContain('p10');
+});
+
+test('a sample is queued where e-mails are sent, and a failure that says why where they wait', async () => {
+  const queued: string[] = [];
+  const sending = { tenant: 'shop', subscription: 'prices', keys: [], hide: [], signal: new Stop() };
+  const outcomeOf = async (isSent: boolean) => {
+    const queue = async ({ to }: { to: string }) => void queued.push(to);
+    const target = createEmailTarget({ queue, isSent, baseUrl: undefined, now: () => noon });
+    return await target.test({ ...sending, target: { type: 'email', to: 'jane@shop.example' } });
+  };
+  expect(await outcomeOf(false)).toEqual({ outcome: 'failed', error: expect.stringContaining('SMTP_URL') });
+  expect(queued).toEqual([]);
+  expect(await outcomeOf(true)).toEqual({ outcome: 'delivered' });
+  expect(queued).toEqual(['jane@shop.example']);
 });

@@ -237,7 +237,17 @@ test('a replay delivers once more what lies between, beside the live changes, wi
   expect((await acme.call('POST', `/${id}/replay`, { from: 'start' })).status).toBe(204);
   expect((await acme.call('POST', `/${id}/replay`, { from: 'start' })).status).toBe(409);
   expect((await acme.get(id)).replay).toMatchObject({ left: expect.any(Number) });
-  for (const body of [{}, { parked: true, from: 'start' }, { from: 'never' }, { from: 'start', to: 'AAAA' }]) {
+  const backwards = [
+    { from: 'now', to: 'start' },
+    { from: '2026-11-02T00:00:00Z', to: '2026-11-01T00:00:00Z' },
+  ];
+  for (const body of [
+    {},
+    { parked: true, from: 'start' },
+    { from: 'never' },
+    { from: 'start', to: 'AAAA' },
+    ...backwards,
+  ]) {
     expect((await acme.call('POST', `/${id}/replay`, body)).status).toBe(400);
   }
   await acme.call('DELETE', `/${id}`);

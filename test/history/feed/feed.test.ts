@@ -158,6 +158,13 @@ describe('as server-sent events', () => {
     expect((await again.until('caught-up')).map(({ event }) => event)).toEqual(['position', 'change', 'caught-up']);
   });
 
+  test('a last id that is no cursor is refused by its name', async () => {
+    const { tenant, token } = await newTenant();
+    const { response } = await openFeed(feedUrl(tenant, { after: 'start' }), { token, lastEventId: 'AAAA' });
+    const message = 'Last-Event-ID is not a cursor of the feed of this tenant';
+    expect(await response.json()).toMatchObject({ status: 400, details: [{ field: 'Last-Event-ID', message }] });
+  });
+
   test('readers of one query who come at different times each see all once', async () => {
     const { tenant, token } = await newTenant();
     const cursor = (await ask(tenant, token, {})).body.cursor;
