@@ -1,21 +1,25 @@
 import OpenAI from 'openai';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { describedFetch } from './described-fetch.ts';
 
 export const providers = ['openai', 'anthropic', 'google', 'self_hosted'] as const;
 
 export interface OpenaiServer {
   vendor: Vendor;
   server: TestServer;
-  /** A client of the first provider's own package. Without `retries` it makes one attempt. */
+  /** A client of the first provider's own package. Without `retries` it makes one attempt. What it reads is checked against OpenAI's description. */
   clientOf(tenant: string, retries?: number): Promise<OpenAI>;
   /** Makes a tenant that has a key of every provider. */
   tenantWithKeys(tenant: string): Promise<void>;
+  /** Rejects where an answer to one of the clients was not as OpenAI describes it. */
   close(): Promise<void>;
 }
 
 export async function startOpenai(environment: Record<string, string> = {}): Promise<OpenaiServer> {
   const vendor = await startVendor();
+  const faults: unknown[] = [];
+  const described = describedFetch(faults);
   const server = await startTestServer({
     environment: {
       OPENAI_BASE_URL: vendor.baseUrl,
@@ -33,7 +37,8 @@ export async function startOpenai(environment: Record<string, string> = {}): Pro
 
     async clientOf(tenant, retries = 0) {
       const apiKey = await server.token(tenant);
-      return new OpenAI({ apiKey, baseURL: `${server.baseUrl}/openai/${tenant}/v1`, maxRetries: retries });
+      const baseURL = `${server.baseUrl}/openai/${tenant}/v1`;
+      return new OpenAI({ apiKey, baseURL, maxRetries: retries, fetch: described });
     },
 
     async tenantWithKeys(tenant) {
@@ -60,6 +65,7 @@ export async function startOpenai(environment: Record<string, string> = {}): Pro
     async close() {
       await server.close();
       await vendor.close();
+      if (faults.length > 0) throw new AggregateError(faults, `not as OpenAI describes it: ${faults.join('\n')}`);
     },
   };
 }

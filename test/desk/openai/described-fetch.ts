@@ -1,0 +1,81 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import described from '../../support/oracle/openai-answers.json' with { type: 'json' };
+
+type Name = keyof typeof described.$defs;
+
+const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+ajv.addSchema({ ...closed(described), $id: 'openai' });
+
+/** An object with members that are not described is a mistake, too; `nullable` is not of this JSON Schema. */
+function closed(schema: object): object {
+  const entries = Object.entries(schema).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.map(closedOrValue) : closedOrValue(value),
+  ]);
+  const { nullable, ...inner } = Object.fromEntries(entries);
+  const whole =
+    'properties' in schema && !('additionalProperties' in schema) ? { ...inner, additionalProperties: false } : inner;
+  return nullable === true ? { anyOf: [whole, { type: 'null' }] } : whole;
+}
+
+function closedOrValue(value: unknown): unknown {
+  return typeof value === 'object' && value !== null ? closed(value) : value;
+}
+
+/** Throws where a value is not as OpenAI describes it. */
+export function checkAs(name: Name, value: unknown): void {
+  if (ajv.validate(`openai#/$defs/${name}`, value)) return;
+  const faults = (ajv.errors ?? []).slice(0, 5).map(({ instancePath, message }) => `${instancePath} ${message}`);
+  throw new Error(`not as OpenAI describes ${name}: ${faults.join('; ')}\n${JSON.stringify(value).slice(0, 1_000)}`);
+}
+
+const wholes: readonly [RegExp, Name][] = [
+  [/\/models$/, 'ListModelsResponse'],
+  [/\/models\//, 'Model'],
+  [/\/chat\/completions$/, 'CreateChatCompletionResponse'],
+];
+
+function checkWhole(path: string, isSuccess: boolean, text: string): void {
+  const name = isSuccess ? wholes.find(([pattern]) => pattern.test(path))?.[1] : 'ErrorResponse';
+  // A response is passed on as OpenAI wrote it.
+  if (name !== undefined) checkAs(name, JSON.parse(text));
+}
+
+function checkEvent(path: string, event: { error?: unknown; type?: unknown }): void {
+  if (event.error !== undefined) checkAs('ErrorResponse', event);
+  else if (path.endsWith('/chat/completions')) checkAs('CreateChatCompletionStreamResponse', event);
+  else if (event.type === 'error') checkAs('ResponseErrorEvent', event);
+}
+
+function eventsOf(text: string): { error?: unknown; type?: unknown }[] {
+  return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => JSON.parse(data));
+}
+
+/** A `fetch` for OpenAI's client that checks bodies, and each event of a stream. `faults` gets what is not as described. */
+export function describedFetch(faults: unknown[]): typeof fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init);
+    const path = new URL(input instanceof Request ? input.url : input).pathname;
+    const streams = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+    const decoder = new TextDecoder();
+    let text = '';
+    const look = () => {
+      try {
+        if (!streams) checkWhole(path, response.ok, text);
+        else for (const event of eventsOf(text)) checkEvent(path, event);
+      } catch (error) {
+        faults.push(error);
+      }
+      text = '';
+    };
+    const watched = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform(chunk, controller) {
+        text += decoder.decode(chunk, { stream: true });
+        if (streams && text.endsWith('\n\n')) look();
+        controller.enqueue(chunk);
+      },
+      flush: look,
+    });
+    return new Response(response.body?.pipeThrough(watched), response);
+  };
+}
