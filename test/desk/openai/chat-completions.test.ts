@@ -1,4 +1,6 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { type AIMessageChunk, HumanMessage, ToolMessage } from '@langchain/core/messages';
+import { ChatOpenAI } from '@langchain/openai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createKey } from '../../../src/access/keys/key-store.ts';
@@ -355,24 +357,6 @@ test('a body of 6 MiB with an image is taken, and one beyond the limit is not', 
   });
 });
 
-const cutAt = (size: number) => (text: string) => {
-  const bytes = Buffer.from(text);
-  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
-    bytes.subarray(index * size, (index + 1) * size),
-  );
-};
-
-test.each(['openai', 'anthropic', 'google'] as const)(
-  'a stream of %s that comes in pieces of 7 bytes is the same',
-  async (provider) => {
-    const pieces = cutAt(7)(callInPieces[provider].join(''));
-    openai.vendor.behave({ kind: 'events', events: pieces as never, every: 0.2 });
-    const asked = { model: `${provider}/some-model`, messages: [user], tools: [...tools] };
-    const { choices } = await client.chat.completions.stream(asked).finalChatCompletion();
-    expect(choices[0]?.message.tool_calls?.[0]).toMatchObject({ function: { arguments: '{"city":"Łódź"}' } });
-  },
-);
-
 test('the client of the Vercel AI SDK streams text and calls tools', async () => {
   const provider = createOpenAICompatible({
     name: 'annals',
@@ -388,6 +372,36 @@ test('the client of the Vercel AI SDK streams text and calls tools', async () =>
   const parts = await Array.fromAsync(stream);
   expect(parts.find(({ type }) => type === 'tool-call')).toMatchObject({ input: '{"city":"Łódź"}' });
   expect(parts.at(-1)).toMatchObject({ type: 'finish', finishReason: { unified: 'tool-calls' } });
+});
+
+test("LangChain's client answers plain, streams, and calls a tool in two turns", async () => {
+  const model = new ChatOpenAI({
+    model: 'anthropic/some-model',
+    apiKey: await openai.server.token(tenant),
+    maxRetries: 0,
+    configuration: { baseURL: `${openai.server.baseUrl}/openai/${tenant}/v1` },
+  });
+  expect(await model.invoke('Hello')).toMatchObject({
+    content: 'one two three',
+    usage_metadata: { input_tokens: 7, output_tokens: 3, total_tokens: 10 },
+  });
+  const parts = await Array.fromAsync(await model.stream('Hello'), ({ text }) => text);
+  expect(parts.filter((text) => text !== '')).toEqual(['one ', 'two ', 'three']);
+
+  openai.vendor.behave({ kind: 'events', events: callInPieces.anthropic });
+  const withTools = model.bindTools([...tools]);
+  let asked: AIMessageChunk | undefined;
+  for await (const part of await withTools.stream('Hello')) asked = asked?.concat(part) ?? part;
+  const [call] = asked?.tool_calls ?? [];
+  expect(call).toMatchObject({ name: 'weather', args: { city: 'Łódź' } });
+  openai.vendor.behave({ kind: 'answer', text: 'Rain.' });
+  const turns = [
+    new HumanMessage('Hello'),
+    asked ?? '',
+    new ToolMessage({ content: 'wet', tool_call_id: call?.id ?? '' }),
+  ];
+  expect((await withTools.invoke(turns)).text).toBe('Rain.');
+  expect((sent().messages as unknown[])[1]).toMatchObject(calledBack.anthropic);
 });
 
 test.each([

@@ -1,0 +1,179 @@
+import { Readable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { streamed } from '../../src/providers/answer-body.ts';
+import type { HttpExchange } from '../../src/providers/http-exchange.ts';
+import { createLanguageModels } from '../../src/providers/language-models.ts';
+import { type Answer, type ModelCall, ProviderError } from '../../src/providers/port.ts';
+import { Random } from '../support/oracle/random.ts';
+import { trials } from '../support/oracle/trials.ts';
+import { vendorFormats } from '../support/vendor/vendor-formats.ts';
+
+const sse = (event: object, name?: string) =>
+  `${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(event)}\n\n`;
+const named = (event: { type: string; [member: string]: unknown }) => sse(event, event.type);
+const choice = (delta: object, finish_reason: string | null = null) =>
+  sse({ choices: [{ index: 0, delta, finish_reason }] });
+const called = (index: number, more: object) => choice({ tool_calls: [{ index, ...more }] });
+
+/** Text, two calls in pieces where the vendor has them, and reasoning with a signature where it signs. */
+const streams: Readonly<Record<'openai' | 'anthropic' | 'google', string>> = {
+  openai: [
+    choice({ role: 'assistant', content: 'Łódź ' }),
+    choice({ content: 'it is.' }),
+    called(0, { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '' } }),
+    called(0, { function: { arguments: '{"city":"Łó' } }),
+    called(0, { function: { arguments: 'dź"}' } }),
+    called(1, { id: 'call_2', type: 'function', function: { name: 'time', arguments: '{}' } }),
+    choice({}, 'tool_calls'),
+    sse({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 8 } }),
+    'data: [DONE]\n\n',
+  ].join(''),
+  anthropic: [
+    named({ type: 'message_start', message: { usage: { input_tokens: 9, output_tokens: 1 } } }),
+    named({ type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } }),
+    named({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'It is far.' } }),
+    named({ type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'signed' } }),
+    named({ type: 'content_block_stop', index: 0 }),
+    named({ type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } }),
+    named({ type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'Łódź it is.' } }),
+    named({ type: 'content_block_stop', index: 1 }),
+    named({
+      type: 'content_block_start',
+      index: 2,
+      content_block: { type: 'tool_use', id: 'call_1', name: 'weather', input: {} },
+    }),
+    named({ type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: '{"city":"Łó' } }),
+    named({ type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: 'dź"}' } }),
+    named({ type: 'content_block_stop', index: 2 }),
+    named({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 8 } }),
+    named({ type: 'message_stop' }),
+  ].join(''),
+  google: [
+    sse({ candidates: [{ content: { parts: [{ text: 'Łódź ' }] } }] }),
+    sse({ candidates: [{ content: { parts: [{ text: 'it is.' }] } }] }),
+    sse({
+      candidates: [
+        {
+          content: {
+            parts: [
+              { functionCall: { id: 'call_1', name: 'weather', args: { city: 'Łódź' } }, thoughtSignature: 'signed' },
+            ],
+          },
+          finishReason: 'STOP',
+        },
+      ],
+      usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 8, totalTokenCount: 17 },
+    }),
+  ].join(''),
+};
+
+interface Outcome {
+  answer: Answer | undefined;
+  error: unknown;
+  text: string;
+  inputs: string[];
+}
+
+/** A call that is answered with these bytes, in these pieces, without a network. */
+async function read(
+  call: Pick<ModelCall, 'provider' | 'passThrough'>,
+  pieces: readonly Uint8Array[],
+): Promise<Outcome> {
+  const answered = (exchange: HttpExchange) => Object.assign(exchange, { requests: 1, left: true, answered: true });
+  const transport = {
+    fetchFor:
+      (exchange: HttpExchange, options: Omit<Parameters<typeof streamed>[1], 'exchange' | 'release'>) => async () =>
+        streamed(Readable.from(pieces), { ...options, exchange: answered(exchange), release: () => {} }),
+    close: () => {},
+  };
+  const models = createLanguageModels({ baseUrls: {}, transports: { vendors: transport } });
+  const outcome: Outcome = { answer: undefined, error: undefined, text: '', inputs: [] };
+  const asked = {
+    model: 'some-model',
+    apiKey: 'k',
+    messages: [{ role: 'user' as const, content: 'x' }],
+    maxTokens: 100,
+    times: { silence: 60_000, total: 60_000 },
+    onToolCall: ({ index, input }: { index: number; input: string }) => {
+      outcome.inputs[index] = (outcome.inputs[index] ?? '') + input;
+    },
+  };
+  try {
+    outcome.answer = await models.call({ ...asked, ...call }, (text) => {
+      outcome.text += text;
+    });
+  } catch (error) {
+    outcome.error = error;
+  }
+  return outcome;
+}
+
+/** A third of them in an ordinary run, others each time. */
+function everyPlace({ length }: Uint8Array): number[] {
+  const step = trials(1) > 1 ? 1 : 3;
+  const first = 1 + new Random().below(step);
+  return Array.from({ length: Math.ceil((length - first) / step) }, (_, index) => first + index * step);
+}
+
+test.each(Object.entries(streams) as ['openai', string][])(
+  'a stream of %s that comes in two pieces is the same, wherever the second one begins',
+  async (provider, stream) => {
+    const bytes = Buffer.from(stream);
+    const whole = await read({ provider }, [bytes]);
+    expect(whole).toMatchObject({ error: undefined, text: 'Łódź it is.' });
+    expect(whole.answer?.usage).toMatchObject({ inputTokens: 9, outputTokens: 8 });
+    expect(JSON.parse(whole.inputs[0] ?? '')).toEqual({ city: 'Łódź' });
+    for (const place of everyPlace(bytes))
+      expect(await read({ provider }, [bytes.subarray(0, place), bytes.subarray(place)]), `at ${place}`).toEqual(whole);
+  },
+);
+
+test.each(Object.entries(streams) as ['openai', string][])(
+  'a stream of %s that ends after any byte is the whole answer, or an error after a part of it whose cost is unknown',
+  async (provider, stream) => {
+    const bytes = Buffer.from(stream);
+    const whole = await read({ provider }, [bytes]);
+    let hasBeenWhole = false;
+    for (const place of everyPlace(bytes)) {
+      const { answer, error, text, inputs } = await read({ provider }, [bytes.subarray(0, place)]);
+      expect('Łódź it is.'.startsWith(text), `at ${place}: ${text}`).toBe(true);
+      for (const [index, input] of inputs.entries()) expect(whole.inputs[index]?.startsWith(input)).toBe(true);
+      if (answer === undefined) {
+        expect(error, `at ${place}`).toMatchObject({ fault: 'broken' });
+        // All figures have come before the last event of some vendors.
+        if (error instanceof ProviderError && error.usage !== 'unknown')
+          expect(error.usage).toEqual(whole.answer?.usage);
+        continue;
+      }
+      hasBeenWhole = true;
+      const { usage, ...said } = answer;
+      expect({ ...said, usage: whole.answer?.usage }, `at ${place}`).toEqual(whole.answer);
+      // Figures that have not come are unknown, and never others.
+      for (const [name, figure] of Object.entries(usage))
+        expect([undefined, whole.answer?.usage[name as 'inputTokens']]).toContain(figure);
+    }
+    expect(hasBeenWhole).toBe(true);
+  },
+);
+
+test('a response that ends after any byte passes whole events on, and is an error until it is complete', async () => {
+  const format = vendorFormats.find(({ read: reads }) => reads('/v1/responses', {}) !== undefined);
+  const bytes = Buffer.from(format?.events({ text: 'Łódź it is.', usage: { input: 9, output: 8 } }).join('') ?? '');
+  const passed: object[] = [];
+  const call = {
+    provider: 'openai' as const,
+    passThrough: { body: {}, onEvent: (event: object) => void passed.push(event) },
+  };
+  const whole = await read(call, [bytes]);
+  const events = passed.splice(0);
+  expect(whole.answer?.usage).toMatchObject({ inputTokens: 9, outputTokens: 8 });
+  for (const place of everyPlace(bytes)) {
+    expect(await read(call, [bytes.subarray(0, place), bytes.subarray(place)])).toEqual(whole);
+    expect(passed.splice(0), `at ${place}`).toEqual(events);
+    const { answer, error } = await read(call, [bytes.subarray(0, place)]);
+    const part = passed.splice(0);
+    expect(part, `at ${place}`).toEqual(events.slice(0, part.length));
+    if (answer === undefined) expect(error).toMatchObject({ fault: 'broken', usage: 'unknown' });
+    else expect(part).toEqual(events);
+  }
+});
