@@ -33,22 +33,22 @@ beforeAll(async () => {
   await pool.end();
 });
 afterAll(async () => {
+  await Promise.all([...pools.values()].map((pool) => pool.end()));
   await server.close();
   await rm(folder, { recursive: true });
 });
 
+const pools = new Map<string, pg.Pool>();
+
 /** Asks until the server answers: it is killed now and then. */
 async function ask(url: string, statement: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  const pool = pools.get(url) ?? new pg.Pool({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  if (!pools.has(url)) pools.set(url, pool.on('error', () => {}));
   for (;;) {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
-    client.on('error', () => {});
     try {
-      await client.connect();
-      return (await client.query(statement, values)).rows;
+      return (await pool.query(statement, values)).rows;
     } catch {
       await sleep(50);
-    } finally {
-      await client.end().catch(() => {});
     }
   }
 }

@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { startScript } from './script.ts';
 
 /** A process of its own that uses the embedded database of a data folder. */
 export interface Member {
@@ -15,12 +15,9 @@ export interface Member {
 
 /** Starts a process that opens the database, and waits until it has; rejects with its complaint where it cannot. */
 export async function startMember(dataDir: string): Promise<Member> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'member-process.ts'), dataDir], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...process.env, NODE_COMPILE_CACHE: join(import.meta.dirname, '../../../node_modules/.cache/members') },
-  });
+  const child = startScript('member-process.ts', [dataDir], 'pipe');
   const notices: string[] = [];
-  createInterface({ input: child.stderr }).on('line', (line) => notices.push(line));
+  if (child.stderr !== null) createInterface({ input: child.stderr }).on('line', (line) => notices.push(line));
   const url = await firstLine(child);
   if (url === undefined) throw new Error(notices.join('\n'));
   return {

@@ -1,6 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery } from 'kysely';
@@ -9,6 +8,7 @@ import { type PlaceOfPosition, readPlaces } from '../../../src/history/positions
 import type { Database } from '../../../src/postgres/database.ts';
 import { Random } from '../oracle/random.ts';
 import type { Committed, RecorderTask } from './position-recorder.ts';
+import { startScript } from './script.ts';
 
 export interface PositionLaw {
   url: string;
@@ -52,10 +52,9 @@ export async function runPositionLaw(law: PositionLaw): Promise<LawOutcome> {
   let isOver = false;
 
   function start(script: string, args: string[]): { child: ChildProcess; ended: Promise<boolean> } {
-    const child = spawn(process.execPath, [join(import.meta.dirname, script), ...args], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = startScript(script, args, ['ignore', 'pipe', 'inherit']);
     living.add(child);
+    if (child.stdout === null) throw new Error('the script has no stdout');
     createInterface({ input: child.stdout }).on('line', (line) => {
       // The line of a process that is killed may be cut.
       if (line.endsWith('}')) committed.push(JSON.parse(line));

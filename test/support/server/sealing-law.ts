@@ -1,6 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
@@ -15,6 +14,7 @@ import type { Database } from '../../../src/postgres/database.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import type { Random } from '../oracle/random.ts';
 import { changeOf } from './history.ts';
+import { startScript } from './script.ts';
 
 export interface SealingLaw {
   url: string;
@@ -37,9 +37,7 @@ export async function runSealingLaw({ url, db, tenant, keyFile, kills, random, o
   const faults: string[] = [];
   let isOver = false;
   const start = (): ChildProcess =>
-    spawn(process.execPath, [join(import.meta.dirname, 'sealer-process.ts'), url, tenant, keyFile], {
-      stdio: 'ignore',
-    });
+    startScript('sealer-process.ts', [url, tenant, keyFile], 'ignore');
   const record = createRecorder(db, tenant, () => Date.now());
   const signer = openSigner(keyFile, 'annals.example');
 
@@ -75,9 +73,12 @@ export async function runSealingLaw({ url, db, tenant, keyFile, kills, random, o
     repeated(async () => {
       const count = 1 + random.below(40);
       await record(Array.from({ length: count }, () => changeOf({ at: Date.now() })));
-      await sleep(5);
+      await sleep(20);
     }),
-    repeated(witness),
+    repeated(async () => {
+      await witness();
+      await sleep(2);
+    }),
   ];
   try {
     // Something is signed before the first kill.
