@@ -234,7 +234,7 @@ describe('kill -9 of the service and of its embedded database under an import', 
     for (let kill = 0; kill < embeddedKills; kill++) {
       await serve();
       const tenant = `killed${kill}`;
-      const made = await startAnnals(['tenant', 'create', tenant], settings).ended;
+      const made = await annals(['tenant', 'create', tenant], settings);
       expect(made).toMatchObject({ code: 0 });
       const first = startAnnals(['import', '--tenant', tenant, file], settings);
       await recorded(tenant, random.below(lines), first);
@@ -248,7 +248,7 @@ describe('kill -9 of the service and of its embedded database under an import', 
       await Promise.all([service?.ended, first.ended]);
       await serve();
       partly.push((await entriesThere(tenant)).entries.length);
-      const second = await startAnnals(['import', '--tenant', tenant, file], settings).ended;
+      const second = await annals(['import', '--tenant', tenant, file], settings);
       const counts = JSON.parse(second.stdout) as typeof wholeImport;
       expect({ code: second.code, ...counts }).toEqual({
         code: 0,
@@ -270,9 +270,11 @@ describe('kill -9 of the service and of its embedded database under an import', 
     const pool = createPool(joined.url);
     try {
       while (command.process.exitCode === null) {
-        const { rowCount } = await pool.query('select from change_entry where tenant = $1', [tenant]);
-        if ((rowCount ?? 0) > enough) break;
-        await sleep(5);
+        const { rows } = await pool.query<{ count: number }>('select count(*) from change_entry where tenant = $1', [
+          tenant,
+        ]);
+        if ((rows[0]?.count ?? 0) > enough) break;
+        await sleep(10);
       }
     } finally {
       await pool.end();

@@ -32,14 +32,20 @@ afterEach(async () => {
 
 afterAll(() => database.drop());
 
-test('serve prints its base URL alone, makes the signing key before a token is asked for, and SIGTERM ends it with 0', async () => {
+test('serve prints its base URL alone and makes the signing key before a token is asked for; its port is in use then, which is exit code 1; SIGINT ends it with 0', async () => {
   const service = serve();
   const baseUrl = await service.firstLine;
   expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   expect((await fetch(`${baseUrl}/health/ready`)).status).toBe(200);
   const keys = async () => (await database.pool.query('select kid from oauth_signing_key')).rowCount;
   await expect.poll(keys).toBe(1);
-  service.process.kill('SIGTERM');
+  const { port } = new URL(baseUrl);
+  expect(await serve({ PORT: port }).ended).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: `annals: port ${port} of 127.0.0.1 is in use; set PORT to another one, or to 0 for any free one\n`,
+  });
+  service.process.kill('SIGINT');
   expect(await service.ended).toEqual({ code: 0, signal: null, stdout: `${baseUrl}\n`, stderr: '' });
 });
 
@@ -70,8 +76,8 @@ test.each(['1', '2'])(
   },
 );
 
-test('what is in flight when serve is asked to end is still answered', async () => {
-  const service = serve();
+test('what is in flight when SIGTERM comes is still answered; the log says that once, and which port is whose', async () => {
+  const service = serve({ LOG_LEVEL: 'info', ANNALS_RECORDER_PORT: '0', ANNALS_METRICS_PORT: '0' });
   const baseUrl = new URL(await service.firstLine);
   const socket = connect(Number(baseUrl.port), baseUrl.hostname);
   const body = 'grant_type=client_credentials';
@@ -86,13 +92,6 @@ test('what is in flight when serve is asked to end is still answered', async () 
   await refuses(baseUrl);
   socket.write(body.slice(5));
   expect(await answer).toMatch(/^HTTP\/1\.1 401 /);
-  expect((await service.ended).code).toBe(0);
-});
-
-test('the log says once that the service was asked to stop, and with free ports which port is whose', async () => {
-  const service = serve({ LOG_LEVEL: 'info', ANNALS_RECORDER_PORT: '0', ANNALS_METRICS_PORT: '0' });
-  const baseUrl = await service.firstLine;
-  service.process.kill('SIGTERM');
   const { code, stderr } = await service.ended;
   expect(code).toBe(0);
   const messages = stderr
@@ -106,7 +105,7 @@ test('the log says once that the service was asked to stop, and with free ports 
   const told = stderr
     .match(/[^"\n]*(?:listen(?:ing|s)|metrics are) (?:at|on) http:[^"\n]*/g)
     ?.map((line) => line.replace(/:\d+/, ':1'));
-  expect(messages).toContain(`service listening at ${baseUrl}`);
+  expect(messages).toContain(`service listening at ${baseUrl.origin}`);
   expect(told?.toSorted()).toEqual([
     'The metrics are at http://127.0.0.1:1/metrics',
     'The recorder listens on http://127.0.0.1:1',
@@ -114,20 +113,6 @@ test('the log says once that the service was asked to stop, and with free ports 
     'recorder listening at http://127.0.0.1:1',
     'service listening at http://127.0.0.1:1',
   ]);
-});
-
-test('a port in use is exit code 1 and says what to set; SIGINT ends the other process with 0', async () => {
-  const first = serve();
-  const baseUrl = await first.firstLine;
-  const { port } = new URL(baseUrl);
-  const second = serve({ PORT: port });
-  expect(await second.ended).toMatchObject({
-    code: 1,
-    stdout: '',
-    stderr: `annals: port ${port} of 127.0.0.1 is in use; set PORT to another one, or to 0 for any free one\n`,
-  });
-  first.process.kill('SIGINT');
-  expect(await first.ended).toEqual({ code: 0, signal: null, stdout: `${baseUrl}\n`, stderr: '' });
 });
 
 test('a host that is not ours is exit code 1 and says what to set', async () => {

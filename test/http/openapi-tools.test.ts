@@ -59,7 +59,7 @@ test('generated types compile, with useful names and without unknown answers', a
   await run(process.execPath, [generator, 'openapi.json', '-o', 'openapi.d.ts'], { cwd: folder });
   await writeFile(join(folder, 'use.ts'), useOfTypes);
   const compiler = join(modules, 'typescript', 'bin', 'tsc');
-  const options = ['--strict', '--noEmit', '--skipLibCheck', 'false', '--exactOptionalPropertyTypes', '--types', ''];
+  const options = ['--strict', '--noEmit', '--skipDefaultLibCheck', '--exactOptionalPropertyTypes', '--types', ''];
   const compiled = await run(process.execPath, [compiler, ...options, 'use.ts'], { cwd: folder }).catch(
     (error: { stdout: string }) => error,
   );

@@ -43,7 +43,11 @@ const pools = new Map<string, pg.Pool>();
 /** Asks until the server answers: it is killed now and then. */
 async function ask(url: string, statement: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
   const pool = pools.get(url) ?? new pg.Pool({ connectionString: url, connectionTimeoutMillis: 2_000 });
-  if (!pools.has(url)) pools.set(url, pool.on('error', () => {}));
+  if (!pools.has(url))
+    pools.set(
+      url,
+      pool.on('error', () => {}),
+    );
   for (;;) {
     try {
       return (await pool.query(statement, values)).rows;

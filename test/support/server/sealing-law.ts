@@ -36,8 +36,7 @@ export async function runSealingLaw({ url, db, tenant, keyFile, kills, random, o
   const seen = new Map<string, string>();
   const faults: string[] = [];
   let isOver = false;
-  const start = (): ChildProcess =>
-    startScript('sealer-process.ts', [url, tenant, keyFile], 'ignore');
+  const start = (): ChildProcess => startScript('sealer-process.ts', [url, tenant, keyFile], 'ignore');
   const record = createRecorder(db, tenant, () => Date.now());
   const signer = openSigner(keyFile, 'annals.example');
 

@@ -51,7 +51,7 @@ export interface SourceDatabase {
 /** A new database on the server, dropped with its slot when the test ends. */
 export async function createSourceDatabase(server: SourceServer, template = 'template1'): Promise<SourceDatabase> {
   const name = `shop_${randomBytes(6).toString('hex')}`;
-  await administer(server, `create database ${name} template ${template}`);
+  await administer(server, `create database ${name} template ${template} strategy file_copy`);
   const url = new URL(server.url);
   url.pathname = name;
   const pool = new pg.Pool({ connectionString: url.href, max: 8 });
