@@ -1,6 +1,6 @@
 -- Takes up to a portion of the tokens that one of the tenant's keys has, or with the key '' the tenant, one a request.
--- Tokens come back at the rate, and at most as many are kept as come in 0.9 seconds: with the 0.1 seconds that a process
--- takes ahead, that is one second. Where there is none, `seconds` is how long until there is one.
+-- Tokens come back at the rate, and at most as many are kept as come in 0.9 seconds: with the 0.1 seconds that a
+-- process takes ahead, that is one second. Where there is none, `seconds` is how long until there is one.
 create function tenant_rate_take(of_tenant text, of_key text, rate double precision, portion integer)
 returns table (granted integer, seconds double precision) language plpgsql as $$
 declare

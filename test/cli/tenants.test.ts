@@ -48,6 +48,7 @@ const checked: Record<string, string> = {
   'job.status': "'success'",
   'agent_turn.state': "'running'",
   'agent_turn.exchange': 'null',
+  'budget.limit_tokens': '1',
   'change_kind.type': "'create'",
   'change_recorder.way': "'recorder'",
   'change_rejected.way': "'recorder'",
