@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A provider of language models without one: it answers OpenAI's chat completions, and says so in each answer. */
+/** A provider of language models without one: it answers OpenAI's chat completions and responses, and says so in each answer. */
 export interface MadeUpProvider extends AsyncDisposable {
   readonly baseUrl: string;
 }
@@ -14,6 +14,8 @@ interface Body {
   readonly model?: string;
   readonly stream?: boolean;
   readonly messages?: readonly { readonly role: string; readonly content?: unknown }[];
+  /** Of a response: the messages. */
+  readonly input?: string | Body['messages'];
   readonly tools?: readonly { readonly function?: { readonly name?: string } }[];
 }
 
@@ -39,15 +41,17 @@ export async function startMadeUpProvider(): Promise<MadeUpProvider> {
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  if (request.method !== 'POST' || !request.url?.endsWith('/chat/completions')) {
-    request.resume();
+  const body = request.method === 'POST' ? ((await json(request)) as Body) : {};
+  if (request.url === '/v1/responses') await respond(body, response);
+  else if (request.url === '/v1/chat/completions') await complete(body, response);
+  else {
     response.writeHead(404, { 'content-type': 'application/json' });
-    response.end(
-      JSON.stringify({ error: { message: 'The made-up provider of the demo has chat/completions alone.' } }),
-    );
-    return;
+    const message = 'The made-up provider of the demo has chat/completions and responses alone.';
+    response.end(JSON.stringify({ error: { message } }));
   }
-  const body = (await json(request)) as Body;
+}
+
+async function complete(body: Body, response: ServerResponse): Promise<void> {
   const head = { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1_000), model: body.model };
   const message = messageOf(body);
   const finish = 'tool_calls' in message ? 'tool_calls' : 'stop';
@@ -71,6 +75,50 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.end('data: [DONE]\n\n');
 }
 
+async function respond({ model, stream, input = [] }: Body, response: ServerResponse): Promise<void> {
+  const asked = { messages: typeof input === 'string' ? [{ role: 'user', content: input }] : input };
+  const text = messageOf(asked).content ?? '';
+  const { prompt_tokens, completion_tokens, total_tokens } = usageOf(asked, { content: text });
+  const usage = {
+    input_tokens: prompt_tokens,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: completion_tokens,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens,
+  };
+  const part = { type: 'output_text', text, annotations: [] };
+  const item = { id: `msg_${randomUUID()}`, type: 'message', role: 'assistant', status: 'completed', content: [part] };
+  const head = { id: `resp_${randomUUID()}`, object: 'response', created_at: Math.floor(Date.now() / 1_000), model };
+  const whole = { ...head, status: 'completed', error: null, output: [item], usage };
+  if (stream !== true) {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(whole));
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  let sequence = 0;
+  const send = (type: string, more: object) => {
+    response.write(`event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence++, ...more })}\n\n`);
+  };
+  const place = { item_id: item.id, output_index: 0, content_index: 0 };
+  send('response.created', { response: { ...head, status: 'in_progress', error: null, output: [] } });
+  send('response.output_item.added', { output_index: 0, item: { ...item, status: 'in_progress', content: [] } });
+  send('response.content_part.added', { ...place, part: { ...part, text: '' } });
+  for (const delta of wordsOf(text)) {
+    send('response.output_text.delta', { ...place, delta, logprobs: [] });
+    await sleep(pause);
+  }
+  send('response.output_text.done', { ...place, text, logprobs: [] });
+  send('response.content_part.done', { ...place, part });
+  send('response.output_item.done', { output_index: 0, item });
+  send('response.completed', { response: whole });
+  response.end();
+}
+
+function wordsOf(text: string): string[] {
+  return text.split(/(?<= )/);
+}
+
 type Message = { content: string } | { content: null; tool_calls: object[] };
 
 /** An agent that may look into the history looks once. */
@@ -90,8 +138,7 @@ function messageOf({ messages = [], tools = [] }: Body): Message {
 
 function deltasOf(message: Message): object[] {
   if (message.content === null) return [{ role: 'assistant', ...message }];
-  const words = message.content.split(/(?<= )/);
-  return [{ role: 'assistant', content: '' }, ...words.map((content) => ({ content }))];
+  return [{ role: 'assistant', content: '' }, ...wordsOf(message.content).map((content) => ({ content }))];
 }
 
 function textOf(content: unknown): string {
@@ -101,7 +148,8 @@ function textOf(content: unknown): string {
 }
 
 /** Some four characters are a token. */
-function usageOf({ messages = [] }: Body, message: Message): object {
-  const [prompt, completion] = [messages, message].map((text) => Math.ceil(JSON.stringify(text).length / 4));
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: (prompt ?? 0) + (completion ?? 0) };
+function usageOf({ messages = [] }: Body, message: Message) {
+  const tokens = (content: unknown) => Math.ceil(JSON.stringify(content).length / 4);
+  const [prompt, completion] = [tokens(messages), tokens(message)];
+  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }

@@ -5,6 +5,7 @@ import { MalformedValue, type QueryParameters } from './query-string.ts';
 
 interface ParameterSchema {
   type?: string;
+  enum?: readonly string[];
   minimum?: number;
   maximum?: number;
   default?: unknown;
@@ -72,7 +73,9 @@ function textReader(name: string, property: TSchema & ParameterSchema): ReadText
   if (property.type === 'integer') return integerReader(name, property);
   if (property.type !== 'string') throw new Error(`The query parameter ${name} is neither an integer nor a string.`);
   const check = Compile(property);
-  const message = property['x-message'] ?? `${name} is not valid`;
+  const { enum: values, 'x-message': said } = property;
+  const message =
+    said ?? (values === undefined ? `${name} is not valid` : `${name} must be one of ${values.join(', ')}`);
   return (text) => (check.Check(text) ? { value: text } : { message });
 }
 

@@ -109,6 +109,10 @@ test('with --ai any OpenAI client, chats and completions get answers that say th
     streamed += chunk.choices[0]?.delta.content ?? '';
   }
   expect(streamed).toBe(choices[0]?.message.content);
+  // The quick start of the package, whose model is not that of the shared token.
+  const quickStart = { model: 'gpt-5.5', instructions: 'You are brief', input: 'Say hello' } as const;
+  expect((await openai.responses.create(quickStart)).output_text).toBe(streamed);
+  expect((await openai.responses.stream(quickStart).finalResponse()).output_text).toBe(streamed);
 
   const token = await tokenOf(demo);
   const call = async (path: string, body?: object) => {

@@ -15,6 +15,7 @@ import { createTenant } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { createRecorder } from '../../recording/record-change.ts';
+import { sentValues } from '../../tenants/configuration/sent-values.ts';
 import { storeDocuments } from '../../tenants/custom-entities/store-documents.ts';
 import { type Command, type CommandIo, Stopped, UsageError } from '../command.ts';
 import { consoleAddress, makeConsoleLink } from '../console-link.ts';
@@ -145,14 +146,25 @@ const agent = {
   nativeTools: ['change-history'],
 };
 
-/** An agent, a budget, and calls that nobody made, unless the tenant has had any. */
-async function fillDesk({ db, clock, agents, budgets, completions }: Context, config: Config): Promise<void> {
+/** An agent, a key of the provider, a budget, and calls that nobody made, unless the tenant has had any. */
+async function fillDesk(
+  { db, clock, agents, budgets, completions, configuration }: Context,
+  config: Config,
+): Promise<void> {
   const known = await db.selectFrom('budget').select('id').where('tenant', '=', tenant).limit(1).executeTakeFirst();
   if (known !== undefined) return;
   const author = { tenant, actor: clientName };
   const calls = madeUpCalls(clock.now(), agentId, await readPrices(config.pricesFile));
   await Promise.all(calls.map(({ call, end }) => completions.quota.record(tenant, call, end)));
   await agents.own.put(author, agentId, { body: agent as AgentBody, text: JSON.stringify(agent) });
+  // With a key of its own a tenant may call all models of the provider, and not that of the service alone.
+  if ((await configuration.readProviderKeys(tenant)).openai === undefined) {
+    const sent = await sentValues('{"value":"made-up"}');
+    await configuration.create(
+      author,
+      sent.map((one) => ({ key: 'providerApiToken', value: 'made-up', ...one })),
+    );
+  }
   // Last, since a budget that is there keeps the next start from making any of this.
   await budgets.put(author, 'monthly', { period: 'month', limitUsd: '10' });
 }

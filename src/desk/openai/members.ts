@@ -33,9 +33,9 @@ export class Members {
   }
 
   text(name: string): string | undefined {
-    return this.#read(name, 'must be a string', (value) => typeof value === 'string' && value.isWellFormed()) as
-      | string
-      | undefined;
+    const value = this.#read(name, 'must be a string', (one) => typeof one === 'string') as string | undefined;
+    if (value?.isWellFormed() === false) throw refused(this.at(name), 'must not have half of a surrogate pair');
+    return value;
   }
 
   neededText(name: string): string {

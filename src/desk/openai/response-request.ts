@@ -88,6 +88,7 @@ function inputOf(members: Members, found: { images: number; imageBytes: number; 
   const input = members.get('input');
   if (input === undefined) throw refused('input', 'is required');
   if (typeof input === 'string') return members.neededText('input');
+  if (!Array.isArray(input)) throw refused('input', 'must be a string or a list');
   const list = members.list('input', openaiLimits.items) ?? [];
   for (const [index, value] of list.entries()) {
     const item = new Members(value, `input.${index}`);
