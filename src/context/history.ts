@@ -2,6 +2,7 @@ import type { Config } from '../core/config/config.ts';
 import type { ExportHistory } from '../core/export-history.ts';
 import { type AnswerQuery, createAnswerQuery } from '../history/answer.ts';
 import { createExportHistory } from '../history/export/export-history.ts';
+import { withProofs } from '../history/export/export-proof.ts';
 import { createFeed, type Feed } from '../history/feed/feed.ts';
 import { type Follow, Follower } from '../history/feed/follower.ts';
 import { createFeedReads } from '../history/feed/read-matches.ts';
@@ -55,6 +56,7 @@ export function createHistory(
   const follow: Follow = (tenant, onNews) => follower.follow(tenant, onNews);
   const findPage = createFindPage(history);
   const historyReads = createHistoryReads(history);
+  const readBundle = createReadBundle(history);
   return {
     findPage,
     historyReads,
@@ -63,9 +65,9 @@ export function createHistory(
       ...createTextAnswers({ reads: historyReads, sealer, now }),
     },
     feed: createFeed(createFeedReads({ ...history, sealer }), { follow, onError }),
-    exportHistory: createExportHistory({ ...history, db: exports.db }),
+    exportHistory: withProofs(createExportHistory({ ...history, db: exports.db }), readBundle),
     savedViews: createSavedViews({ db, documents, now }),
-    readBundle: createReadBundle(history),
+    readBundle,
     sealing: createSealing(config, installation, now, closing),
   };
 }

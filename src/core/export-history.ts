@@ -23,6 +23,8 @@ export interface ExportRequest {
   readonly format: ExportFormat;
   /** Whether the file has each entry's context and how it was recorded; default: no. */
   readonly withContext?: boolean;
+  /** Whether the file is a bundle, which proves what it has (format NDJSON); default: no. */
+  readonly proof?: boolean;
   /** What the client may see; default: everything. */
   readonly restriction?: readonly WrittenRestriction[] | undefined;
   /** When the client requested the export, in milliseconds since 1970. The default window ends there. */

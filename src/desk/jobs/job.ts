@@ -12,6 +12,8 @@ export interface ExportInput {
   format: ExportFormat;
   /** Left out in jobs from before there was a choice: false. */
   withContext?: boolean;
+  /** Whether the file is a bundle; left out: no. */
+  proof?: boolean;
   /** What the client may see; left out: everything. */
   restriction?: readonly WrittenRestriction[] | undefined;
   /** Milliseconds since 1970. */
@@ -26,6 +28,7 @@ export interface AskedExport {
   q: string;
   format: ExportFormat;
   withContext?: boolean;
+  proof?: boolean;
   restriction?: readonly WrittenRestriction[] | undefined;
   requestId: string;
   /** Whose export it is. */
@@ -36,7 +39,7 @@ export interface AskedExport {
 export function exportDocument(
   id: string,
   at: number,
-  { q, format, withContext = false, requestId, clientId }: AskedExport,
+  { q, format, withContext = false, proof = false, requestId, clientId }: AskedExport,
 ): JobDocument {
   const metadata = {
     ...createdMetadata(at),
@@ -44,6 +47,7 @@ export function exportDocument(
     q,
     format,
     ...(withContext ? { context: true as const } : {}),
+    ...(proof ? { proof: true as const } : {}),
     entries: 0,
     bytes: 0,
     guarded: guardedOfExport,

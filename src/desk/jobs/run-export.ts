@@ -61,10 +61,10 @@ export async function runExport(
     });
   }
 
-  const { q, format, askedAt, withContext = false, restriction } = input;
+  const { q, format, askedAt, withContext = false, proof = false, restriction } = input;
   let begun = job.progress !== undefined;
   const resume = job.progress;
-  const request = { tenant, q, format, withContext, restriction, askedAt, resume, signal: stop.signal };
+  const request = { tenant, q, format, withContext, proof, restriction, askedAt, resume, signal: stop.signal };
   await exportHistory.run(request, async (piece) => {
     begun = true;
     await take(piece);

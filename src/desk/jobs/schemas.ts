@@ -28,6 +28,12 @@ export const NewExport = Type.Object(
           "With `true` the file has each entry's context and how it was recorded; needs changelog.changelog_manage.",
       }),
     ),
+    proof: Type.Optional(
+      Type.Boolean({
+        description:
+          'With `true` the file is a bundle, which proves the changes in it and which `annals verify` judges; in the format NDJSON, of all times unless `q` says others. Needs changelog.proof_read besides.',
+      }),
+    ),
   },
   {
     $id: 'NewExport',
@@ -66,6 +72,7 @@ export const Job = Type.Object(
             description: "Whether the file has each entry's context. Such a file needs changelog.changelog_manage.",
           }),
         ),
+        proof: Type.Optional(Type.Boolean({ description: 'Whether its file is a bundle.' })),
         entries: Type.Optional(Type.Integer({ minimum: 0, description: 'Change entries in its file so far.' })),
         bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Bytes of its file so far.' })),
         error: Type.Optional(

@@ -109,11 +109,11 @@ export function createJobs(options: JobsOptions): Jobs {
 
   return {
     async startExport(tenant, asked) {
-      const { q, format, withContext = false, restriction } = asked;
+      const { q, format, withContext = false, proof = false, restriction } = asked;
       exportHistory.check(q);
       const askedAt = now();
       const document = exportDocument(randomUUID(), askedAt, asked);
-      const input: ExportInput = { q, format, withContext, restriction, askedAt };
+      const input: ExportInput = { q, format, withContext, proof, restriction, askedAt };
       const id = await inTransaction(db, (transaction) => make(transaction, tenant, { document, input }));
       dispatcher.wake({ tenant, type: 'EXPORT' });
       return id;

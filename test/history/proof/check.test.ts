@@ -214,7 +214,6 @@ test.each<[string, string]>([
 });
 
 test.each<[string, string, object[]]>([
-  ['a tile', `update proof_tile set hashes = sha256(hashes) where tenant = 'acme'`, []],
   [
     'a seed',
     `update proof_leaf set seeds = overlay(seeds placing '\\x00'::bytea || substr(seeds, 2, 31) from 1) where tenant = 'acme' and first = 1`,
@@ -251,9 +250,45 @@ test.each<[string, string, object[]]>([
   ],
 ])('the proof itself is named where somebody changed it: %s', async (_what, statement, expected) => {
   const { isRight, wrong } = await tampered(statement);
-  // A hash above the leaves is used for nothing but to find the block that is wrong.
-  expect(isRight).toBe(expected.length === 0);
+  expect(isRight).toBe(false);
   expect(wrong).toMatchObject(expected);
+});
+
+test.each<[string, string, string | RegExp]>([
+  [
+    'a tile',
+    `update proof_tile set hashes = sha256(hashes) where tenant = 'acme'`,
+    'The hash that the log has of the positions 1 to 256 is not theirs; the positions are right.',
+  ],
+  [
+    'a tile above',
+    `insert into proof_tile values ('acme', 2, 0, sha256('x'))`,
+    'The hash that the log has of its tile 1/0 is not the one of that tile.',
+  ],
+  [
+    'the key that auditors are shown',
+    `update proof_log set vkey = (select vkey from proof_log where tenant = 'other') where tenant = 'acme'`,
+    'The verifier key in the database is not the one of ANNALS_PROOF_KEY_FILE.',
+  ],
+  [
+    'the place of a receipt, which has an entry then',
+    `${remade(70, { sequence: -9, related: null }, false)};
+     update change_position set ats = ats || ats[70], sequences = sequences || -9::bigint, first = first
+       where tenant = 'acme' and first = 1;
+     delete from change_position where tenant = 'acme' and first > 1`,
+    /^1 changes are in the history that were never recorded/,
+  ],
+  [
+    'a position, so that an entry has two',
+    `insert into change_position (tenant, first, ats, sequences, recorded, fingerprints, oldest, newest)
+       select tenant, 302, ats[9:9], sequences[9:9], recorded[9:9], fingerprints[9:9], ats[9], ats[9]
+         from change_position where tenant = 'acme' and first = 1`,
+    /^1 changes are in the history that were never recorded/,
+  ],
+])('it is told where somebody changed %s', async (_what, statement, finding) => {
+  const { isRight, wrong, findings } = await tampered(statement);
+  expect({ isRight, wrong }).toEqual({ isRight: false, wrong: [] });
+  expect(findings).toEqual([typeof finding === 'string' ? finding : expect.stringMatching(finding)]);
 });
 
 test('a checkpoint that the key did not sign is told', async () => {

@@ -2,12 +2,15 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Annals } from '@annals/client';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ExportPiece, ExportProgress } from '../../../src/core/export-history.ts';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { withProofs } from '../../../src/history/export/export-proof.ts';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { countAltered, storeCheck } from '../../../src/history/proof/check/check-store.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
@@ -18,6 +21,8 @@ import { parseInclusionProof } from '../../../src/history/proof/tlog/inclusion-p
 import { hashLeaf } from '../../../src/history/proof/tlog/merkle.ts';
 import { parseVerifierKey } from '../../../src/history/proof/tlog/note.ts';
 import { hashesOf } from '../../../src/history/proof/tlog/tiles.ts';
+import { linesOf } from '../../../src/history/proof/verify/read-bundle.ts';
+import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
 import { verifyProof } from '../../../src/history/proof/verify/verify-proof.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
@@ -302,6 +307,53 @@ test('a change is proved to those with the scope, shown to those who read the hi
   await setRetention(db, 'proved', 1, now + 30 * 86_400_000);
   expect((await ask('position=2', tokens.managing)).status).toBe(404);
 });
+
+test('an export with its proof is a bundle, also where it was interrupted at each block', async () => {
+  const token = await server.token('exported');
+  await record('exported', 600);
+  await seal('exported');
+  const vkey = await vkeyOf('exported');
+  const client = new Annals({ baseUrl: server.baseUrl, tenant: 'exported', token: () => token });
+  const { jobId } = await client.jobs.export({ format: 'NDJSON', proof: true });
+  expect((await client.jobs.wait(jobId)).metadata).toMatchObject({ proof: true, entries: 600 });
+  const whole = await new Response((await client.jobs.content(jobId)).body).text();
+  expect(await judged(whole, vkey)).toMatchObject({ isRight: true, verified: 600 });
+  await record('exported', 1);
+  const pieces: string[] = [];
+  const { exportHistory, readBundle } = server.context;
+  const { run } = withProofs(exportHistory, readBundle, 1);
+  const wanted = { tenant: 'exported', q: '', format: 'NDJSON', proof: true, askedAt: now } as const;
+  let resume: ExportProgress | undefined;
+  for (let isOver = false; !isOver; ) {
+    const take = async ({ text, of, last }: ExportPiece) => {
+      pieces.push(text);
+      resume = { ...of, after: last };
+      isOver = text.endsWith('{"end":601}\n');
+      if (!isOver) throw new Error('interrupted');
+    };
+    await run({ ...wanted, resume, signal: new AbortController().signal }, take).catch((error: Error) =>
+      expect(error.message).toBe('interrupted'),
+    );
+    await seal('exported');
+  }
+  expect(pieces.map((piece) => piece.length > 0)).toEqual([true, true, true]);
+  expect(await judged(pieces.join(''), vkey)).toMatchObject({ isRight: true, verified: 600 });
+
+  const reader = await server.token('exported', { scope: 'changelog.changelog_read' });
+  const ask = async (body: object, as: string) => {
+    const headers = { 'content-type': 'application/json' };
+    const options = { method: 'POST', token: as, headers, body: JSON.stringify({ type: 'EXPORT', ...body }) };
+    return (await server.call('/ai-service/exported/jobs', options)).status;
+  };
+  expect(await ask({ format: 'NDJSON', proof: true }, reader)).toBe(403);
+  expect(await ask({ format: 'CSV', proof: true }, token)).toBe(400);
+});
+
+async function judged(text: string, key: string): Promise<{ isRight: boolean; verified: number | undefined }> {
+  const read = () => linesOf(Readable.from([Buffer.from(text)]));
+  const { isRight, counts } = await verifyBundle(read, { keys: [key], accept: new Set() }, () => {});
+  return { isRight, verified: counts.get('verified') };
+}
 
 test('the service seals by itself what is recorded', async () => {
   const read = await readerOf('alone');

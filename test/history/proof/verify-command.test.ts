@@ -168,10 +168,10 @@ test('a proof without the change itself is verified, and says so', async () => {
 
 test('what a file has cannot steer the terminal', async () => {
   // The texts of somebody who owns the database: a path with a control character, and a side of it that is hidden.
-  const entry = { ...entryAt(2), paths: '{"\u001b[2J\u009b":{"before":1}}' };
+  const entry = { ...entryAt(2), paths: '{"\u001b[2J\u009b\u202e":{"before":1}}' };
   const { lines } = bundleOf([first, entryOf(2, ['identity', 'context', 'before'], entry)]);
   const { stdout } = await verify(file('steering', lines), '--key', key);
-  expect(stdout).toContain('CHANGED   2: fields hidden without a receipt; before "\\u001b[2J\\u009b"\n');
+  expect(stdout).toContain('CHANGED   2: fields hidden without a receipt; before "\\u{001b}[2J\\u{009b}\\u{202e}"\n');
 });
 
 test.each<[string, () => string[], number, string]>([

@@ -333,6 +333,9 @@ test('a policy decides whether enough witnesses saw the checkpoint', async () =>
   const cosigned = [{ ...header, checkpoint: header.checkpoint + line }, ...rest];
   expect(await verify(cosigned, { policy })).toMatchObject({ isRight: true });
   expect((await verify(cosigned, { policy })).findings.at(-1)?.text).toBe('Witnesses: w1 at 2023-11-14T22:13:20.000Z.');
+  const late = cosign(parseNote(header.checkpoint)?.text ?? '', witness, Number.MAX_SAFE_INTEGER);
+  const beyond = await verify([{ ...header, checkpoint: header.checkpoint + late }, ...rest], { policy });
+  expect(beyond.findings.at(-1)?.text).toBe('Witnesses: w1 at 9007199254740991 s.');
 });
 
 test.each<[string, (text: string) => string | Buffer, RegExp]>([

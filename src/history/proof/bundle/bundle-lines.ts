@@ -26,6 +26,8 @@ export interface BundleAsked {
   /** Of these positions the changes that match; there is no default window. */
   readonly q?: string | undefined;
   readonly withContext?: boolean;
+  /** Goes on with a block (of 256, from 0 on) in a bundle up to this size of which the blocks before were read. */
+  readonly resume?: { readonly size: number; readonly block: number } | undefined;
 }
 
 export interface BundleReading extends Reading {
@@ -46,24 +48,26 @@ const maxBytes = 8 * 1024 * 1024;
 export function createReadBundle({ now, dictionaries, ...reading }: BundleReading): ReadBundle {
   const { db, regexes } = reading;
 
-  return async function* read(tenant, { from = 1, to, q, withContext = false }) {
+  return async function* read(tenant, { from = 1, to, q, withContext = false, resume }) {
     const query = q === undefined ? undefined : withPlainRegexes(parseQuery(q, changelogDialect));
     const log = await readLog(db, tenant);
     if (log?.checkpoint == null) throw new OperatorError(`no checkpoint of ${tenant} has been signed yet`);
-    const { size, checkpoint } = log;
+    const { checkpoint } = log;
+    const size = resume?.size ?? log.size;
     const last = Math.min(to ?? size, size);
     if (from > last) throw new OperatorError(`the checkpoint has ${size} positions, none of which were asked for`);
     await requireErasuresEnded(db, tenant);
     await requireSealedReceipts(db, tenant, size);
-    yield { kind: 'header', checkpoint, from, to: last, q: q ?? null };
-    for (let after = 0; ; ) {
+    if (resume === undefined) yield { kind: 'header', checkpoint, from, to: last, q: q ?? null };
+    for (let after = 0; resume === undefined; ) {
       const receipts = await readReceipts(db, tenant, { after, limit: receiptsAtOnce });
       for (const { position, body } of receipts) yield { kind: 'receipt text', position, text: body };
       after = receipts.at(-1)?.position ?? after;
       if (receipts.length < receiptsAtOnce) break;
     }
     let tiles: Buffer = Buffer.alloc(0);
-    for (let index = 0; index * tileWidth < size; index += 1) {
+    const firstBlock = resume?.block ?? 0;
+    for (let index = firstBlock; index * tileWidth < size; index += 1) {
       const [begin, end] = [index * tileWidth + 1, Math.min((index + 1) * tileWidth, size)];
       if (end < from || begin > last) {
         const leaves = [...leavesOf(await readLeaves(db, tenant, begin, end))];
@@ -87,9 +91,10 @@ export function createReadBundle({ now, dictionaries, ...reading }: BundleReadin
         );
       }
       if (end % tileWidth !== 0) break;
-      if (index % tileWidth === 0) {
-        const width = Math.min(tileWidth, Math.floor(size / tileWidth) - index);
-        tiles = await readTile(db, tenant, { level: 1, index: index / tileWidth, width });
+      if (index % tileWidth === 0 || index === firstBlock) {
+        const tile = Math.floor(index / tileWidth);
+        const width = Math.min(tileWidth, Math.floor(size / tileWidth) - tile * tileWidth);
+        tiles = await readTile(db, tenant, { level: 1, index: tile, width });
       }
       const hash = hashesOf(tiles)[index % tileWidth] ?? Buffer.alloc(hashBytes);
       yield { kind: 'tile', index, hash };

@@ -2,12 +2,14 @@ import { OperatorError } from '../../../core/operator-error.ts';
 import type { Database } from '../../../postgres/database.ts';
 import { isFilling } from '../../positions/fill-positions.ts';
 import type { ReadBundle } from '../bundle/bundle-lines.ts';
+import { readLog } from '../tree/log-store.ts';
 import { readReceiptsBetween } from '../tree/receipts.ts';
 import { parseReceipt } from '../verify/receipts.ts';
 import type { Verdict } from '../verify/verdicts.ts';
 import { type Verification, verifyBundle } from '../verify/verify-bundle.ts';
 import { findUnderived } from './derived-columns.ts';
 import { findUnknownEntries, type UnknownEntry } from './unknown-entries.ts';
+import { findWrongTiles } from './wrong-tiles.ts';
 
 export interface CheckOptions {
   readonly db: Database;
@@ -54,6 +56,12 @@ export async function checkHistory(
       await findUnderived(db, tenant, maxFound),
       'have columns for queries that do not follow from what they say',
     ),
+    ...(await findWrongTiles(db, tenant)).map(
+      (tile) => `The hash that the log has of its tile ${tile} is not the one of that tile.`,
+    ),
+    ...((await readLog(db, tenant))?.vkey === key
+      ? []
+      : ['The verifier key in the database is not the one of ANNALS_PROOF_KEY_FILE.']),
     ...(newest === undefined ? ['The key has no checkpoint of this log beside it.'] : []),
   ];
   return {

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import type { Connection } from '../../../postgres/database.ts';
+import { leafKinds } from '../tree/leaf-store.ts';
 
-/** An entry that no position names, and that does not wait for one: it was not recorded by Annals. */
+/** An entry that no position names, or several do, and that does not wait for one: it was not recorded by Annals. */
 export interface UnknownEntry {
   readonly entity: string;
   readonly entityId: string;
@@ -35,7 +36,25 @@ export async function findUnknownEntries(db: Connection, tenant: string, limit: 
     found.push(...(row?.entries ?? []));
     after = row === undefined || found.length >= limit ? undefined : { at: row.at, sequence: row.sequence };
   }
+  found.push(...(await readMisplaced(db, tenant, limit)));
   return found.slice(0, limit);
+}
+
+/** Entries at positions that were sealed as those of a receipt, or as gone. */
+async function readMisplaced(db: Connection, tenant: string, limit: number): Promise<UnknownEntry[]> {
+  const { rows } = await sql<UnknownEntry>`
+    select coalesce(k.entity, '') as entity, e.entity_id as "entityId", e.at
+      from proof_leaf l
+      cross join lateral generate_series(0, octet_length(l.kinds) - 1) as leaf (place)
+      cross join lateral (
+        select p.ats[l.first + leaf.place - p.first + 1] as at, p.sequences[l.first + leaf.place - p.first + 1] as sequence
+          from change_position p where p.tenant = ${tenant} and p.first <= l.first + leaf.place order by p.first desc limit 1
+      ) p
+      join change_entry e on e.tenant = ${tenant} and e.at = p.at and e.sequence = p.sequence
+      left join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
+      where l.tenant = ${tenant} and get_byte(l.kinds, leaf.place) <> ${leafKinds.entry}::integer
+      limit ${limit}::integer`.execute(db);
+  return rows;
 }
 
 /** The unknown entries behind a place, and the last place that was looked at; undefined where there is none behind it. */
@@ -52,7 +71,7 @@ async function readPortion(
         order by e.at, e.sequence limit ${portion}
     ), bounds as materialized (
       select min(next.at) as low, max(next.at) as high from next
-    ), known as materialized (
+    ), placed as materialized (
       select entry.at, entry.sequence
         from bounds, change_position p
         cross join lateral unnest(p.ats, p.sequences) as entry (at, sequence)
@@ -63,6 +82,8 @@ async function readPortion(
         from change_delta d
         cross join lateral unnest(d.ats, d.sequences) as entry (at, sequence)
         where d.tenant = ${tenant} and d.position is null
+    ), known as materialized (
+      select at, sequence from placed group by at, sequence having count(*) = 1
     ), unknown as (
       select k.entity, next.entity_id as "entityId", next.at
         from next

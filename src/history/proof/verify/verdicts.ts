@@ -94,9 +94,12 @@ export function lineOf({ from, to, verdict, receipt, fields, reason }: Verdict):
   return printable(`${verdict.padEnd(9)} ${places}: ${details.join('; ')}`);
 }
 
-/** Names of paths come from the file, and are not to steer a terminal. */
+/** Names of paths come from the file, and are not to steer a terminal, or turn a line round. */
 export function printable(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}}`,
+  );
 }
 
 const outOfTree = 'in a block that is not the one which was sealed';

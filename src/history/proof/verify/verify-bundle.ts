@@ -49,6 +49,10 @@ export async function verifyBundle(
   const tree = await verifyTree(read(), trusted.keys, old);
   const findings = [
     ...findingsOfCheckpoint(tree, trusted.keys, policy),
+    ...tree.wrongTiles.map(([from, to]) => ({
+      isWrong: true,
+      text: `The hash that the log has of the positions ${from} to ${to} is not theirs; the positions are right.`,
+    })),
     ...tree.strayReceipts.map((position) => ({
       isWrong: true,
       text: `A receipt says that it is at position ${position}, and the log has none there.`,
@@ -125,10 +129,15 @@ export function findingOfPolicy(note: Note, policy: Policy): Finding {
   const seen = witnessesOf(note, policy);
   if (seen === 'wrong') return { isWrong: true, text: 'A cosignature is not for this checkpoint.' };
   if (!isOfLog(note, policy)) return { isWrong: true, text: 'The policy does not name the log of the checkpoint.' };
-  const cosigned = [...seen].map(([name, at]) => `${name} at ${new Date(at * 1000).toISOString()}`);
+  const cosigned = [...seen].map(([name, at]) => `${name} at ${timeOf(at)}`);
   const isEnough = policy.isEnough(new Set(seen.keys()));
   const text = `Witnesses: ${cosigned.join(', ') || 'none'}${isEnough ? '' : ', which is less than the policy asks for'}.`;
   return { isWrong: !isEnough, text };
+}
+
+/** A witness may sign any number of seconds. */
+function timeOf(seconds: number): string {
+  return seconds <= 8.64e12 ? new Date(seconds * 1000).toISOString() : `${seconds} s`;
 }
 
 function findingsOfOld(tree: TreeResult, old: Old): Finding[] {

@@ -22,6 +22,8 @@ export interface TreeResult {
   /** Positions whose leaves are not those of the checkpoint, in blocks of 256 or, where nothing tells which, as a whole. */
   readonly wrongBlocks: readonly PositionRange[];
   readonly receipts: Receipts;
+  /** Blocks whose hash in the log is not that of their leaves, which are right. */
+  readonly wrongTiles: readonly PositionRange[];
   /** Receipts whose texts are not those that were sealed, or are not there. */
   readonly wrongReceipts: ReadonlySet<number>;
   /** Positions at which the bundle has the text of a receipt, and the log has something else. */
@@ -94,12 +96,13 @@ export async function verifyTree(
   const sealedUpTo = isOldRight === true ? (old?.size ?? 0) : 0;
   const root = blocks.rootWith(block);
   const wrongBlocks = isRight ? [] : wrongRanges(checkpoint, { size, sealedUpTo, suspect, root });
+  const wrongTiles = isRight ? suspect : [];
   const strayReceipts = [...texts.keys()].filter((position) => !sealed.has(position) && !wrongReceipts.has(position));
   const known = [...sealed].map(([position, text]) => parseReceipt(position, text));
   const receipts = new Receipts(known.filter((one): one is KnownReceipt => one !== undefined));
   const unknownReceipts = [...sealed.keys()].filter((_position, place) => known[place] === undefined);
   const found = { receipts, wrongReceipts, strayReceipts, unknownReceipts };
-  return { header, checkpoint, size, isRight, isOldRight, wrongBlocks, ...found };
+  return { header, checkpoint, size, isRight, isOldRight, wrongBlocks, wrongTiles, ...found };
 }
 
 /** Which positions are not those of the tree that was signed: the log's own hashes of blocks tell, if these lead to its root. */
