@@ -52,7 +52,9 @@ test('2,000 readers of all tenants follow it; one more is 429, until one of them
   const leaving = follow('leaving', gone.signal).catch(() => 'gone');
   const all = readers(1_999, (number) => `tenant${number}`);
   await expect.poll(() => following).toBe(2_000);
-  expect((await follow('late')).statusCode).toBe(429);
+  const late = await follow('late');
+  expect(late).toMatchObject({ statusCode: 429, retryAfter: '1' });
+  expect(late.text).toContain('Others have the places that this process has for readers of the feed.');
   gone.abort();
   expect(await leaving).toBe('gone');
   all.push(follow('late'));

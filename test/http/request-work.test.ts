@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { ofCurrentWork } from '../../src/core/concurrency/work.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { subscriptionsOf } from '../support/server/subscriptions.ts';
+import { startReceiver } from '../support/vendor/receiver.ts';
 
 /** Calls of an operation that stay under way until they are let go. */
 const held = { begun: new Map<string, number>(), letGo: () => {} };
@@ -190,6 +192,7 @@ describe('with a limit of less than a second', () => {
   beforeAll(async () => {
     quick = await startTestServer({
       requestLimit: 400,
+      environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' },
       extend: (app, { pool }) => {
         const config = { scopes: ['changelog.changelog_read'] as const };
         app.get('/test/:tenant/sleep', { config }, async () => {
@@ -251,6 +254,15 @@ describe('with a limit of less than a second', () => {
   test('a body in pieces may take longer than that', async () => {
     const response = await quick.call('/test/acme/pieces', { token: await quick.token('acme') });
     expect([response.status, await response.text()]).toEqual([200, '0123']);
+  });
+
+  test('a sample to a target may take longer, as the target may', async () => {
+    const receiver = await startReceiver();
+    onTestFinished(() => receiver.close());
+    receiver.answer = (_received, response) => void setTimeout(() => response.writeHead(204).end(), 600);
+    const acme = subscriptionsOf(quick, 'acme', await quick.token('acme'));
+    const { id } = await acme.make({ enabled: false, target: { type: 'webhook', url: receiver.url } });
+    expect(await acme.call('POST', `/${id}/test`)).toMatchObject({ status: 200, body: { outcome: 'delivered' } });
   });
 
   test('a place that is waited for too long is 503', async () => {

@@ -135,7 +135,7 @@ export class Semaphore {
 
   async #wait(tenant: string, signal: StopSignal | undefined, places: number): Promise<Release> {
     const queue = this.#waiting.get(tenant) ?? [];
-    if (queue.length >= this.#maxWaitingOfTenant) throw this.#refusal();
+    if (queue.length >= this.#maxWaitingOfTenant) throw this.#refusal(tenant, places);
     const { promise, resolve, reject } = Promise.withResolvers<Release>();
     const waiting: Waiting = { places, begin: () => resolve(this.#take(tenant, places)) };
     const onAbort = () => {
@@ -208,13 +208,18 @@ export class Semaphore {
     this.#waiting.set(tenant, queue);
   }
 
-  #refusal(): AnnalsError {
-    const limit = `at most ${this.#maxOfTenant} at once`;
-    const waiting = this.#maxWaitingOfTenant === 0 ? '' : `, and at most ${this.#maxWaitingOfTenant} that wait`;
-    return new AnnalsError(
-      'rate_limit_exceeded',
-      `The ${this.#of} has used its share of ${this.name}: ${limit}${waiting}. Try again shortly.`,
-      { headers: { 'Retry-After': '1' } },
-    );
+  #refusal(tenant: string, places: number): AnnalsError {
+    return new AnnalsError('rate_limit_exceeded', `${this.#reason(tenant, places)} Try again shortly.`, {
+      headers: { 'Retry-After': '1' },
+    });
+  }
+
+  #reason(tenant: string, places: number): string {
+    const isWaiting = this.#maxWaitingOfTenant > 0;
+    if (!isWaiting && this.taken(tenant) + places <= this.#maxOfTenant) {
+      return `Others have the places that this process has for ${this.name}.`;
+    }
+    const waiting = isWaiting ? `, and at most ${this.#maxWaitingOfTenant} that wait` : '';
+    return `The ${this.#of} has used its share of ${this.name}: at most ${this.#maxOfTenant} at once${waiting}.`;
   }
 }

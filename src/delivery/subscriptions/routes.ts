@@ -152,7 +152,8 @@ function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
   app.post(
     `${path}/:id/test`,
     {
-      config: { scopes: writing, errors: ['resource_not_found'] },
+      // The target has as long for its answer as a request may take.
+      config: { scopes: writing, work: 'calls', errors: ['resource_not_found'] },
       schema: {
         operationId: 'testSubscription',
         ...described,

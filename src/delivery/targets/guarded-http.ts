@@ -150,6 +150,11 @@ export function createGuardedHttp(options: {
         if (request.reusedSocket && !signal.aborted && left > 0) end(send(tenant, { ...sent, timeLimit: left }));
         else fail('The target closed the connection without an answer.');
       });
+      // Node closes such a connection, and says nothing.
+      request.once('upgrade', (_response, socket) => {
+        socket.destroy();
+        fail('The target changed the protocol instead of an answer.');
+      });
       request.once('response', (response) => {
         readBeginning(response, (beginning) => {
           const { statusCode: status = 0, headers: answered } = response;

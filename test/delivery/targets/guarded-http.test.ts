@@ -199,13 +199,20 @@ test('a certificate that nobody has signed is no connection, and with its author
   expect((await open({ allowed: loopback, resolve, ca: tls.cert })(url)).result.outcome).toBe('delivered');
 });
 
-test('a server that closes the connection without an answer is a failure, not a target that is away', async () => {
-  const rude = createTcpServer((socket) => void socket.once('data', () => socket.destroy()));
+test.each([
+  ['closes the connection without an answer', undefined],
+  ['changes the protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
+])('a server that %s is a failure at once, not a target that is away', async (_what, answer) => {
+  const rude = createTcpServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => (answer === undefined ? socket.destroy() : socket.write(answer)));
+  });
   await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void rude.close());
   const address = rude.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  expect((await open()(`http://127.0.0.1:${port}/`)).result.outcome).toBe('failed');
+  const { result } = await open()(`http://127.0.0.1:${port}/`, { timeLimit: 5_000 });
+  expect(result).toEqual({ outcome: 'failed', error: expect.not.stringContaining('in time') });
 });
 
 test('a connection that the target closed while it was kept is no failure: the request goes out on another one', async () => {
