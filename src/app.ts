@@ -117,7 +117,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(customEntitiesUpkeep, { db });
   await app.register(modelRoutes, { models });
   await app.register(completionRoutes, completions);
-  await app.register(openaiRoutes, { openai });
+  await app.register(openaiRoutes, { openai, version: productVersion(), address: config.baseUrl ?? '' });
   await app.register(completionUpkeep, { ...completions, findTenants });
   await app.register(agenticRoutes, { agents, paginator });
   await app.register(agentUpkeep, { agents, findTenants });

@@ -6,6 +6,7 @@ import type { HttpServer } from '../../http/http-server-type.ts';
 import type { Scope } from '../../http/scopes.ts';
 import { streamHeaders, streamText } from '../streamed-answer.ts';
 import { completionBody, completionChunks, event } from './answer-body.ts';
+import { documentPath, openaiDocument } from './document.ts';
 import { invalidKey, openaiError } from './error-body.ts';
 import { openaiLimits } from './limits.ts';
 import type { Openai, PreparedCall, PreparedResponse } from './service.ts';
@@ -14,8 +15,14 @@ const scopes: readonly Scope[] = ['ai.completion_manage'];
 const schema = { hide: true } as const;
 
 /** An endpoint that clients of the first provider's format speak with (ai-gateway). Every answer has that shape, errors too. */
-export async function openaiRoutes(app: HttpServer, { openai }: { openai: Openai }): Promise<void> {
+export async function openaiRoutes(
+  app: HttpServer,
+  { openai, ...described }: { openai: Openai; version: string; address: string },
+): Promise<void> {
   answerErrorsAs(app, { fault: ({ message }) => invalidKey(message), message: openaiError });
+
+  const document = openaiDocument(described);
+  app.get(documentPath, { schema }, (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
 
   app.post(
     '/openai/:tenant/v1/chat/completions',

@@ -1,4 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { openaiDocument } from '../../../src/desk/openai/document.ts';
 import described from '../../support/oracle/openai-answers.json' with { type: 'json' };
 
 type Name = keyof typeof described.$defs;
@@ -27,6 +28,33 @@ export function checkAs(name: Name, value: unknown): void {
   if (ajv.validate(`openai#/$defs/${name}`, value)) return;
   const faults = (ajv.errors ?? []).slice(0, 5).map(({ instancePath, message }) => `${instancePath} ${message}`);
   throw new Error(`not as OpenAI describes ${name}: ${faults.join('; ')}\n${JSON.stringify(value).slice(0, 1_000)}`);
+}
+
+const ours = new Ajv2020({ strict: false, allErrors: true });
+const document = JSON.parse(openaiDocument({ version: '0', address: '' })) as {
+  paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;
+};
+ours.addSchema({ $id: 'ours', ...document });
+
+/** What we say that we take and answer has to hold for each request that was answered with success, and for each answer. */
+function checkAsOurs(path: string, method: string, status: number, request: unknown, answer: unknown): void {
+  const [, place = ''] = /\/v1(\/chat\/completions|\/responses|\/models)/.exec(path) ?? [];
+  const template = path.includes('/models/') ? '/models/{model}' : place;
+  const operation = document.paths[template]?.[method.toLowerCase()];
+  if (operation === undefined) return;
+  if (operation.responses[status] === undefined) throw new Error(`${method} ${template}: ${status} is not described`);
+  const pointer = `ours#/paths/${encodeURIComponent(template.replaceAll('/', '~1'))}/${method.toLowerCase()}`;
+  const media = 'content/application~1json/schema';
+  const parts: [string, unknown][] = [[`${pointer}/responses/${status}/${media}`, answer]];
+  if (status === 200 && typeof request === 'object' && request !== null) {
+    // A member that is null is as one that is left out.
+    const members = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== null));
+    parts.push([`${pointer}/requestBody/${media}`, members]);
+  }
+  for (const [schema, value] of parts) {
+    if (value === undefined || ours.validate(schema, value)) continue;
+    throw new Error(`not as our document says: ${ours.errorsText()}\n${JSON.stringify(value).slice(0, 1_000)}`);
+  }
 }
 
 const wholes: readonly [RegExp, Name][] = [
@@ -59,10 +87,12 @@ export function describedFetch(faults: unknown[]): typeof fetch {
     const streams = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
     const decoder = new TextDecoder();
     let text = '';
+    const request: unknown = typeof init?.body === 'string' ? JSON.parse(init.body) : undefined;
     const look = () => {
       try {
         if (!streams) checkWhole(path, response.ok, text);
-        else for (const event of eventsOf(text)) checkEvent(path, event);
+        checkAsOurs(path, init?.method ?? 'GET', response.status, request, streams ? undefined : JSON.parse(text));
+        if (streams) for (const event of eventsOf(text)) checkEvent(path, event);
       } catch (error) {
         faults.push(error);
       }

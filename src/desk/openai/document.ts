@@ -1,0 +1,333 @@
+import { reasoningEfforts } from '../../providers/port.ts';
+import { openaiLimits } from './limits.ts';
+
+/** Where the document stands. No tenant has such a name. */
+export const documentPath = '/openai/openapi.json';
+
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+const text = (description?: string) => ({ type: 'string', ...(description && { description }) });
+const listOf = (items: object, maxItems?: number) => ({ type: 'array', items, ...(maxItems && { maxItems }) });
+const values = (...all: string[]) => ({ type: 'string', enum: all });
+const object = (properties: object, required: string[] = [], more: object = {}) => ({
+  type: 'object',
+  properties,
+  ...(required.length > 0 && { required }),
+  ...more,
+});
+const nullable = (schema: object) => ({ anyOf: [schema, { type: 'null' }] });
+const json = (schema: object) => ({ 'application/json': { schema } });
+
+const toolName = { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' };
+const cap = { type: 'integer', minimum: 1, maximum: 1_000_000 };
+const model = {
+  type: 'string',
+  maxLength: openaiLimits.modelCharacters,
+  description: '`provider/model`, such as `anthropic/claude-sonnet-5-5`, or the bare id of a model of the catalogue.',
+};
+const user = {
+  type: 'string',
+  maxLength: openaiLimits.userCharacters,
+  description: 'The record of the call has it. The provider does not get it.',
+};
+const freeJson = { type: 'object', additionalProperties: true };
+
+const Message = object(
+  {
+    role: values('developer', 'system', 'user', 'assistant', 'tool'),
+    content: {
+      anyOf: [text(), listOf(ref('Part')), { type: 'null' }],
+      description: 'Of an assistant with `tool_calls` it may be null.',
+    },
+    tool_calls: { ...listOf(ref('ToolCall'), openaiLimits.tools), description: 'Of an assistant, as they came.' },
+    tool_call_id: text('Of a tool: the `id` of the call, as it came.'),
+  },
+  ['role'],
+);
+
+const Part = {
+  anyOf: [
+    object({ type: values('text'), text: text() }, ['type', 'text']),
+    object({ type: values('refusal'), refusal: text() }, ['type', 'refusal']),
+    object({ type: values('image_url'), image_url: ref('Image') }, ['type', 'image_url']),
+  ],
+};
+
+const ChatRequest = object(
+  {
+    model,
+    messages: { ...listOf(ref('Message'), openaiLimits.messages), minItems: 1 },
+    stream: { type: 'boolean' },
+    stream_options: object({ include_usage: { type: 'boolean' } }),
+    tools: listOf(ref('Tool'), openaiLimits.tools),
+    tool_choice: {
+      anyOf: [
+        values('auto', 'none', 'required'),
+        object({ type: values('function'), function: object({ name: toolName }, ['name']) }, ['type', 'function']),
+      ],
+    },
+    parallel_tool_calls: { type: 'boolean' },
+    response_format: ref('ResponseFormat'),
+    max_completion_tokens: cap,
+    max_tokens: { ...cap, description: 'The older name of `max_completion_tokens`.' },
+    temperature: { type: 'number', minimum: 0, maximum: 2 },
+    top_p: { type: 'number', minimum: 0, maximum: 1 },
+    stop: { anyOf: [text(), listOf(text(), openaiLimits.stops)] },
+    reasoning_effort: values(...reasoningEfforts),
+    user,
+  },
+  ['model', 'messages'],
+  {
+    description:
+      'Ignored: `seed`, `metadata`, `service_tier`, `prompt_cache_key`, `prompt_cache_retention`, `safety_identifier`, ' +
+      '`verbosity`, `store`, and any member that is null or at its default. Any other is 400 by its name.',
+  },
+);
+
+const Tool = object(
+  {
+    type: values('function'),
+    function: object(
+      { name: toolName, description: text(), parameters: freeJson, strict: nullable({ type: 'boolean' }) },
+      ['name'],
+    ),
+  },
+  ['type', 'function'],
+);
+
+const jsonSchema = object(
+  { name: text(), description: text(), schema: freeJson, strict: nullable({ type: 'boolean' }) },
+  ['name', 'schema'],
+);
+const ResponseFormat = object({ type: values('text', 'json_object', 'json_schema'), json_schema: jsonSchema }, [
+  'type',
+]);
+
+const ToolCall = object(
+  {
+    id: text('May have sealed reasoning of the model. Send it back as it came.'),
+    type: values('function'),
+    function: object({ name: text(), arguments: text('JSON, as the model wrote it.') }, ['name', 'arguments']),
+  },
+  ['id', 'type', 'function'],
+);
+
+const count = { type: 'integer', minimum: 0 };
+const Usage = object(
+  {
+    prompt_tokens: count,
+    completion_tokens: count,
+    total_tokens: count,
+    prompt_tokens_details: object({ cached_tokens: count, audio_tokens: count }),
+    completion_tokens_details: object({
+      reasoning_tokens: count,
+      audio_tokens: count,
+      accepted_prediction_tokens: count,
+      rejected_prediction_tokens: count,
+    }),
+  },
+  ['prompt_tokens', 'completion_tokens', 'total_tokens'],
+  { description: 'Left out where the provider told no figures.' },
+);
+
+const head = (kind: string) => ({ id: text(), object: values(kind), created: count, model: text() });
+const finishReason = values('stop', 'length', 'tool_calls', 'content_filter');
+const nothing = { type: 'null' };
+
+const ChatCompletion = object(
+  {
+    ...head('chat.completion'),
+    choices: listOf(
+      object(
+        {
+          index: count,
+          message: object(
+            {
+              role: values('assistant'),
+              content: nullable(text()),
+              refusal: nothing,
+              annotations: listOf({ type: 'object' }, 0),
+              tool_calls: listOf(ref('ToolCall')),
+            },
+            ['role', 'content'],
+          ),
+          logprobs: nothing,
+          finish_reason: finishReason,
+        },
+        ['index', 'message', 'finish_reason'],
+      ),
+      1,
+    ),
+    usage: ref('Usage'),
+  },
+  ['id', 'object', 'created', 'model', 'choices'],
+);
+
+const Model = object({ id: text(), object: values('model'), created: count, owned_by: text() }, [
+  'id',
+  'object',
+  'created',
+  'owned_by',
+]);
+
+const OpenaiError = object(
+  {
+    error: object({ message: text(), type: text(), param: nullable(text()), code: nullable(text()) }, [
+      'message',
+      'type',
+      'param',
+      'code',
+    ]),
+  },
+  ['error'],
+);
+
+const ResponseRequest = object(
+  {
+    model: { ...model, description: 'A model of `openai`.' },
+    input: { anyOf: [text(), listOf(freeJson, openaiLimits.items)] },
+    instructions: text(),
+    max_output_tokens: cap,
+    temperature: { type: 'number' },
+    top_p: { type: 'number' },
+    tools: {
+      ...listOf(freeJson, openaiLimits.tools),
+      description: 'Functions, custom tools and namespaces of them. Others are left out.',
+    },
+    tool_choice: { anyOf: [text(), freeJson] },
+    parallel_tool_calls: { type: 'boolean' },
+    text: freeJson,
+    reasoning: freeJson,
+    include: listOf(text()),
+    truncation: text(),
+    stream: { type: 'boolean' },
+    stream_options: freeJson,
+    store: { type: 'boolean', enum: [false] },
+    user,
+  },
+  ['model', 'input'],
+);
+
+const errors = Object.fromEntries(
+  [
+    [400, 'The request is not valid, or its model does not take it: `param` names the member.'],
+    [401, 'The key or the access token is not good.'],
+    [403, 'The credential has no `ai.completion_manage`, or is of another tenant.'],
+    [404, 'There is no such model for the caller.'],
+    [413, `The body has more than ${openaiLimits.bodyBytes} bytes, or ${openaiLimits.textBytes} bytes of text.`],
+    [415, 'The body is no JSON.'],
+    [429, 'A limit is reached. `insufficient_quota`: the quota or a budget is used up. Otherwise with `Retry-After`.'],
+    [500, 'Annals failed.'],
+    [502, 'The provider failed.'],
+    [503, 'Annals or its database is busy or away.'],
+    [504, 'The provider took too long.'],
+  ].map(([status, description]) => [status, { description, content: json(ref('Error')) }]),
+);
+
+function post(operationId: string, summary: string, body: string, answer: object, events: string) {
+  return {
+    operationId,
+    summary,
+    tags: ['OpenAI clients'],
+    requestBody: { required: true, content: json(ref(body)) },
+    responses: {
+      200: {
+        description: 'The answer. With `stream`: its events.',
+        content: { ...json(answer), 'text/event-stream': { schema: text(events) } },
+      },
+      ...errors,
+    },
+  };
+}
+
+function get(operationId: string, summary: string, answer: object) {
+  const {
+    400: invalid,
+    401: unauthorized,
+    403: forbidden,
+    404: unknown,
+    429: limited,
+    500: failed,
+    503: busy,
+  } = errors;
+  return {
+    operationId,
+    summary,
+    tags: ['OpenAI clients'],
+    responses: {
+      200: { description: 'The answer.', content: json(answer) },
+      ...{ 400: invalid, 401: unauthorized, 403: forbidden, 404: unknown, 429: limited, 500: failed, 503: busy },
+    },
+  };
+}
+
+/** The OpenAPI document of the endpoint for OpenAI clients, as JSON text: what it takes of their format. */
+export function openaiDocument({ version, address }: { version: string; address: string }): string {
+  const tenant = { default: 'acme', description: 'The tenant.' };
+  return JSON.stringify({
+    openapi: '3.1.0',
+    info: {
+      title: 'Annals for OpenAI clients',
+      version,
+      summary: "What Annals takes of OpenAI's format, for the models of every provider.",
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: `${address}/openai/{tenant}/v1`, variables: { tenant } }],
+    security: [{ key: [] }],
+    tags: [{ name: 'OpenAI clients', description: 'The base URL of a client is the server above.' }],
+    paths: {
+      '/chat/completions': {
+        post: post(
+          'createChatCompletion',
+          'Answering a conversation',
+          'ChatCompletionRequest',
+          ref('ChatCompletion'),
+          '`data:` with a chunk of the answer each, then `data: [DONE]`. A stream that fails ends with `data: {"error": …}` and a cut connection.',
+        ),
+      },
+      '/responses': {
+        post: post(
+          'createResponse',
+          'Passing a response of OpenAI through',
+          'ResponseRequest',
+          freeJson,
+          'The events of OpenAI as they are.',
+        ),
+      },
+      '/models': {
+        get: get(
+          'listModels',
+          'Listing the models that the caller may name',
+          object({ object: values('list'), data: listOf(ref('Model')) }, ['object', 'data']),
+        ),
+      },
+      '/models/{model}': {
+        parameters: [
+          { name: 'model', in: 'path', required: true, schema: text(), description: 'Slashes as they are.' },
+        ],
+        get: get('getModel', 'Retrieving a model', ref('Model')),
+      },
+    },
+    components: {
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'A key, or an access token, with `ai.completion_manage`.' },
+      },
+      schemas: {
+        ChatCompletionRequest: ChatRequest,
+        Message,
+        Part,
+        Image: object(
+          { url: text('A `data:` URL with a PNG, JPEG, WebP or GIF.'), detail: values('auto', 'low', 'high') },
+          ['url'],
+        ),
+        Tool,
+        ToolCall,
+        ResponseFormat,
+        ChatCompletion,
+        Usage,
+        Model,
+        ResponseRequest,
+        Error: OpenaiError,
+      },
+    },
+  });
+}
