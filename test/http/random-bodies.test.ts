@@ -105,6 +105,7 @@ const beyondSchemas: readonly { operation: RegExp; field: RegExp; message: RegEx
     message: /^must be (left out|there)/,
     because: 'members depend on each other',
   },
+  { operation: /^createJob$/, field: /^format$/, message: /^with proof/, because: 'members depend on each other' },
   { operation: /^patchInstance$/, field: /^\d+$/, message: /./, because: 'it depends on the stored instance' },
   {
     operation: /^patchInstance$/,

@@ -344,7 +344,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     last_error: ['clear', 'what failed last'],
   },
   tenant: { tenant },
-  tenant_rate: { tenant },
+  tenant_rate: { tenant, key_id: made },
   usage_count: { tenant, measure: made },
 };
 

@@ -74,9 +74,15 @@ describe('each operation is answered by the restriction or refused', () => {
 
   /** They tell of no tenant, or take the session of the console alone. */
   const ofNoTenant = [
-    ...['', '.well-known/jwks.json', 'health/live', 'health/ready', 'openapi.json', 'viewer.js'].map(
-      (one) => `GET /${one}`,
-    ),
+    ...[
+      '',
+      '.well-known/jwks.json',
+      'health/live',
+      'health/ready',
+      'openapi.json',
+      'openai/openapi.json',
+      'viewer.js',
+    ].map((one) => `GET /${one}`),
     ...[
       '',
       '/',

@@ -1,9 +1,9 @@
-import { doWork } from '../../core/concurrency/work.ts';
-import { AnnalsError } from '../../core/errors.ts';
-import type { ExportHistory, ExportPiece, ExportRequest } from '../../core/export-history.ts';
-import { OperatorError } from '../../core/operator-error.ts';
-import type { ReadBundle } from '../proof/bundle/bundle-lines.ts';
-import { formatLine } from '../proof/verify/write-bundle.ts';
+import { doWork } from '../../../core/concurrency/work.ts';
+import { AnnalsError } from '../../../core/errors.ts';
+import type { ExportHistory, ExportPiece, ExportRequest } from '../../../core/export-history.ts';
+import { OperatorError } from '../../../core/operator-error.ts';
+import { formatLine } from '../verify/write-bundle.ts';
+import type { ReadBundle } from './bundle-lines.ts';
 
 const maxPiece = 1024 * 1024;
 /** Leaves are in the order of positions, whatever is committed meanwhile. */
