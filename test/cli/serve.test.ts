@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type RunningCommand, startAnnals } from '../support/server/command.ts';
+import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 let database: TestDatabase;
@@ -40,7 +40,7 @@ test('serve prints its base URL alone and makes the signing key before a token i
   const keys = async () => (await database.pool.query('select kid from oauth_signing_key')).rowCount;
   await expect.poll(keys).toBe(1);
   const { port } = new URL(baseUrl);
-  expect(await serve({ PORT: port }).ended).toMatchObject({
+  expect(await annals(['serve'], { ...environment, PORT: port })).toMatchObject({
     code: 1,
     stdout: '',
     stderr: `annals: port ${port} of 127.0.0.1 is in use; set PORT to another one, or to 0 for any free one\n`,
@@ -116,7 +116,7 @@ test('what is in flight when SIGTERM comes is still answered; the log says that 
 });
 
 test('a host that is not ours is exit code 1 and says what to set', async () => {
-  const { code, stderr } = await serve({ HOST: '192.0.2.1' }).ended;
+  const { code, stderr } = await annals(['serve'], { ...environment, HOST: '192.0.2.1' });
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: 'annals: cannot listen on port 0 of 192.0.2.1 (EADDRNOTAVAIL); see HOST and PORT\n',

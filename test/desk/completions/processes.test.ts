@@ -17,7 +17,7 @@ import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts'
 const random = new Random();
 
 /** `ANNALS_QUOTA_RUNS=2000` is the size that uses up a whole quota; the usual one starts with little of it left. */
-const runs = Number(process.env.ANNALS_QUOTA_RUNS ?? 160);
+const runs = Number(process.env.ANNALS_QUOTA_RUNS ?? 120);
 const wholeQuota = runs >= 2_000;
 const atOnce = 64;
 const cap = 4_096;
@@ -25,7 +25,7 @@ const sharedToken = `sk-shared-${randomBytes(12).toString('hex')}`;
 const start = wholeQuota
   ? { input: 0, output: 0 }
   : // So little that the calls, an answer of which has some 600 tokens, use it up in all but one of a million runs.
-    { input: quotaLimits.input - 40_000, output: quotaLimits.output - 30_000 };
+    { input: quotaLimits.input - 40_000, output: quotaLimits.output - 20_000 };
 
 let database: TestDatabase;
 let quota: Quota;
@@ -40,7 +40,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   quota = createQuota({ pool: database.pool, db: database.db, logger: createLogger('silent') });
   vendor = await startVendor();
-  services = await startThree();
+  services = await startTwo();
 });
 
 beforeEach(() => {
@@ -64,7 +64,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('from three processes the quota is used up to its last token, and never beyond, and the records of calls tell it', {
+test('from two processes the quota is used up to its last token, and never beyond, and the records of calls tell it', {
   timeout: 300_000,
 }, async () => {
   const { tenant, token } = await newTenant('whole');
@@ -97,7 +97,7 @@ test('with processes killed under way neither it nor a budget is passed, and wha
   await database.pool.query(
     `insert into budget (tenant, id, version, document, fields, by, name, period, limit_tokens)
        values ($1, 'b', 1, '{}', '{}', 'all', '', 'lifetime', $2)`,
-    [tenant, wholeQuota ? 3_000_000 : 40_000],
+    [tenant, wholeQuota ? 3_000_000 : 30_000],
   );
   const over = new AbortController();
   const kills = killNowAndThen(over.signal);
@@ -130,8 +130,8 @@ test('with processes killed under way neither it nor a budget is passed, and wha
   );
 });
 
-async function startThree(): Promise<ServiceProcesses> {
-  return await startServices(3, {
+async function startTwo(): Promise<ServiceProcesses> {
+  return await startServices(2, {
     DATABASE_URL: database.url,
     ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
     ANNALS_SHARED_PROVIDER_TOKEN: sharedToken,
@@ -197,7 +197,7 @@ async function killNowAndThen(over: AbortSignal): Promise<number> {
     while (vendor.requests.length < length + 4 && !over.aborted) await sleep(5);
     if (over.aborted) break;
     if (wholeQuota) await sleep(500 + random.below(1_000));
-    await services.replace(killed % 3);
+    await services.replace(killed % 2);
     killed += 1;
   }
   return killed;

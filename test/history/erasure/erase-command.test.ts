@@ -68,7 +68,7 @@ test('wrong usage is exit 2 and changes nothing', async () => {
 });
 
 test('an erasure that is killed goes on with the next call, under the same name', async () => {
-  const kills = trials(3);
+  const kills = trials(2);
   const entries = 300 * kills;
   const lines = await newTenant('killed', entries);
   const of = [

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 
 /** As expect.poll, which gives up after a second: a machine with much to do may take longer for anything. */
 export function eventually<Value>(ask: () => Value) {
-  return expect.poll(ask, { timeout: 30_000, interval: 20 });
+  return expect.poll(ask, { timeout: 30_000, interval: 40 });
 }
 
 const tick = 10;
