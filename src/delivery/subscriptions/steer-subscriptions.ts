@@ -74,7 +74,7 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
       const at = now();
       const result = await tests.use(tenant, sending.signal, () => targetOf(targets, document.target).test(sending));
       await inTransaction(db, (transaction) => noteAttempts(transaction, tenant, id, [{ kind: 'test', at, result }]));
-      return result;
+      return told(result);
     },
 
     async pause(tenant, id) {
@@ -143,6 +143,17 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
     async dropParked(tenant, id) {
       await withState(tenant, id, (transaction) => dropParked(transaction, tenant, id));
     },
+  };
+}
+
+/** What an attempt showed for people, and nothing that an answer says of the next attempts: of some targets no answer is told. */
+function told({ outcome, status, duration, error, answer }: DeliveryResult): DeliveryResult {
+  return {
+    outcome,
+    ...(status !== undefined && { status }),
+    ...(duration !== undefined && { duration }),
+    ...(error !== undefined && { error }),
+    ...(answer !== undefined && { answer }),
   };
 }
 

@@ -264,6 +264,11 @@ test('a sample says that it is one, and both keys sign for a day after a rotatio
   expect(String(sample?.headers['webhook-signature']).split(' ')).toHaveLength(2);
   const { body: attempts } = await acme.call<{ kind: string }[]>('GET', `/${id}/attempts`);
   expect(attempts).toMatchObject([{ kind: 'test', outcome: 'delivered' }]);
+  const { answer } = receiver;
+  receiver.answer = (_received, response) => void response.writeHead(429, { 'retry-after': '7' }).end();
+  const refused = { outcome: 'failed', error: 'The target did not take it.' };
+  expect((await acme.call('POST', `/${id}/test`)).body).toEqual(refused);
+  receiver.answer = answer;
   await acme.call('DELETE', `/${id}`);
 });
 
