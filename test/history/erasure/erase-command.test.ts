@@ -1,14 +1,29 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { packageFolder } from '../../../src/core/package-folder.ts';
+import { createSealer } from '../../../src/core/sealing.ts';
+import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { createReadBundle } from '../../../src/history/proof/bundle/bundle-lines.ts';
+import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
+import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
+import { readLog } from '../../../src/history/proof/tree/log-store.ts';
+import { readReceiptsBetween } from '../../../src/history/proof/tree/receipts.ts';
+import { parseReceipt } from '../../../src/history/proof/verify/receipts.ts';
+import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { annals } from '../../support/server/command.ts';
 import { copyDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import { createEmptyTestDatabase, createSingleTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { changeOf } from '../../support/server/history.ts';
 
 const secret = Buffer.alloc(32, 9).toString('base64');
 const now = Date.now();
@@ -67,10 +82,55 @@ test('wrong usage is exit 2 and changes nothing', async () => {
   expect(await has('Canary usage')).toContain('change_actor');
 });
 
-test('an erasure that is killed goes on with the next call, under the same name', async () => {
+/** Records, folds and seals a tenant until it is told to end; then all that there is. */
+function recordAndSeal(tenant: string, keyFile: string) {
+  const { db } = database;
+  const signer = openSigner(keyFile, 'annals.example');
+  const record = createRecorder(db, tenant, () => Date.now(), createSealer([Buffer.from(secret, 'base64')]));
+  let isOver = false;
+  const seal = async () => {
+    await foldHistory(db, tenant);
+    await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
+    return await sealPortion(db, tenant, { signer, now: () => Date.now() });
+  };
+  const working = (async () => {
+    for (let round = 0; !isOver; round += 1) {
+      await record([changeOf({ at: now + round, entityId: `other${round}`, actor: `Canary ${tenant}` })]);
+      await seal();
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await working;
+    while (await seal());
+    signer.newest.close();
+  };
+}
+
+/** What the history of a tenant is found to be, all receipts accepted. */
+async function judged(tenant: string) {
+  const { db, pool } = database;
+  const regexes = new RegexMatcherPool();
+  const readBundle = createReadBundle({ db, pool, regexes, now: Date.now, dictionaries: new DictionaryCache(pool) });
+  const { vkey = '' } = (await readLog(db, tenant)) ?? {};
+  const receipts = await readReceiptsBetween(db, tenant, 1, Number.MAX_SAFE_INTEGER);
+  const accept = new Set(receipts.flatMap(([position, text]) => parseReceipt(position, text)?.name ?? []));
+  const result = await verifyBundle(
+    () => readBundle(tenant, {}),
+    { keys: [vkey], accept },
+    () => {},
+  );
+  await regexes.close();
+  return result;
+}
+
+test('an erasure that is killed while others record and seal goes on with the next call, and all of it is proved', async () => {
   const kills = trials(2);
   const entries = 300 * kills;
   const lines = await newTenant('killed', entries);
+  const folder = mkdtempSync(join(tmpdir(), 'annals-killed-'));
+  makeProofKey(join(folder, 'key'));
+  const endOthers = recordAndSeal('killed', join(folder, 'key'));
   const of = [
     'erase',
     '--tenant',
@@ -101,7 +161,14 @@ test('an erasure that is killed goes on with the next call, under the same name'
   }
   const { stdout } = await run(...of);
   expect(JSON.parse(stdout)).toMatchObject({ tenant: 'killed', entries });
-  const { rows } = await database.pool.query(`select distinct entity_id from change_entry where tenant = 'killed'`);
+  await endOthers();
+  const { isRight, counts } = await judged('killed');
+  expect(isRight).toBe(true);
+  expect(counts.get('redacted')).toBeGreaterThan(200);
+  rmSync(folder, { recursive: true });
+  const { rows } = await database.pool.query(
+    `select distinct entity_id from change_entry where tenant = 'killed' and entity_id not like 'other%'`,
+  );
   expect(rows).toHaveLength(1);
   expect(await has('canary-killed')).toEqual([]);
   const again = await annals(['import', '--tenant', 'killed', '-'], environment, lines);
