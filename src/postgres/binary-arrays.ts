@@ -41,10 +41,11 @@ export function textArray(values: readonly (string | null)[]): Buffer {
   // A UTF-16 unit takes at most three bytes.
   const maxBytes = values.reduce((bytes, value) => bytes + 4 + (value === null ? 0 : value.length * 3), 0);
   const { buffer, at: begin } = begun('text', values.length, maxBytes);
+  const view = viewOf(buffer);
   let at = begin;
   for (const value of values) {
     const bytes = value === null ? -1 : buffer.write(value, at + 4);
-    buffer.writeInt32BE(bytes, at);
+    view.setInt32(at, bytes);
     at += 4 + Math.max(0, bytes);
   }
   return buffer.subarray(0, at);

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { onForgetting } from '../core/forgetting.ts';
-import type { Change } from './change.ts';
+import type { Change, RelatedItem } from './change.ts';
 import { type PathColumns, pathColumns } from './path-columns.ts';
 
 /** Each kind that a batch has, once. */
@@ -103,12 +103,7 @@ function relatedColumns(changes: readonly Change[]): RelatedColumns {
   const columns: RelatedColumns = { entries: [], items: [], documents: [], entities: [], entityIds: [] };
   for (const [index, { related }] of changes.entries()) {
     if (related.length === 0) continue;
-    const seen = new Set<string>();
-    for (const [place, { entity, entityId }] of related.entries()) {
-      // names have no NUL
-      const key = `${entity}\0${entityId}`;
-      if (seen.has(key)) continue;
-      seen.add(key);
+    for (const [place, { entity, entityId }] of distinctItems(related)) {
       columns.entries.push(index + 1);
       columns.items.push(place + 1);
       columns.documents.push(documentHash(entityId));
@@ -117,6 +112,18 @@ function relatedColumns(changes: readonly Change[]): RelatedColumns {
     }
   }
   return columns;
+}
+
+/** The items with their places, each item once. */
+function distinctItems(related: readonly RelatedItem[]): Iterable<[number, RelatedItem]> {
+  if (related.length < 2) return related.entries();
+  // names have no NUL
+  const firstPlaces = new Map<string, [number, RelatedItem]>();
+  for (const [place, item] of related.entries()) {
+    const key = `${item.entity}\0${item.entityId}`;
+    if (!firstPlaces.has(key)) firstPlaces.set(key, [place, item]);
+  }
+  return firstPlaces.values();
 }
 
 function rareColumn(changes: readonly Change[], memberOf: (change: Change) => string | undefined): (string | null)[] {

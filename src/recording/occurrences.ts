@@ -1,16 +1,23 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
-/** Keys kept in memory, at about 60 bytes each, before they go to disk. */
+/** Keys kept in memory, at 40 to 80 bytes each, before they go to disk. */
 const maximumInMemory = 500_000;
 
+/** A key has 16 bytes. */
+const wordsOfKey = 4;
+const minSlots = 64;
+
 /**
- * Counts exactly how often each key has come, for any number of keys of 16 bytes, in bounded memory. Beyond the bound, keys go to a temporary
- * database. SQLite makes it without a name, so it ends with the process, also with a killed one.
+ * Counts exactly how often each key has come, for any number of keys in bounded memory. A key is a hash of 16 bytes: its first bytes
+ * decide where it stands. Beyond the bound, keys go to a temporary database. SQLite makes it without a name, so it ends with the
+ * process, also with a killed one.
  */
 export class Occurrences {
   readonly #maximum: number;
-  /** The counts by the bytes of their keys, each a character. */
-  readonly #recent = new Map<string, number>();
+  /** The keys and counts of slots, whose number is a power of two; 0: the slot is free. A map of strings takes several times as long. */
+  #words = new Int32Array(minSlots * wordsOfKey);
+  #counts = new Uint32Array(minSlots);
+  #size = 0;
   #database: DatabaseSync | undefined;
   #select: StatementSync | undefined;
 
@@ -20,16 +27,50 @@ export class Occurrences {
 
   /** Counts the key, and returns how often it came before. */
   next(key: Buffer): number {
-    const text = key.toString('latin1');
-    const before = this.#recent.get(text) ?? this.#stored(key);
-    this.#recent.set(text, before + 1);
-    if (this.#recent.size >= this.#maximum) this.#store();
+    const slot = this.#slotOf(key.readInt32BE(0), key.readInt32BE(4), key.readInt32BE(8), key.readInt32BE(12));
+    const known = this.#counts[slot] ?? 0;
+    const before = known > 0 ? known : this.#stored(key);
+    this.#counts[slot] = before + 1;
+    if (known > 0) return before;
+    this.#size += 1;
+    if (this.#size >= this.#maximum) this.#store();
+    // Half of the slots are free, so that a key stands near its place.
+    else if (this.#size * 2 > this.#counts.length) this.#grow();
     return before;
   }
 
   close(): void {
     this.#database?.close();
     this.#database = undefined;
+  }
+
+  /** The slot of a key, or a free one that has the key from now on. */
+  #slotOf(first: number, second: number, third: number, fourth: number): number {
+    const [words, last] = [this.#words, this.#counts.length - 1];
+    for (let slot = first & last; ; slot = (slot + 1) & last) {
+      const at = slot * wordsOfKey;
+      if (this.#counts[slot] === 0) {
+        words[at] = first;
+        words[at + 1] = second;
+        words[at + 2] = third;
+        words[at + 3] = fourth;
+        return slot;
+      }
+      if (words[at] === first && words[at + 1] === second && words[at + 2] === third && words[at + 3] === fourth)
+        return slot;
+    }
+  }
+
+  #grow(): void {
+    const [words, counts] = [this.#words, this.#counts];
+    this.#words = new Int32Array(words.length * 2);
+    this.#counts = new Uint32Array(counts.length * 2);
+    for (let slot = 0; slot < counts.length; slot += 1) {
+      const count = counts[slot] ?? 0;
+      if (count === 0) continue;
+      const word = (place: number) => words[slot * wordsOfKey + place] ?? 0;
+      this.#counts[this.#slotOf(word(0), word(1), word(2), word(3))] = count;
+    }
   }
 
   #stored(key: Buffer): number {
@@ -41,11 +82,21 @@ export class Occurrences {
     const upsert = this.#database.prepare('insert or replace into occurrence (key, count) values (?, ?)');
     this.#database.exec('begin');
     // In key order, SQLite writes a large tree page after page.
-    for (const key of [...this.#recent.keys()].sort()) {
-      upsert.run(Buffer.from(key, 'latin1'), this.#recent.get(key) ?? 0);
-    }
+    for (const { key, count } of this.#stand().sort((one, other) => one.key.compare(other.key))) upsert.run(key, count);
     this.#database.exec('commit');
-    this.#recent.clear();
+    this.#counts.fill(0);
+    this.#size = 0;
+  }
+
+  #stand(): { key: Buffer; count: number }[] {
+    return Array.from(this.#counts, (count, slot) => ({ count, slot }))
+      .filter(({ count }) => count > 0)
+      .map(({ count, slot }) => {
+        const key = Buffer.allocUnsafe(4 * wordsOfKey);
+        for (let word = 0; word < wordsOfKey; word += 1)
+          key.writeInt32BE(this.#words[slot * wordsOfKey + word] ?? 0, word * 4);
+        return { key, count };
+      });
   }
 
   #open(): DatabaseSync {

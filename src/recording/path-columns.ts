@@ -1,4 +1,4 @@
-import { keysOfPaths, maxNamesOfEntry, nameOfKey, numberOfPath, numberOfRest } from './path-names.ts';
+import { maxNamesOfEntry, nameOfKey, numberOfPath, numberOfRest, visitKeysOfPaths } from './path-names.ts';
 
 /** The names of the paths of a batch, each once, and the numbers of those of each entry. */
 export interface PathColumns {
@@ -57,15 +57,19 @@ export function pathColumns(tenant: string, entries: readonly EntryWithPaths[]):
     const known = keysOfEntity.get(entity) ?? new Map<string, Numbered>();
     keysOfEntity.set(entity, known);
     const numbers: number[] = [];
-    for (const key of keysOfPaths(paths)) {
-      const numbered = known.get(key) ?? numberOf(entity, key);
-      known.set(key, numbered);
-      if (numbered.entry === entry) continue;
-      numbered.entry = entry;
-      numbers.push(numbered.number);
-      if (numbers.length > maxNamesOfEntry) return [registerRest().number];
-    }
-    return numbers;
+    visitKeysOfPaths(paths, (key) => {
+      let numbered = known.get(key);
+      if (numbered === undefined) {
+        numbered = numberOf(entity, key);
+        known.set(key, numbered);
+      }
+      if (numbered.entry !== entry) {
+        numbered.entry = entry;
+        numbers.push(numbered.number);
+      }
+      return numbers.length <= maxNamesOfEntry;
+    });
+    return numbers.length > maxNamesOfEntry ? [registerRest().number] : numbers;
   }
 
   columns.ofEntries = entries.map(numbersOf);

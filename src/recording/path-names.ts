@@ -6,15 +6,17 @@ export const maxNamesOfEntry = 1_000;
 export const maxNameLength = 1_000;
 
 /**
- * The keys of the JSON text of `paths`, as the text has them: without quotes, with JSON's escapes. The text is as
- * recording writes it: compact, each value an object.
+ * Visits the keys of the JSON text of `paths`, as the text has them: without quotes, with JSON's escapes. It stops where the
+ * visitor returns false. The text is as recording writes it: compact, each value an object.
  */
-export function* keysOfPaths(paths: string): Generator<string> {
+export function visitKeysOfPaths(paths: string, visit: (key: string) => boolean): void {
   let start = paths.indexOf('"');
   while (start !== -1) {
     const end = endOfString(paths, start);
-    yield paths.slice(start + 1, end - 1);
-    start = paths.indexOf('"', endOfObject(paths, end + 1));
+    if (!visit(paths.slice(start + 1, end - 1))) return;
+    // After the object stands a comma, or the last brace.
+    const next = endOfObject(paths, end + 1) + 1;
+    start = next < paths.length ? next : -1;
   }
 }
 
@@ -57,7 +59,7 @@ export function numberOfRest(tenant: string): number {
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
-    while (text[end - 1 - backslashes] === '\\') backslashes += 1;
+    while (text.charCodeAt(end - 1 - backslashes) === backslash) backslashes += 1;
     if (backslashes % 2 === 0) return end + 1;
   }
   throw new Error('a string of paths has no end');
@@ -79,5 +81,6 @@ function endOfObject(text: string, start: number): number {
 }
 
 const quote = 0x22;
+const backslash = 0x5c;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;

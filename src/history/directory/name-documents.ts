@@ -39,16 +39,13 @@ export async function nameDocumentsOfDeltas(
 ): Promise<void> {
   // Many documents of a name in one value: a row for each would take several times as long to read.
   const { rows } = await sql<{ entity: string; name: string; documents: Buffer }>`
-    select k.entity, n.name, n.documents
-      from (
-        select n.kind, n.name, string_agg(substring(uuid_send(n.document) for 4), ''::bytea) as documents
-          from change_delta d
-          cross join lateral unnest(d.kinds, d.documents, d.names) as n (kind, document, name)
-          where d.tenant = ${tenant} and d.delta between ${first} and ${last}
-            and d.position is not null and n.name is not null
-          group by n.kind, n.name
-      ) as n
-      join change_kind k on k.tenant = ${tenant} and k.kind = n.kind`.execute(transaction);
+    select k.entity, n.name, string_agg(substring(uuid_send(n.document) for 4), ''::bytea) as documents
+      from change_delta d
+      cross join lateral unnest(d.kinds, d.documents, d.names) as n (kind, document, name)
+      join change_kind k on k.tenant = ${tenant} and k.kind = n.kind
+      where d.tenant = ${tenant} and d.delta between ${first} and ${last}
+        and d.position is not null and n.name is not null
+      group by k.entity, n.name`.execute(transaction);
   const named = rows.map(({ entity, name, documents: bytes }) => ({
     entity,
     name,
