@@ -32,11 +32,12 @@ export async function placeOf(
   tenant: string,
   field: string,
   text: string,
+  fault = 'is not a cursor of the feed of this tenant',
 ): Promise<ReadingPosition> {
   try {
     return await history.positionOf(tenant, text);
   } catch (error) {
     if (!(error instanceof AnnalsError) || error.type !== 'validation_violation') throw error;
-    throw invalidBody({ field, message: 'is not a cursor of the feed of this tenant' });
+    throw invalidBody({ field, message: fault });
   }
 }

@@ -56,7 +56,7 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
   async function momentOf(tenant: string, field: string, text: string): Promise<ReadingPosition> {
     const instant = parseInstant(text);
     if (typeof instant !== 'string') return await history.positionAt(tenant, instant.millisecond);
-    return await placeOf(history, tenant, field, text);
+    return await placeOf(history, tenant, field, text, `is no cursor of the feed of this tenant, and not ${instant}`);
   }
 
   return {

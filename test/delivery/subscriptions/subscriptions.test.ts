@@ -250,6 +250,10 @@ test('a replay delivers once more what lies between, beside the live changes, wi
   ]) {
     expect((await acme.call('POST', `/${id}/replay`, body)).status).toBe(400);
   }
+  const noDate = await acme.call('POST', `/${id}/replay`, { from: '2026-11-31T00:00:00Z' });
+  expect(noDate.body).toMatchObject({
+    details: [{ field: 'from', message: expect.stringContaining('a date that exists') }],
+  });
   await acme.call('DELETE', `/${id}`);
 });
 
