@@ -24,6 +24,7 @@ import { hashesOf } from '../../../src/history/proof/tlog/tiles.ts';
 import { linesOf } from '../../../src/history/proof/verify/read-bundle.ts';
 import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
 import { verifyProof } from '../../../src/history/proof/verify/verify-proof.ts';
+import { holdTenant } from '../../../src/history/retention/hold.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
@@ -354,6 +355,27 @@ async function judged(text: string, key: string): Promise<{ isRight: boolean; ve
   const { isRight, counts } = await verifyBundle(read, { keys: [key], accept: new Set() }, () => {});
   return { isRight, verified: counts.get('verified') };
 }
+
+test('a check of all goes on behind a tenant that cannot be checked yet, and passes over one without changes', async () => {
+  const environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: anyKey, ANNALS_PROOF_KEY_FILE: keyFile };
+  for (const tenant of ['checked1', 'checked2', 'checked3']) await server.createTenant(tenant);
+  expect((await annals(['proof', 'vkey', '--tenant', 'checked1'], environment)).code).toBe(0);
+  for (const tenant of ['checked2', 'checked3']) {
+    await record(tenant, 2);
+    await seal(tenant);
+  }
+  // Its receipt waits for the next checkpoint, which does not come within the minute.
+  await holdTenant(server.context.db, 'checked2', 'audit', now);
+  const { code, stdout } = await annals(['proof', 'check'], environment);
+  const told = stdout.split('\n').filter((line) => line.startsWith('checked'));
+  expect([code, told]).toEqual([
+    1,
+    [
+      'checked2: not checked: the receipt at position 4 is not sealed yet; the next checkpoint comes within a minute',
+      'checked3: nothing is wrong',
+    ],
+  ]);
+});
 
 test('the service seals by itself what is recorded', async () => {
   const read = await readerOf('alone');
