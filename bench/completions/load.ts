@@ -7,7 +7,7 @@ export interface Target {
   body: string;
 }
 
-/** Latencies in milliseconds, and the time of the whole measurement. */
+/** Latencies in milliseconds, of a streamed answer those of its first text, and the time of the whole measurement. */
 export interface Round {
   latencies: number[];
   seconds: number;
@@ -22,8 +22,7 @@ export async function load(target: Target, connections: number, milliseconds: nu
   const worker = async () => {
     while (performance.now() < until) {
       const at = performance.now();
-      await ask(target, agent);
-      latencies.push(performance.now() - at);
+      latencies.push((await ask(target, agent)) - at);
     }
   };
   await Promise.all(Array.from({ length: connections }, worker));
@@ -32,7 +31,8 @@ export async function load(target: Target, connections: number, milliseconds: nu
   return { latencies, seconds };
 }
 
-function ask({ url, headers, body }: Target, agent: Agent): Promise<void> {
+/** When the answer was there, or the first text of a streamed one. */
+function ask({ url, headers, body }: Target, agent: Agent): Promise<number> {
   return new Promise((resolve, reject) => {
     const sent = request(
       url,
@@ -43,13 +43,17 @@ function ask({ url, headers, body }: Target, agent: Agent): Promise<void> {
       },
       (response) => {
         let text = '';
+        let first: number | undefined;
+        const streams = response.headers['content-type']?.startsWith('text/event-stream') === true;
         response.setEncoding('utf8');
         response.on('data', (chunk: string) => {
           text += chunk;
+          if (streams && text.includes('"content":"It ')) first ??= performance.now();
         });
         response.once('error', reject);
         response.once('end', () => {
-          if (response.statusCode === 200 && text.includes('who changed what')) resolve();
+          const isWhole = streams ? text.includes('[DONE]') && first !== undefined : text.includes('who changed what');
+          if (response.statusCode === 200 && isWhole) resolve(first ?? performance.now());
           else reject(new Error(`${url} answered ${response.statusCode}: ${text.slice(0, 500)}`));
         });
       },

@@ -20,6 +20,8 @@ const { values: settings } = parseArgs({
     seconds: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '5' },
     delays: { type: 'string', default: '0,20' },
+    /** Streams of chat completions, without the gateway: the latency is that of the first text. */
+    streams: { type: 'boolean', default: false },
     /** Another checkout of Annals to measure beside this one. */
     beside: { type: 'string' },
   },
@@ -33,6 +35,7 @@ const folder = await mkdtemp(join(tmpdir(), 'annals-bench-'));
 const checkouts = [checkoutAt(join(here, '..', '..'), 'Annals')];
 if (settings.beside !== undefined) checkouts.push(checkoutAt(settings.beside, 'The other Annals'));
 
+const streamed = settings.streams ? { stream: true, stream_options: { include_usage: true } } : {};
 const messages = [
   { role: 'system', content: 'You answer in one sentence.' },
   { role: 'user', content: 'What is a change history good for?' },
@@ -84,8 +87,9 @@ interface Contender extends Target {
 
 async function measure(delay: string): Promise<Row[]> {
   const vendor = await start([join(here, 'vendor.ts'), delay]);
-  const gateway = await startGateway();
-  const targets: Contender[] = [direct(vendor.line), throughGateway(gateway, vendor.line)];
+  const targets: Contender[] = [direct(vendor.line)];
+  // Its streams are answered with 500.
+  if (!settings.streams) targets.push(throughGateway(await startGateway(), vendor.line));
   for (const checkout of checkouts) targets.push(...(await throughAnnals(checkout, vendor.line)));
   const rows: Row[] = [];
   for (const connections of [1, 16]) {
@@ -130,7 +134,7 @@ function direct(vendor: string): Target {
     name: 'vendor directly',
     url: `${vendor}/v1/chat/completions`,
     headers: { authorization: 'Bearer sk-bench' },
-    body: JSON.stringify({ model: 'gpt-5.4-mini', max_completion_tokens: 4_096, messages }),
+    body: JSON.stringify({ model: 'gpt-5.4-mini', max_completion_tokens: 4_096, messages, ...streamed }),
   };
 }
 
@@ -156,9 +160,11 @@ async function throughAnnals(checkout: Checkout, vendor: string): Promise<Conten
     targets.push({
       name,
       dataFolder: checkout.dataFolder,
-      url: `${baseUrl}/ai-service/${tenant}/completions`,
+      url: settings.streams
+        ? `${baseUrl}/openai/${tenant}/v1/chat/completions`
+        : `${baseUrl}/ai-service/${tenant}/completions`,
       headers: { authorization: `Bearer ${token}` },
-      body: JSON.stringify({ messages }),
+      body: JSON.stringify(settings.streams ? { model: 'gpt-5.4-mini', messages, ...streamed } : { messages }),
     });
   }
   return targets;
@@ -265,7 +271,7 @@ function print(rows: readonly Row[]): void {
       );
     const base = beside('vendor directly');
     const gateway = beside('@portkey-ai/gateway');
-    if (base === undefined || gateway === undefined) continue;
+    if (base === undefined) continue;
     const cells = [
       `${row.delay} ms`,
       row.connections,
@@ -275,7 +281,7 @@ function print(rows: readonly Row[]): void {
       (row.p50 - base.p50).toFixed(2),
       (row.p99 - base.p99).toFixed(2),
       row.perSecond.toFixed(0),
-      ((row.p50 - base.p50) / (gateway.p50 - base.p50)).toFixed(2),
+      gateway === undefined ? '' : ((row.p50 - base.p50) / (gateway.p50 - base.p50)).toFixed(2),
       row.database?.toFixed(3) ?? '',
     ];
     console.log(`| ${cells.join(' | ')} |`);

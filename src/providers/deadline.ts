@@ -9,6 +9,9 @@ export interface CallTimes {
 /** 60 seconds of silence, 10 minutes in total. */
 export const defaultCallTimes: CallTimes = { silence: 60_000, total: 600_000 };
 
+/** Each call ends with it. Without a reason of its own a signal makes an error, with its stack. */
+const hasEnded = 'the call has ended';
+
 /** The deadline of one call and the reason of its end. */
 export interface CallDeadline {
   readonly signal: AbortSignal;
@@ -55,7 +58,7 @@ export function startDeadline({ silence, total }: CallTimes, caller: AbortSignal
       clearTimeout(wholeTimer);
       stopSilence();
       caller?.removeEventListener('abort', onAbort);
-      controller.abort();
+      controller.abort(hasEnded);
     },
   };
 }

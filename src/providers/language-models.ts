@@ -4,6 +4,7 @@ import type {
   LanguageModelV4ToolChoice,
   SharedV4Warning,
 } from '@ai-sdk/provider';
+import { LRUCache } from 'lru-cache';
 import type { Adapter } from './adapter.ts';
 import { anthropic } from './anthropic.ts';
 import { startDeadline } from './deadline.ts';
@@ -37,6 +38,10 @@ export interface LanguageModelsOptions {
   transports: { vendors: Transport; selfHosted?: Transport };
 }
 
+/** Of settings whose answers are kept: how many, and the characters of each. Those with long tools are asked for each time. */
+const maxKnownSettings = 1_000;
+const maxKnownText = 4_096;
+
 const adapters: Record<ProviderName, Adapter> = { openai, anthropic, google, self_hosted: selfHosted };
 
 /** Implements the port to the providers with their packages. It never retries: the caller knows what a call costs. */
@@ -63,8 +68,18 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     return { adapter, exchange, model, deadline };
   }
 
-  /** The package says before a call what it would leave out. */
+  /** What packages have said of settings, by their JSON text. */
+  const known = new LRUCache<string, readonly string[]>({ max: maxKnownSettings });
+
+  /** The package says before a call what it would leave out. To ask it costs as much as a call, and it says the same each time. */
   async function untaken(settings: ModelSettings): Promise<readonly string[]> {
+    const text = JSON.stringify(settings);
+    const said = known.get(text) ?? (await askUntaken(settings));
+    if (text.length <= maxKnownText) known.set(text, said);
+    return said;
+  }
+
+  async function askUntaken(settings: ModelSettings): Promise<readonly string[]> {
     const adapter = adapters[settings.provider];
     if (adapter.canBeModel?.(settings.model) === false) return [];
     const thinking = await thinkingWithinCap(settings, adapter);
