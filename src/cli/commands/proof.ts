@@ -14,6 +14,7 @@ import { readLog, tenantsWithLog } from '../../history/proof/tree/log-store.ts';
 import type { BundleLine } from '../../history/proof/verify/lines.ts';
 import { isWrong, lineOf } from '../../history/proof/verify/verdicts.ts';
 import { formatLine } from '../../history/proof/verify/write-bundle.ts';
+import type { Database } from '../../postgres/database.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
@@ -160,13 +161,19 @@ async function check(args: string[], io: CommandIo): Promise<number> {
     if (values.tenant !== undefined) await requireNamedTenant(db, values.tenant);
     if (sealing === undefined) throw new OperatorError('proof check needs ANNALS_PROOF_KEY_FILE');
     const { signer, now } = sealing;
-    const tenants = values.tenant === undefined ? await tenantsWith(db, tenantsWithLog) : [values.tenant];
+    const tenants = values.tenant === undefined ? await sealedTenants(db) : [values.tenant];
     let isRight = true;
     for (const tenant of tenants) {
       io.stop.throwIfAborted();
       watch.signal.throwIfAborted();
       const { origin, checkpoint } = (await readLog(db, tenant)) ?? {};
-      if (origin === undefined) throw new OperatorError(`the history of ${tenant} is not sealed`);
+      if (origin === undefined && values.tenant !== undefined)
+        throw new OperatorError(`the history of ${tenant} is not sealed`);
+      if (origin === undefined) {
+        io.answer(`${tenant}: the history was sealed, and its log is gone`);
+        isRight = false;
+        continue;
+      }
       const newest = signer.newest.newest(origin)?.note;
       // Somebody has asked for the key of a tenant without changes.
       if (values.tenant === undefined && checkpoint === null && newest === undefined) continue;
@@ -189,6 +196,12 @@ async function check(args: string[], io: CommandIo): Promise<number> {
     }
     return isRight ? 0 : 1;
   });
+}
+
+/** Also those with leaves and without a log: somebody has removed it. */
+async function sealedTenants(db: Database): Promise<string[]> {
+  const [logs, leaves] = [tenantsWithLog, { table: 'proof_leaf', condition: 'true' }];
+  return [...new Set([...(await tenantsWith(db, logs)), ...(await tenantsWith(db, leaves))])].sort();
 }
 
 function positionOf(option: string, text: string | undefined): number | undefined {

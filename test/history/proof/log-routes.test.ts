@@ -358,14 +358,15 @@ async function judged(text: string, key: string): Promise<{ isRight: boolean; ve
 
 test('a check of all goes on behind a tenant that cannot be checked yet, and passes over one without changes', async () => {
   const environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: anyKey, ANNALS_PROOF_KEY_FILE: keyFile };
-  for (const tenant of ['checked1', 'checked2', 'checked3']) await server.createTenant(tenant);
+  for (const tenant of ['checked1', 'checked2', 'checked3', 'checked4']) await server.createTenant(tenant);
   expect((await annals(['proof', 'vkey', '--tenant', 'checked1'], environment)).code).toBe(0);
-  for (const tenant of ['checked2', 'checked3']) {
+  for (const tenant of ['checked2', 'checked3', 'checked4']) {
     await record(tenant, 2);
     await seal(tenant);
   }
   // Its receipt waits for the next checkpoint, which does not come within the minute.
   await holdTenant(server.context.db, 'checked2', 'audit', now);
+  await sql`delete from proof_log where tenant = 'checked4'`.execute(server.context.db);
   const { code, stdout } = await annals(['proof', 'check'], environment);
   const told = stdout.split('\n').filter((line) => line.startsWith('checked'));
   expect([code, told]).toEqual([
@@ -373,6 +374,7 @@ test('a check of all goes on behind a tenant that cannot be checked yet, and pas
     [
       'checked2: not checked: the receipt at position 4 is not sealed yet; the next checkpoint comes within a minute',
       'checked3: nothing is wrong',
+      'checked4: the history was sealed, and its log is gone',
     ],
   ]);
 });
