@@ -325,14 +325,14 @@ table change_path_backlog
   change_path_backlog_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
 table change_position with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
-  ats bigint[] not null
+  ats bigint[] not null storage e
   fingerprints integer[] not null
   first bigint not null
   newest bigint not null
   oldest bigint not null
   placement xid8
   recorded bigint[] not null
-  sequences bigint[] not null
+  sequences bigint[] not null storage e
   snapshot pg_snapshot
   tenant text collate "C" not null
   change_position_pkey PRIMARY KEY (tenant, first)
