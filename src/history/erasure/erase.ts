@@ -240,8 +240,8 @@ async function findRecorders(
 }
 
 /**
- * The names in dictionaries, after what came to the entries meanwhile. An actor counts as registered now, so every process reads the
- * name again before it answers the next query.
+ * The names in dictionaries, after what came to the entries meanwhile. An actor counts as registered now, so a process reads the name
+ * again before it answers the next query, unless it read it just after it was registered: then it forgets it within five seconds.
  */
 async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): Promise<void> {
   const { tenant, subject, replacement, recorders } = erasing;
