@@ -64,9 +64,7 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
     // A closing connection may still get an error from a server that is closing as well.
     if (!pool.ending) options.onLostConnection?.(error);
   });
-  // A connection in use can be lost between two queries. The next query reports this.
   pool.on('connect', (client) => {
-    client.on('error', () => {});
     if (silenceLimit !== Number.POSITIVE_INFINITY) endSilence(client, silenceLimit, options.isAtWork);
     if (pooled) withoutNames(client);
     if (options.tracer !== undefined) traceStatements(client, options.tracer);
@@ -156,6 +154,13 @@ function clientsInTurn(): typeof pg.Client {
   }
 
   return class extends pg.Client {
+    constructor(config?: string | pg.ClientConfig) {
+      super(config);
+      // A connection can be lost between two queries, also right before the pool hands it out. The next query reports this. Without a
+      // listener, the error would end the process.
+      this.on('error', () => {});
+    }
+
     override connect(): Promise<this>;
     override connect(callback: (error: Error | null, client?: this) => void): void;
     override connect(callback?: (error: Error | null, client?: this) => void): Promise<this> | undefined {

@@ -137,6 +137,24 @@ test('a pool opens its connections two at a time, and gives up those that wait f
   server.close();
 });
 
+test('a connection that the server ends as soon as it is open ends no process: its caller gets the error', async () => {
+  const message = (type: string, content: string) => {
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(content.length + 4);
+    return Buffer.concat([Buffer.from(type), length, Buffer.from(content)]);
+  };
+  const fault = message('E', 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0');
+  // In one piece: the driver reads that it may ask, and that it is over, before its caller has the connection.
+  const opened = Buffer.concat([message('R', '\0\0\0\0'), message('Z', 'I'), fault]);
+  const server = createServer((socket) => socket.once('data', () => socket.end(opened))).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const pool = createPool(`postgres://nobody@127.0.0.1:${port}/none`);
+  await expect(pool.query('select 1')).rejects.toThrow();
+  await pool.end();
+  server.close();
+});
+
 test('behind a pooler statements have no names, and can be traced', async () => {
   const names: string[] = [];
   const span = { context: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), isSampled: true }, end: () => {} };
