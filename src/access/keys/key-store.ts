@@ -1,3 +1,4 @@
+// All SQL of keys: making, listing, revoking and reading them share the columns and their views, so they stand in one file.
 import { type ColumnType, type Generated, sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';

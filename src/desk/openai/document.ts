@@ -1,3 +1,4 @@
+// The OpenAPI document of the endpoint for OpenAI clients. It is long because it is one document: each part is named by another one.
 import { reasoningEfforts } from '../../providers/port.ts';
 import { openaiLimits } from './limits.ts';
 
