@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { createClient } from '../../src/access/oauth/clients.ts';
+import { readRestriction } from '../../src/history/ask/restriction.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { tokenOf } from '../access-token.ts';
 import type { Cost } from '../history/processor-time.ts';
@@ -16,10 +17,15 @@ export interface Answer {
   items: unknown[];
 }
 
+/** Asks one question. `what` is a resource of the change history with its parameters, `histogram` for example. */
+export type Ask = (what: string, q: string) => Promise<{ answer: Answer; cost: Cost }>;
+
 /** The service in a process of its own, asked over HTTP. */
 export interface Service {
-  /** `what` is a resource of the change history with its parameters, `histogram` for example. */
-  ask: (what: string, q: string) => Promise<{ answer: Answer; cost: Cost }>;
+  /** By a client that sees everything. */
+  ask: Ask;
+  /** By a new client that has a fixed query. */
+  askWith: (query: string) => Promise<Ask>;
   stop: () => Promise<void>;
 }
 
@@ -41,20 +47,24 @@ export async function startService(url: string, { pool, tenant }: { pool: pg.Poo
     once(createInterface(child.stdout), 'line'),
     once(child, 'exit').then(() => Promise.reject(new Error('the service has ended'))),
   ])) as string[];
-  const client = await createClient(createDatabase(pool), { tenant, scope: 'changelog.changelog_read' });
-  const token = await tokenOf(String(baseUrl), client);
+  const tokenWith = async (query: string | null) => {
+    const restriction = query === null ? undefined : readRestriction([{ query, hide: [], actors: true }]);
+    const scope = 'changelog.changelog_read';
+    return await tokenOf(String(baseUrl), await createClient(createDatabase(pool), { tenant, scope, restriction }));
+  };
+  const token = await tokenWith(null);
   const watch = new pg.Client({ connectionString: url, application_name: 'bench' });
   await watch.connect();
   await untilQuiet(watch);
-  const headers = { authorization: `Bearer ${token}` };
   const urlOf = (what: string, q: string) => {
     const asked = new URL(`${baseUrl}/changelog/${tenant}/${what}`);
     if (q !== '') asked.searchParams.set('q', q);
     return asked;
   };
 
-  return {
-    async ask(what, q) {
+  const askBy = (bearer: string): Ask => {
+    const headers = { authorization: `Bearer ${bearer}` };
+    return async (what, q) => {
       const before = await spent(child, watch);
       const begun = performance.now();
       const response = await fetch(urlOf(what, q), { headers });
@@ -67,7 +77,12 @@ export async function startService(url: string, { pool, tenant }: { pool: pg.Poo
       const after = await spent(child, watch);
       const database = [...after.backends].reduce((sum, [id, time]) => sum + time - (before.backends.get(id) ?? 0), 0);
       return { answer: { total, items }, cost: { service: after.service - before.service, database, clock } };
-    },
+    };
+  };
+
+  return {
+    ask: askBy(token),
+    askWith: async (query) => askBy(await tokenWith(query)),
     async stop() {
       await watch.end();
       child.kill();
