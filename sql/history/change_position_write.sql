@@ -2,6 +2,11 @@
 -- began with. Rows end at multiples of 4096. Positions that complete a block of 16, 256 or 4096 become one row with
 -- those before them in the largest such block, from `after` + 1 on: so each is written four times at most, and few
 -- rows are left. The last row has the snapshot.
+--
+-- Times and sequences of a block of 4096 that small rounds have completed are compressed: each of those rounds has
+-- fingerprints and times of recording of its own, which compress little. Many at once are an import, which is not to
+-- pay for it. PostgreSQL compresses what comes into `recorded`, and what goes on from there to a column without
+-- compression stays as it is.
 create function change_position_write(
   of_tenant text, begin_at bigint, after bigint, ats bigint[], sequences bigint[], recorded bigint[],
   fingerprints integer[], snapshot pg_snapshot, placement xid8
@@ -10,6 +15,8 @@ language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = o
 declare
   max_row constant bigint := 4096;
   last_position constant bigint := begin_at + cardinality(ats) - 1;
+  is_compressed constant boolean := cardinality(ats) < max_row / 2
+    and last_position / max_row > (begin_at - 1) / max_row;
   size bigint;
   begin_after bigint;
   earlier record;
@@ -45,20 +52,31 @@ begin
   end if;
   insert into change_position
       (tenant, first, ats, sequences, recorded, fingerprints, oldest, newest, snapshot, placement)
-    select of_tenant, begin_at + part.low - 1, part.ats, sequences[part.low:part.high], recorded[part.low:part.high],
+    select of_tenant, begin_at + part.low - 1,
+           case when part.is_first_compressed then '{}' else part.ats end,
+           case when part.is_first_compressed then '{}' else sequences[part.low:part.high] end,
+           case when part.is_first_compressed then part.ats else recorded[part.low:part.high] end,
            fingerprints[part.low:part.high],
            coalesce((select min(part_at) from unnest(part.ats) as part_at where part_at >= 0), -1),
            (select max(part_at) from unnest(part.ats) as part_at),
            case when part.is_last then change_position_write.snapshot end,
            case when part.is_last then change_position_write.placement end
       from (
-        select bounds.low, bounds.high, ats[bounds.low:bounds.high] as ats, bounds.high = cardinality(ats) as is_last
+        select bounds.low, bounds.high, ats[bounds.low:bounds.high] as ats, bounds.high = cardinality(ats) as is_last,
+               is_compressed and bounds.low = 1 as is_first_compressed
           from (
             select greatest(block * max_row - begin_at + 2, 1)::integer as low,
                    least((block + 1) * max_row - begin_at + 1, cardinality(ats))::integer as high
               from generate_series((begin_at - 1) / max_row, (last_position - 1) / max_row) as block
           ) as bounds
       ) as part;
+  if is_compressed then
+    size := max_row - (begin_at - 1) % max_row;
+    update change_position p set ats = p.recorded, recorded = change_position_write.sequences[1:size]
+      where p.tenant = of_tenant and p.first = begin_at;
+    update change_position p set sequences = p.recorded, recorded = change_position_write.recorded[1:size]
+      where p.tenant = of_tenant and p.first = begin_at;
+  end if;
   return begin_at;
 end
 $$;
