@@ -58,6 +58,8 @@ export interface ExistingPage {
   limit: number;
   /** As they were at this time, in milliseconds since 1970. Default: now. */
   until?: number;
+  /** Leaves out documents whose id was erased: no source knows them by their new one. */
+  withoutErased?: boolean;
 }
 
 /** A page of the ids of those documents of an entity whose newest entry is no delete. The pages have no order that means anything. */
@@ -65,20 +67,33 @@ export async function existingDocuments(
   db: Connection,
   tenant: string,
   entity: string,
-  { after = '00000000-0000-0000-0000-000000000000', limit, until }: ExistingPage,
+  { after = '00000000-0000-0000-0000-000000000000', limit, until, withoutErased = false }: ExistingPage,
 ): Promise<ExistingDocuments> {
-  const { rows } = await db.executeQuery<{ document: string; entity_id: string; type: ChangeType }>(
+  const { rows } = await db.executeQuery<NewestEntry>(
     CompiledQuery.raw(newestStatement, [tenant, entity, after, limit, until ?? null]),
   );
+  const existing = rows.filter((row) => row.type !== 'delete' && !(withoutErased && isOfErasedDocument(row)));
   return {
-    entityIds: rows.flatMap(({ entity_id, type }) => (type === 'delete' ? [] : [entity_id])),
+    entityIds: existing.map((row) => row.entity_id),
     next: rows.length < limit ? undefined : rows.at(-1)?.document,
   };
 }
 
+interface NewestEntry {
+  readonly document: string;
+  readonly entity_id: string;
+  readonly type: ChangeType;
+  /** JSON text of a list of what is erased of the entry. */
+  readonly erased: string | null;
+}
+
+function isOfErasedDocument({ erased }: NewestEntry): boolean {
+  return erased !== null && JSON.parse(erased).includes('entityId');
+}
+
 // Ids whose hashes are equal are one document here, as everywhere in the storage.
 const newestStatement = `
-select distinct on (e.document) e.document::text, e.entity_id, k.type
+select distinct on (e.document) e.document::text, e.entity_id, k.type, e.erased
   from change_entry e join change_kind k on k.tenant = e.tenant and k.kind = e.kind
  where e.tenant = $1 and k.entity = $2 and e.document > $3::uuid
    and ($5::bigint is null or e.at <= $5)

@@ -210,6 +210,8 @@ class Copy {
       actor: systemActor,
       context: undefined,
       at: this.#at,
+      // Their rows may be there, under the ids that are erased.
+      withoutErased: true,
       isGone: (tenant, id) => this.#seen.next(seenKey(tenant, entity, id)) === 0,
       record: (changes) => this.#record(changes),
     });

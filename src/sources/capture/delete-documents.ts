@@ -13,6 +13,8 @@ export interface Deletion {
   readonly actor: string;
   readonly context: string | undefined;
   readonly isGone: (tenant: string, entityId: string) => boolean;
+  /** Leaves out documents whose id was erased. */
+  readonly withoutErased?: boolean;
   /** Records a page of deletes. `sides` is JSON text of an object with the document. */
   readonly record: (changes: readonly { mapped: MappedChange; sides: string }[]) => Promise<void>;
 }
@@ -20,12 +22,13 @@ export interface Deletion {
 /** Deletes documents of an entity that exist in the history and are gone at the source. */
 export async function deleteDocuments(
   { db, mapping, slot }: { db: Connection; mapping: Mapping; slot: string },
-  { entity, at, actor, context, isGone, record }: Deletion,
+  { entity, at, actor, context, isGone, withoutErased = false, record }: Deletion,
 ): Promise<void> {
   for (const tenant of await tenantsOf(db, mapping, slot)) {
     let after: string | undefined;
     do {
-      const { entityIds, next } = await existingDocuments(db, tenant, entity, { after, limit: documentsAtOnce });
+      const page = { after, limit: documentsAtOnce, withoutErased };
+      const { entityIds, next } = await existingDocuments(db, tenant, entity, page);
       const gone = entityIds.filter((id) => isGone(tenant, id));
       const deletion = { tenant, entity, at, actor, context, identityOf: () => randomBytes(identityLength) };
       const deletes = await deletesOf(db, mapping, deletion, gone);

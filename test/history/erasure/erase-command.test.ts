@@ -24,6 +24,7 @@ import { annals } from '../../support/server/command.ts';
 import { copyDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import { createEmptyTestDatabase, createSingleTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { tablesWith } from '../../support/server/places-with.ts';
 
 const secret = Buffer.alloc(32, 9).toString('base64');
 const now = Date.now();
@@ -52,17 +53,7 @@ async function newTenant(tenant: string, entries: number): Promise<string> {
   return lines;
 }
 
-async function has(word: string, of = database): Promise<string[]> {
-  const { rows } = await of.pool.query(
-    `select c.relname as name from pg_class c where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace`,
-  );
-  const found: string[] = [];
-  for (const { name } of rows as { name: string }[]) {
-    const { rowCount } = await of.pool.query(`select from ${name} t where t::text ilike $1`, [`%${word}%`]);
-    if (rowCount !== 0) found.push(name);
-  }
-  return found;
-}
+const has = (word: string, of = database) => tablesWith(of, word);
 
 test('wrong usage is exit 2 and changes nothing', async () => {
   await newTenant('usage', 2);

@@ -60,6 +60,7 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
   const { promise: running, resolve, reject } = Promise.withResolvers<void>();
   running.catch(() => {});
   const now = setup.now ?? Date.now;
+  const sealer = createSealer([Buffer.alloc(32)]);
   const ended = capture({
     source: readSource(setup.url ?? source.url),
     db: history.db,
@@ -67,7 +68,8 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
     slot: source.slot,
     choice: { snapshot: false, resync: false, acceptGap: false, alter: false, ...choice },
     strict: setup.strict ?? false,
-    takeChanges: createTakeChanges({ sealer: createSealer([Buffer.alloc(32)]), now }),
+    sealer,
+    takeChanges: createTakeChanges({ sealer, now }),
     log,
     signal: controller.signal,
     figures,

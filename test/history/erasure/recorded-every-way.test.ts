@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
+import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
+import { startCapture } from '../../sources/capture/captured.ts';
+import { startRelay } from '../../sources/outbox/relayed.ts';
+import { annals } from '../../support/server/command.ts';
+import { countOfEntries } from '../../support/server/entries.ts';
+import { eventually } from '../../support/server/patience.ts';
+import { databaseFilesWith, tablesWith } from '../../support/server/places-with.ts';
+import { startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { createSourceDatabase, type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
+
+const tenant = 'acme';
+const secret = Buffer.alloc(32);
+const words = ['Jane Canary', 'canary-4711', 'canary@example.org'];
+const [jane = '', id = '', email = ''] = words;
+const mappingOf = (table: string) => ({
+  version: 1,
+  tenant: { value: tenant },
+  tables: { [`public.${table}`]: { entity: 'customer', id: ['id'], name: 'email' } },
+});
+
+let source: SourceServer;
+let server: TestServer;
+let recorder: TestRecorder;
+
+beforeAll(async () => {
+  source = await startSourceServer();
+  server = await startTestServer({ secretKeys: [secret] });
+  recorder = await startTestRecorder(server, { mapping: JSON.stringify(mappingOf('sent')) });
+});
+
+afterAll(async () => {
+  await recorder.close();
+  await server.close();
+  await source.close();
+});
+
+test('a person who was recorded in every way is nowhere after an erasure, and what comes again is a duplicate, or told', async () => {
+  const history = server.database;
+  const environment = { DATABASE_URL: history.url, ANNALS_SECRET_KEY: secret.toString('base64') };
+  // A client with the name of the person: by it they are the actor, and who recorded.
+  const token = await server.token(tenant, { name: jane });
+  const at = Date.now() - 60_000;
+  const line = JSON.stringify({ op: 'insert', entity: 'customer', entityId: id, name: email, at: new Date(at).toISOString(), actor: jane, id: 'l1', after: { email } }); // biome-ignore format: one line
+  const event = JSON.stringify({
+    op: 'c',
+    before: null,
+    after: { id, email, n: 1 },
+    source: { version: '3.2.0', connector: 'postgresql', name: 'shop', ts_ms: at + 1, db: 'shop', schema: 'public', table: 'sent', lsn: 1 }, // biome-ignore format: one line
+    ts_ms: at + 5,
+    transaction: null,
+  });
+  const importFile = async () =>
+    JSON.parse((await annals(['import', '--tenant', tenant, '-'], environment, line)).stdout);
+  const sendEvent = async () => await (await recorder.post(tenant, event, { token, type: 'application/json' })).json();
+  expect(await importFile()).toMatchObject({ recorded: 1 });
+  expect(await sendEvent()).toMatchObject({ recorded: 1 });
+
+  const shop = await createSourceDatabase(source);
+  const table = (name: string) => `create table ${name} (id text primary key, email text, n int)`;
+  await shop.pool.query(`${table('captured')}; alter table captured replica identity full; ${table('relayed')}`);
+  await shop.pool.query(outboxSql(readMapping(JSON.stringify(mappingOf('relayed')))));
+  const capturing = startCapture({ source: shop, history, mapping: mappingOf('captured') });
+  await capturing.running;
+  await shop.pool.query(
+    `begin; select pg_logical_emit_message(true, 'annals.actor', '{"actor":"${jane}","context":{"mail":"${email}"}}');
+     insert into captured values ('${id}', '${email}', 2); commit`,
+  );
+  await shop.pool.query(
+    `begin; select set_config('annals.actor', '${jane}', true); insert into relayed values ('${id}', '${email}', 3); commit`,
+  );
+  await shop.pool.query('create table sent_already as table annals.outbox');
+  startRelay({ url: shop.url, history, mapping: mappingOf('relayed') });
+  await eventually(() => countOfEntries(history)).toBe(4);
+  const isAlone = inject('cluster') === null;
+  if (isAlone) expect(await databaseFilesWith(history, words)).not.toEqual([]);
+
+  for (const of of [
+    ['--actor', jane],
+    ['--entity', 'customer', '--entity-id', id],
+  ]) {
+    const erased = await annals(
+      ['erase', '--tenant', tenant, ...of, '--reason', 'request', '--yes', '--vacuum'],
+      environment,
+    );
+    expect({ code: erased.code, ...JSON.parse(erased.stdout) }).toMatchObject({ code: 0, entries: 4 });
+  }
+  const expectNothing = async () => {
+    for (const word of words) expect(await tablesWith(history, word)).toEqual([]);
+    expect(await countOfEntries(history)).toBe(4);
+  };
+  await expectNothing();
+  if (isAlone) expect(await databaseFilesWith(history, words)).toEqual([]);
+
+  expect(await importFile()).toMatchObject({ recorded: 0, duplicate: 1 });
+  expect(await sendEvent()).toMatchObject({ recorded: 0, duplicate: 1 });
+  // As after a crash between recording and deleting.
+  await shop.pool.query('insert into annals.outbox overriding system value table sent_already');
+  await eventually(async () => (await shop.pool.query('select from annals.outbox')).rowCount).toBe(0);
+  await capturing.stop();
+  const again = startCapture({ source: shop, history, mapping: mappingOf('captured'), choice: { resync: true } });
+  await again.running;
+  expect(again.messages).toContain('rows of documents that were erased are still there; they are left out');
+  await expectNothing();
+});
