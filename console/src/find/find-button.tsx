@@ -9,10 +9,16 @@ const loadDialog = async () => (await import('./find-dialog.tsx')).FindDialog;
 const FindDialog = later(loadDialog);
 
 const isOpen = signal(false);
+/** What was typed after the keys that open the search, before its field was there to take it. */
+let typedAhead = '';
+
+const isDialogOpen = () => document.querySelector('dialog[open]') !== null;
 
 /** A dialog that is open already may hold what somebody has written. */
 function open(): void {
-  if (document.querySelector('dialog[open]') === null) isOpen.value = true;
+  if (isDialogOpen() || isOpen.value) return;
+  typedAhead = '';
+  isOpen.value = true;
 }
 
 const isMac = /Mac|iP(?:hone|ad)/.test(navigator.userAgent);
@@ -49,7 +55,13 @@ export function Find({ onOpened }: FindProps) {
   }, [isOpen.value]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const isSlash = event.key === '/' && !event.ctrlKey && !event.metaKey && !event.altKey && !isField(event.target);
+      const isLetter = [...event.key].length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
+      if (isOpen.value && isLetter && !isDialogOpen() && !isField(event.target)) {
+        event.preventDefault();
+        typedAhead += event.key;
+        return;
+      }
+      const isSlash = event.key === '/' && isLetter && !isField(event.target);
       const isControlK = event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey) && !event.altKey;
       if (event.defaultPrevented || (!isSlash && !isControlK)) return;
       event.preventDefault();
@@ -61,6 +73,7 @@ export function Find({ onOpened }: FindProps) {
   if (!isOpen.value) return null;
   return (
     <FindDialog
+      typedAhead={() => typedAhead}
       onClose={() => {
         isOpen.value = false;
       }}

@@ -13,6 +13,8 @@ import { pageSource } from './page-source.ts';
 import './find.css';
 
 interface FindDialogProps {
+  /** What was typed before the dialog was there. */
+  readonly typedAhead: () => string;
   readonly onClose: () => void;
   /** Called before it closes because something is opened. */
   readonly onOpened: () => void;
@@ -22,8 +24,8 @@ interface FindDialogProps {
 const pause = 120;
 
 /** One search for everything. What is found stands in a fixed order and changes all at once. */
-export function FindDialog({ onClose, onOpened }: FindDialogProps) {
-  const [text, setText] = useState('');
+export function FindDialog({ typedAhead, onClose, onOpened }: FindDialogProps) {
+  const [text, setText] = useState(typedAhead);
   const [chosen, setChosen] = useState(0);
   /** Enter was pressed before the answer was there: what comes first is opened then. */
   const [isAwaited, setAwaited] = useState(false);

@@ -58,8 +58,15 @@ export function findTests(the: () => ConsoleUnderTest): void {
       for (const key of keys) await page.keyboard.press(key);
     };
     const shown = () => decodeURIComponent(page.url().split('/console/')[1] ?? '').replaceAll('+', ' ');
-    // Enter waits for what was written last.
-    await find('zebulon', 'Enter');
+    // What is typed before the field is there is not lost, and Enter waits for what was written last.
+    await isGone();
+    await page.evaluate(() => {
+      for (const key of '/ze')
+        document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+    });
+    await searchField(page).waitFor();
+    await page.keyboard.type('bulon');
+    await page.keyboard.press('Enter');
     await expect.poll(shown).toBe('document?entity=zebra-order&id=z-77');
     await expect.poll(() => hasFocus(page, 'main')).toBe(true);
     await find('zora');
