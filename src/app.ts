@@ -126,7 +126,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(mailUpkeep, { mail, findTenants });
   await app.register(usageRoutes, { usage, now: () => clock.now() });
   await app.register(callRoutes, { db, documents, paginator, now: () => clock.now() });
-  await app.register(callUpkeep, { db });
+  await app.register(callUpkeep, { db, findTenants });
   await app.register(budgetRoutes, { budgets, paginator });
   await app.register(budgetUpkeep, { alerts: budgetAlerts, findTenants });
   await app.register(accessRoutes, { documents, paginator });

@@ -1,5 +1,5 @@
--- Deletes the records of these calls, which others replace. Answers what that takes away, as call_sum_add takes it;
--- null where none was there.
+-- Deletes the records of these calls, which others replace. Answers what that takes away from the sums, as call_sum_add
+-- takes it; null where they have none of them.
 create function call_record_take(of_tenant text, ids text[]) returns jsonb language plpgsql as $$
 declare
   taken jsonb;
@@ -10,11 +10,11 @@ begin
   with deleted as (
     delete from call_record r where r.tenant = of_tenant and r.id = any (ids)
       returning r.at, r.client, r.maker, r.agent, r.model, r.provider, r.end_user, r.input_tokens, r.output_tokens,
-                r.cost
+                r.cost, r.unsummed
   )
   select jsonb_agg(call_change(-1, d.at, d.client, d.maker, d.agent, d.model, d.provider, d.end_user,
                                d.input_tokens, d.output_tokens, d.cost))
-    into taken from deleted d;
+    into taken from deleted d where not d.unsummed;
   return taken;
 end
 $$;

@@ -1,35 +1,25 @@
--- Writes records of calls, each once. Answers those that were not there yet, as call_sum_add takes them, so that a
--- caller that tries again counts nothing twice; null where there is none. The tokens of a call cost what its price
--- says, or what was reserved where nobody knows them. Without both, or a price, nobody knows the cost. Nothing for a
--- tenant that is being deleted.
-create function call_record_write(of_tenant text, calls jsonb) returns jsonb language plpgsql as $$
-declare
-  written jsonb;
+-- Writes records of calls, each once, so that a caller may try again. call_sum_records adds them to the sums. The
+-- tokens of a call cost what its price says, or what was reserved where nobody knows them. Without both, or a price,
+-- nobody knows the cost. Nothing for a tenant that is being deleted.
+create function call_record_write(of_tenant text, calls jsonb) returns void language plpgsql as $$
 begin
   if calls is null or calls = '[]' or not exists (select from tenant t where t.tenant = of_tenant) then
-    return null;
+    return;
   end if;
-  with inserted as (
-    insert into call_record (tenant, id, at, operation, token, provider, model, client, maker, agent, end_user,
-                             input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
-                             first_token_ms, duration_ms, finish_reason, cause, cost, price_from)
-      select of_tenant, c.id, c.at, c.operation, c.token, c.provider, c.model, c.client, c.maker, c.agent, c.end_user,
-             c.input_tokens, c.cached_tokens, c.cache_write_tokens, c.output_tokens, c.reasoning_tokens,
-             c.first_token_ms, c.duration_ms, c.finish_reason, c.cause,
-             coalesce(c.cost_bound, call_cost(c.price, c.input_tokens, c.cached_tokens, c.cache_write_tokens,
-                                              c.output_tokens)),
-             c.price ->> 'from'
-        from jsonb_to_recordset(calls) as c (
-          id text, at timestamptz, operation text, token text, provider text, model text, client text, maker text,
-          agent text, end_user text, input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint,
-          output_tokens bigint, reasoning_tokens bigint, first_token_ms integer, duration_ms integer,
-          finish_reason text, cause text, cost_bound numeric, price jsonb)
-      on conflict (tenant, id) do nothing
-      returning at, client, maker, agent, model, provider, end_user, input_tokens, output_tokens, cost
-  )
-  select jsonb_agg(call_change(1, i.at, i.client, i.maker, i.agent, i.model, i.provider, i.end_user,
-                               i.input_tokens, i.output_tokens, i.cost))
-    into written from inserted i;
-  return written;
+  insert into call_record (tenant, id, at, operation, token, provider, model, client, maker, agent, end_user,
+                           input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
+                           first_token_ms, duration_ms, finish_reason, cause, cost, price_from, unsummed)
+    select of_tenant, c.id, c.at, c.operation, c.token, c.provider, c.model, c.client, c.maker, c.agent, c.end_user,
+           c.input_tokens, c.cached_tokens, c.cache_write_tokens, c.output_tokens, c.reasoning_tokens,
+           c.first_token_ms, c.duration_ms, c.finish_reason, c.cause,
+           coalesce(c.cost_bound, call_cost(c.price, c.input_tokens, c.cached_tokens, c.cache_write_tokens,
+                                            c.output_tokens)),
+           c.price ->> 'from', true
+      from jsonb_to_recordset(calls) as c (
+        id text, at timestamptz, operation text, token text, provider text, model text, client text, maker text,
+        agent text, end_user text, input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint,
+        output_tokens bigint, reasoning_tokens bigint, first_token_ms integer, duration_ms integer,
+        finish_reason text, cause text, cost_bound numeric, price jsonb)
+    on conflict (tenant, id) do nothing;
 end
 $$;

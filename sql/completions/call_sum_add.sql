@@ -1,27 +1,12 @@
--- Adds to the sums what records of calls that were written or deleted say (call_change). To be called once in a
--- transaction, as its last lock: it takes the rows of all calls of these days first, in order, and with them the right
--- to write the other rows of the days. A day has rows of so many models and of so many users at most; the calls of
--- others are summed together, so that a tenant that names a new user with each call does not fill the database. As rows
--- stay, all calls of a name on a day are in its own row, or all of them are with the others.
+-- Adds to the sums, and to the tokens that the tenant has used, what records of calls say (call_change). The caller
+-- holds the lock on the tenant's quota, under which all of them are written. A day has rows of so many models and of so
+-- many users at most; the calls of others are summed together, so that a tenant that names a new user with each call
+-- does not fill the database. As rows stay, all calls of a name on a day are in its own row, or all of them are with
+-- the others.
 create function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict as $$
 declare
-  others text[];
+  others constant text[] := call_sum_others(of_tenant, changes);
 begin
-  if exists (
-    select from jsonb_to_recordset(changes) as c (day integer, model text, "user" text)
-      cross join lateral (values ('model', c.model), ('user', c."user")) as part (by, name)
-      where part.name is not null
-        and not exists (select from call_sum s where s.tenant = of_tenant and s.by = part.by and s.day = c.day
-                                                 and s.name = part.name)) then
-    -- Nobody else may give a name a row of these days meanwhile.
-    insert into call_sum as so_far (tenant, by, day, name, calls, uncosted, input, output, cost)
-      select distinct of_tenant, 'all', c.day, '', 0, 0, 0, 0, 0
-        from jsonb_to_recordset(changes) as c (day integer)
-        order by c.day
-      on conflict (tenant, by, day, name) do update set calls = so_far.calls;
-    others := call_sum_others(of_tenant, changes);
-  end if;
-
   insert into call_sum as so_far (tenant, by, day, name, calls, uncosted, input, output, cost)
     select of_tenant, part.by, c.day, part.name, sum(c.sign),
            coalesce(sum(c.sign) filter (where c.cost is null), 0), sum(c.input), sum(c.output),
@@ -38,11 +23,17 @@ begin
       ) as part (by, name)
       where part.name is not null
       group by part.by, c.day, part.name
-      order by part.by <> 'all', c.day, part.by, part.name
     on conflict (tenant, by, day, name) do update
       set calls = so_far.calls + excluded.calls, uncosted = so_far.uncosted + excluded.uncosted,
           input = so_far.input + excluded.input, output = so_far.output + excluded.output,
           cost = so_far.cost + excluded.cost;
+
+  insert into usage_count as so_far (tenant, day, measure, amount)
+    select of_tenant, c.day, part.measure, sum(part.tokens)
+      from jsonb_to_recordset(changes) as c (day integer, input bigint, output bigint)
+      cross join lateral (values ('inputTokens', c.input), ('outputTokens', c.output)) as part (measure, tokens)
+      group by c.day, part.measure
+    on conflict (tenant, day, measure) do update set amount = so_far.amount + excluded.amount;
 
   if exists (select from budget b where b.tenant = of_tenant) then
     insert into budget_due as so_far (tenant, changes) values (of_tenant, 1)

@@ -5,7 +5,8 @@
 -- each that is wanted, in order: none that has to wait for the quota is overtaken. Calls with the shared token reserve
 -- of the quota and of budgets, those with own keys of budgets alone: 'free' where none applies, and then they reserve
 -- nothing. Nothing is locked or written where nothing changes, so that those who wait may ask often. A batch of records
--- of own calls does not lock the quota. Its row is locked first, then those of the use, then those of sums.
+-- of own calls does not lock the quota, whose row others lock first. Sums are added later (call_sum_records), at the
+-- latest before budgets read them here.
 create function completion_quota_apply(of_tenant text,
                                        settled uuid[], input_tokens bigint[], output_tokens bigint[],
                                        wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval,
@@ -17,35 +18,22 @@ declare
   waits boolean := false;
   changed boolean := false;
   moment constant timestamptz := clock_timestamp();
-  used_days integer[];
-  used_inputs bigint[];
-  used_outputs bigint[];
-  own_input bigint;
-  own_output bigint;
   corrected text[];
-  expired jsonb;
-  changes jsonb;
   settled_calls jsonb;
-  own constant jsonb := call_record_write(of_tenant, own_calls);
 begin
-  if own is not null then
-    select sum(c.input), sum(c.output) into own_input, own_output
-      from jsonb_to_recordset(own) as c (input bigint, output bigint);
+  if own_calls <> '[]' then
+    perform call_record_write(of_tenant, own_calls);
     -- The disk is not awaited: what a process has sent is stored also where it is killed.
     perform set_config('synchronous_commit', 'off', true);
   end if;
   if cardinality(settled) = 0 and cardinality(wanted) = 0 then
-    if own is not null then
-      perform usage_add_tokens(of_tenant, array[usage_day(moment)], array[own_input], array[own_output]);
-      perform call_sum_add(of_tenant, own);
-    end if;
     return;
   end if;
 
   select * into quota from completion_quota q where q.tenant = of_tenant;
   if not found then
     insert into completion_quota (tenant) values (of_tenant) on conflict do nothing;
-  elsif cardinality(settled) = 0 and own is null
+  elsif cardinality(settled) = 0
     and not exists (select from completion_reservation r
                       where r.tenant = of_tenant and not r.charged and r.expires_at <= moment)
     and not exists (select from unnest(input_bounds, output_caps) as want (bound, cap)
@@ -64,7 +52,7 @@ begin
   end if;
 
   perform from completion_quota q where q.tenant = of_tenant for update;
-  expired := completion_quota_charge_expired(of_tenant);
+  perform call_record_write(of_tenant, completion_quota_charge_expired(of_tenant));
   select * into quota from completion_quota q where q.tenant = of_tenant;
 
   if cardinality(settled) > 0 then
@@ -76,35 +64,26 @@ begin
                   case when used.input is null or used.output is null then r.cost end as cost_bound,
                   coalesce(used.input, r.input) as input_total, coalesce(used.output, r.output) as output_total,
                   coalesce(used.input, r.input) - case when r.charged then r.input else 0 end as input_added,
-                  coalesce(used.output, r.output) - case when r.charged then r.output else 0 end as output_added,
-                  usage_day(case when r.charged then r.expires_at else moment end) as day
+                  coalesce(used.output, r.output) - case when r.charged then r.output else 0 end as output_added
     )
     select quota.input_used + coalesce(sum(input_added) filter (where of_quota), 0),
            quota.output_used + coalesce(sum(output_added) filter (where of_quota), 0),
            quota.input_reserved - coalesce(sum(input) filter (where of_quota and not charged), 0),
            quota.output_reserved - coalesce(sum(output) filter (where of_quota and not charged), 0),
-           array_agg(day), array_agg(input_added), array_agg(output_added),
            array_agg(reservation::text) filter (where charged),
            jsonb_agg(ended.call || jsonb_build_object('input_tokens', input_total, 'output_tokens', output_total,
                                                      'cost_bound', cost_bound))
              filter (where ended.call is not null)
       into quota.input_used, quota.output_used, quota.input_reserved, quota.output_reserved,
-           used_days, used_inputs, used_outputs, corrected, settled_calls
+           corrected, settled_calls
       from gone left join jsonb_array_elements(calls) as ended (call) on ended.call ->> 'id' = gone.reservation::text;
+    perform call_sum_add(of_tenant, call_record_take(of_tenant, corrected));
+    perform call_record_write(of_tenant, settled_calls);
     changed := true;
   end if;
-  if own is not null then
-    used_days := used_days || usage_day(moment);
-    used_inputs := used_inputs || own_input;
-    used_outputs := used_outputs || own_output;
+  if cardinality(wanted) > 0 and exists (select from budget b where b.tenant = of_tenant) then
+    perform call_sum_records(of_tenant);
   end if;
-  if used_days is not null then
-    perform usage_add_tokens(of_tenant, used_days, used_inputs, used_outputs);
-  end if;
-  changes := coalesce(own, '[]') || coalesce(call_record_write(of_tenant, expired), '[]');
-  changes := changes || coalesce(call_record_take(of_tenant, corrected), '[]');
-  changes := changes || coalesce(call_record_write(of_tenant, settled_calls), '[]');
-  perform call_sum_add(of_tenant, nullif(changes, '[]'));
 
   for i in 1..cardinality(wanted) loop
     outcome := 'reserved';

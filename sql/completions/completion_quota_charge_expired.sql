@@ -1,7 +1,6 @@
 -- Ends the reservations that have outlived their lease. The caller holds the lock on the tenant's quota. One whose
--- call was never sent is given back. The others are charged in full: they count as used on the day on which the lease
--- ended, so that a later correction finds the same day. Answers the records of these, which the caller writes: they say
--- that nobody waited for an answer any more.
+-- call was never sent is given back. The others are charged in full. Answers the records of these, which the caller
+-- writes: they say that nobody waited for an answer any more.
 create function completion_quota_charge_expired(of_tenant text) returns jsonb language plpgsql as $$
 declare
   moment constant timestamptz := clock_timestamp();
@@ -9,9 +8,6 @@ declare
   freed_output bigint;
   charged_input bigint;
   charged_output bigint;
-  days integer[];
-  inputs bigint[];
-  outputs bigint[];
   calls jsonb;
 begin
   with freed as (
@@ -25,25 +21,20 @@ begin
   with expired as (
     update completion_reservation set charged = true
       where tenant = of_tenant and not charged and sent and expires_at <= moment
-      returning input, output, cost, expires_at, call
+      returning input, output, cost, call
   )
-  select array_agg(usage_day(expires_at)), array_agg(input), array_agg(output),
-         coalesce(sum(input) filter (where call_reserves_quota(call)), 0),
+  select coalesce(sum(input) filter (where call_reserves_quota(call)), 0),
          coalesce(sum(output) filter (where call_reserves_quota(call)), 0),
          jsonb_agg(call || jsonb_build_object('input_tokens', input, 'output_tokens', output, 'cost_bound', cost,
                                               'cause', 'cancelled'))
            filter (where call is not null)
-    into days, inputs, outputs, charged_input, charged_output, calls from expired;
-  if days is null and freed_input = 0 and freed_output = 0 then
-    return null;
-  end if;
-  update completion_quota
-    set input_used = input_used + charged_input, output_used = output_used + charged_output,
-        input_reserved = input_reserved - charged_input - freed_input,
-        output_reserved = output_reserved - charged_output - freed_output
-    where tenant = of_tenant;
-  if days is not null then
-    perform usage_add_tokens(of_tenant, days, inputs, outputs);
+    into charged_input, charged_output, calls from expired;
+  if charged_input + charged_output + freed_input + freed_output > 0 then
+    update completion_quota
+      set input_used = input_used + charged_input, output_used = output_used + charged_output,
+          input_reserved = input_reserved - charged_input - freed_input,
+          output_reserved = output_reserved - charged_output - freed_output
+      where tenant = of_tenant;
   end if;
   return calls;
 end

@@ -2,6 +2,7 @@ import { dueSubscriptions } from '../delivery/dispatch/held-store.ts';
 import { activeSubscriptions } from '../delivery/subscriptions/store.ts';
 import { expiredTurns } from '../desk/agents/turn-store.ts';
 import { dueBudgets } from '../desk/budgets/store.ts';
+import { unsummedCalls } from '../desk/calls/store.ts';
 import { expiredRequests } from '../desk/completions/idempotent-request-store.ts';
 import { reservationWork } from '../desk/completions/quota-store.ts';
 import { jobWork } from '../desk/jobs/queue-store.ts';
@@ -30,6 +31,7 @@ const allWork = [
   ...Object.values(reservationWork),
   expiredRequests,
   expiredTurns,
+  unsummedCalls,
   dueBudgets,
 ];
 

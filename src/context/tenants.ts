@@ -1,3 +1,4 @@
+import { sumCalls } from '../desk/calls/store.ts';
 import type { DocumentLists } from '../pagination/document-lists.ts';
 import { type Configuration, createConfiguration } from '../tenants/configuration/service.ts';
 import { createDocumentLists } from '../tenants/custom-entities/document-lists.ts';
@@ -20,7 +21,7 @@ export function createTenants(foundation: Foundation, closing: AsyncDisposableSt
   const now = () => clock.now();
   const schemas = createSchemaChecker();
   closing.defer(() => schemas.close());
-  const usage = createUsage({ pool, logger, now });
+  const usage = createUsage({ pool, logger, now, sumCalls: (tenant) => sumCalls(db, tenant) });
   closing.defer(() => usage.close());
   return {
     configuration: createConfiguration({ pool, db, sealer, now }),

@@ -1,6 +1,7 @@
 import { dateOf, dayOf } from '../../http/days.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
+import { sumCalls } from '../calls/store.ts';
 import type { Budget } from './schemas.ts';
 import { type BudgetTerms, changesOf, dropAlerts, noteAlert, noteLooked, readBudgets, readFigures } from './store.ts';
 
@@ -45,6 +46,7 @@ export function createBudgetAlerts({ db, queueMail, notificationEmail, now }: Al
 
   return {
     async look(tenant) {
+      await sumCalls(db, tenant);
       const changes = await changesOf(db, tenant);
       if (changes === undefined) return;
       const today = dayOf(now());

@@ -9,6 +9,7 @@ import type { Database } from '../../postgres/database.ts';
 import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { metadataOf, notFound, ownDocuments } from '../../recording/documents/own-documents.ts';
+import { sumCalls } from '../calls/store.ts';
 import { type Budget, type BudgetBody, type BudgetUse, maxBudgets } from './schemas.ts';
 import { type BudgetTerms, budgetRows, budgetTable, countBudgets, readFigures } from './store.ts';
 
@@ -86,6 +87,7 @@ export function createBudgets(options: { db: Database; documents: DocumentLists;
 }
 
 async function useOf(db: Database, tenant: string, terms: BudgetTerms, now: number): Promise<BudgetUse> {
+  await sumCalls(db, tenant);
   const { first, spent, held } = await readFigures(db, tenant, terms, dayOf(now));
   const since = dateOf(first);
   return terms.limitTokens === null

@@ -6,8 +6,9 @@ import { whileListening } from '../../http/while-listening.ts';
 import type { DocumentLists } from '../../pagination/document-lists.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
+import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import { CallItem, CallsPath, CostsAnswer, CostsQuery } from './schemas.ts';
-import { callRows, dropOldCalls } from './store.ts';
+import { callRows, dropOldCalls, sumCalls, unsummedCalls } from './store.ts';
 import { readCosts } from './sums.ts';
 
 /** Which models were called, by whom, what they used and what they cost (ai-gateway: call records, costs). */
@@ -53,10 +54,21 @@ export async function callRoutes(
 
 // Milliseconds.
 const dropEvery = 60 * 60_000;
+const sumEvery = 5_000;
 
-/** Deletes old records while the server listens. */
-export async function callUpkeep(app: HttpServer, { db }: { db: Database }): Promise<void> {
+/** Adds calls to the sums, and deletes old records, while the server listens. */
+export async function callUpkeep(
+  app: HttpServer,
+  { db, findTenants }: { db: Database; findTenants: FindTenants },
+): Promise<void> {
   whileListening(app, {
-    upkeep: [{ what: 'the upkeep of call records', every: dropEvery, work: () => dropOldCalls(db) }],
+    upkeep: [
+      { what: 'the upkeep of call records', every: dropEvery, work: () => dropOldCalls(db) },
+      {
+        what: 'the sums of calls',
+        every: sumEvery,
+        work: async () => await forEachTenant(await findTenants(unsummedCalls), (tenant) => sumCalls(db, tenant)),
+      },
+    ],
   });
 }

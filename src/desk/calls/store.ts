@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { Connection, Database } from '../../postgres/database.ts';
 import { dropRows } from '../../postgres/tenants/drop-rows.ts';
+import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
 
 /** Days. */
 export const callsKept = 90;
@@ -48,7 +49,15 @@ export function callRows(tenant: string): DocumentRows {
 
 // An id begins with the milliseconds, 8 digits, a hyphen, 4 digits.
 const milliseconds = `lpad(to_hex((extract(epoch from statement_timestamp() - interval '${callsKept} days') * 1000)::bigint), 12, '0')`;
-const old = `id < overlay(${milliseconds} placing '-' from 9 for 0)`;
+const old = `not unsummed and id < overlay(${milliseconds} placing '-' from 9 for 0)`;
+
+/** Calls that the sums do not have yet. */
+export const unsummedCalls = { table: 'call_record', condition: 'unsummed' } as const satisfies TenantWork;
+
+/** Adds all calls that have ended to the sums of the tenant. Whoever reads sums has it done before. */
+export async function sumCalls(db: Connection, tenant: string): Promise<void> {
+  await sql`select call_sum_records(${tenant})`.execute(db);
+}
 
 /** Deletes calls that are too old, of all tenants, in portions. */
 export async function dropOldCalls(db: Database): Promise<void> {

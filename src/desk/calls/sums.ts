@@ -4,7 +4,7 @@ import { AnnalsError } from '../../core/errors.ts';
 import { type Days, dateOf } from '../../http/days.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { CostsOf, CostsQuery } from './schemas.ts';
-import { dollarsText } from './store.ts';
+import { dollarsText, sumCalls } from './store.ts';
 
 /** Sums with a name in one answer; what comes after the largest is one sum. As many as call_sum_add keeps of a day. */
 export const maxSums = 1_000;
@@ -24,7 +24,7 @@ const sums = sql`sum(calls)::bigint as calls, sum(uncosted)::bigint as uncosted,
 
 /**
  * What the calls of these days cost, by what tells them apart. By days and months there is an item for each, also without calls;
- * otherwise the largest cost is the first. One statement reads it, and so one snapshot.
+ * otherwise the largest cost is the first. All calls that have ended are in it. One statement reads it, and so one snapshot.
  */
 export async function readCosts(
   db: Database,
@@ -33,6 +33,7 @@ export async function readCosts(
   { by = 'day', ...query }: CostsQuery,
 ): Promise<Static<typeof CostsOf>[]> {
   const only = nameOf(query, by);
+  await sumCalls(db, tenant);
   if (by !== 'day' && by !== 'month') return (await sumsByName(db, tenant, days, by)).map(costsOf);
   const length = by === 'day' ? 10 : 7;
   const found = new Map((await sumsByTime(db, tenant, days, { length, only })).map((row) => [row.name, costsOf(row)]));

@@ -179,9 +179,7 @@ export async function chargeExpired(db: Database, tenant: string): Promise<void>
       .where('tenant', '=', tenant)
       .forUpdate()
       .executeTakeFirst();
-    await sql`select call_sum_add(${tenant}, call_record_write(${tenant}, completion_quota_charge_expired(${tenant})))`.execute(
-      transaction,
-    );
+    await sql`select call_record_write(${tenant}, completion_quota_charge_expired(${tenant}))`.execute(transaction);
   });
 }
 

@@ -18,8 +18,14 @@ export interface Usage {
   close(): Promise<void>;
 }
 
-export function createUsage(options: { pool: TenantPool; logger: FastifyBaseLogger; now: () => number }): Usage {
-  const { pool, logger, now } = options;
+export function createUsage(options: {
+  pool: TenantPool;
+  logger: FastifyBaseLogger;
+  now: () => number;
+  /** Counts the tokens of all calls of models that have ended. */
+  sumCalls: (tenant: string) => Promise<void>;
+}): Usage {
+  const { pool, logger, now, sumCalls } = options;
   const onError = (err: unknown, counted: readonly AddedMeasure[]) => {
     if (err instanceof OutcomeUnknown) logger.error({ err, counted }, 'the usage of tenants may not have been counted');
     else logger.warn({ err }, 'what tenants have used could not be counted; it is tried again');
@@ -33,6 +39,7 @@ export function createUsage(options: { pool: TenantPool; logger: FastifyBaseLogg
     close: () => requests.close(),
 
     async read(tenant, days) {
+      await sumCalls(tenant);
       const lines = new Map<number, Static<typeof UsageOfDay>>();
       for (let day = days.first; day <= days.last; day += 1) {
         lines.set(day, { date: dateOf(day), entries: 0, bytes: 0, requests: 0, inputTokens: 0, outputTokens: 0 });

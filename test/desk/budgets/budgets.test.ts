@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sumCalls } from '../../../src/desk/calls/store.ts';
 import { createQuota, type Quota } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import type { BegunCall } from '../../../src/providers/call-record.ts';
@@ -249,6 +250,7 @@ test('the calls of a key count towards the client that made it, those of an agen
 test('a model without a sum of its own on a day counts with all that have none, rather too much than too little', async () => {
   const tenant = await newTenant(server);
   await spend(tenant, { model: 'known' }, 10);
+  await sumCalls(server.database.db, tenant);
   await server.database.pool.query(
     `insert into call_sum (tenant, by, day, name, calls, uncosted, input, output, cost)
        select tenant, 'other model', day, '', 1, 0, 0, 70, 0 from call_sum where tenant = $1 and by = 'all'`,

@@ -36,8 +36,9 @@ export function endedCall(usage: FailedUsage): EndOfCall {
   return { usage, reported, durationMs: 1, finishReason: 'stop' };
 }
 
-/** Where the stored sums of a tenant differ from the sums over the records of its calls. By the law of sums: nowhere. */
+/** Where the sums of a tenant differ from the sums over the records of its calls. By the law of sums: nowhere. */
 export async function wrongSums(pool: pg.Pool, tenant: string): Promise<unknown[]> {
+  await pool.query('select call_sum_records($1)', [tenant]);
   const { rows } = await pool.query(
     `select by, day, name, calls, uncosted, input, output, cost::text from call_sum where tenant = $1 and calls <> 0
      except all

@@ -46,9 +46,9 @@ test('while calls on an own key cannot be stored, calls are answered, the log ha
   const { pool } = server.database;
   const before = (await used()) as number[];
   const lines = server.logLines.length;
-  await pool.query('alter table usage_count rename to usage_count_away');
+  await pool.query('alter table call_record rename to call_record_away');
   for (let call = 0; call < calls; call += 1) expect(await complete()).toBe(200);
-  await pool.query('alter table usage_count_away rename to usage_count');
+  await pool.query('alter table call_record_away rename to call_record');
   const told = server.logLines.slice(lines).filter((line) => line.includes('a settlement of calls failed'));
   expect(told.length).toBeGreaterThan(0);
   expect(told.length).toBeLessThan(calls / 2);

@@ -9,10 +9,10 @@ import {
 } from '../../../src/desk/completions/quota-store.ts';
 import { dropExpired, setRetention } from '../../../src/history/retention/retention.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
-import { beginOfRecord } from '../../../src/providers/call-record.ts';
+import { beginOfRecord, recordOf } from '../../../src/providers/call-record.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { checkLaw } from '../../support/oracle/law.ts';
-import { begunCall } from '../../support/server/calls.ts';
+import { begunCall, endedCall } from '../../support/server/calls.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
@@ -76,19 +76,24 @@ test('entries and bytes are those of a plain count, whatever is folded, repeated
   });
 });
 
-test('tokens are those of the quota: on the day of the settlement, or on that on which a lease ended', async () => {
+test('tokens are those of the quota, on the day on which the call began', async () => {
   const tenant = await newTenant();
   const token = await server.token(tenant);
   const [settled, lost, late, open] = [1, 2, 3, 4].map((place) => `00000000-0000-4000-8000-00000000000${place}`);
   if (settled === undefined || lost === undefined || late === undefined || open === undefined) throw new Error();
-  const want = (reservation: string) => {
-    const begun = beginOfRecord({ ...begunCall(), id: reservation });
+  const begin = (id: string, days = 0) => ({ ...begunCall(), id, at: Date.now() - days * dayLength });
+  const want = (reservation: string, days?: number) => {
+    const begun = beginOfRecord(begin(reservation, days));
     return { reservation, inputBound: 100, isBounded: true, outputCap: 10, begun };
   };
-  await apply(tenant, { wants: [want(settled), want(lost), want(late), want(open)] });
+  await apply(tenant, { wants: [want(settled), want(lost, 2), want(late, 2), want(open)] });
   const sendings = [settled, lost, late, open].map((reservation) => ({ reservation, lease: 60_000 }));
   expect(await sendReserved(server.context.vital.pool, tenant, sendings)).toEqual([true, true, true, true]);
-  await apply(tenant, { settlements: [{ reservation: settled, input: 21, output: 2, record: undefined }] });
+  const settle = (reservation: string, days: number, [input, output]: [number, number]) => {
+    const record = recordOf(begin(reservation, days), endedCall({ inputTokens: input, outputTokens: output }));
+    return apply(tenant, { settlements: [{ reservation, input, output, record }] });
+  };
+  await settle(settled, 0, [21, 2]);
   // Two leases ended two days ago.
   await server.database.pool.query(
     `update completion_reservation set expires_at = now() - interval '2 days' where tenant = $1 and reservation = any($2)`,
@@ -109,7 +114,7 @@ test('tokens are those of the quota: on the day of the settlement, or on that on
     [21, 2],
     [0, 0],
   ]);
-  await apply(tenant, { settlements: [{ reservation: late, input: 7, output: 1, record: undefined }] });
+  await settle(late, 2, [7, 1]);
   expect((await tokens())[1]).toEqual([107, 11]);
   const { rows } = await server.database.pool.query(
     'select input_used, output_used from completion_quota where tenant = $1',
