@@ -8,39 +8,46 @@ language plpgsql as $$
 declare
   day constant integer := usage_day((call ->> 'at')::timestamptz);
   cost constant numeric := call_bound(call -> 'price', input, output);
-  one record;
+  -- Not a record: texts of a record keep the collation of their column, and a called routine takes it on for the
+  -- name of its tenant. A cluster takes that for another tenant.
+  one_id text;
+  one_by text;
+  one_name text;
+  first integer;
+  last integer;
+  in_tokens boolean;
+  allowed numeric;
   needed numeric;
   free numeric;
 begin
   outcome := 'free';
-  for one in
-    select b.id, b.by as kind, b.name as named, d.first, d.last, b.limit_tokens is not null as in_tokens,
-           coalesce(b.limit_tokens, b.limit_cost) as allowed
+  for one_id, one_by, one_name, first, last, in_tokens, allowed in
+    select b.id, b.by, b.name, d.first, d.last, b.limit_tokens is not null, coalesce(b.limit_tokens, b.limit_cost)
       from budget b
       cross join budget_days(b.period, day) as d
       where b.tenant = of_tenant and budget_counts(b.by, b.name, call)
       order by b.id
   loop
     if outcome <> 'wait' then
-      budget := one.id;
+      budget := one_id;
     end if;
-    needed := case when one.in_tokens then input + output else cost end;
+    needed := case when in_tokens then input + output else cost end;
     if not is_bounded or needed is null then
-      budget := one.id;
+      budget := one_id;
       outcome := case when is_bounded then 'unpriced' else 'unbounded' end;
       return;
     end if;
-    free := one.allowed - budget_spent(of_tenant, one.kind, one.named, one.in_tokens, one.first, one.last);
+    free := allowed - budget_spent(of_tenant, one_by, one_name, in_tokens, first, last);
     if needed > free then
-      budget := one.id;
+      budget := one_id;
       outcome := 'over';
-      bound := budget_amount(needed, one.in_tokens);
-      rest := budget_amount(greatest(free, 0), one.in_tokens);
+      bound := budget_amount(needed, in_tokens);
+      rest := budget_amount(greatest(free, 0), in_tokens);
       return;
     end if;
     if outcome <> 'wait' then
       outcome := case
-        when needed > free - budget_held(of_tenant, one.kind, one.named, one.in_tokens, one.first, one.last) then 'wait'
+        when needed > free - budget_held(of_tenant, one_by, one_name, in_tokens, first, last) then 'wait'
         else 'reserved' end;
     end if;
   end loop;

@@ -91,10 +91,8 @@ export async function readFigures(
   const unit = sql`case when ${inTokens} then 1 else 0.000000000001 end`;
   const { rows } = await sql<BudgetFigures>`
     select first, last,
-           units::text, trim_scale(units * ${unit})::text as spent, trim_scale(held * ${unit})::text as held
-      from budget_days(${period}, ${day})
-      cross join budget_spent(${tenant}, ${by}, ${name}, ${inTokens}, first, last) as units
-      cross join budget_held(${tenant}, ${by}, ${name}, ${inTokens}, first, last) as held`.execute(db);
+           spent::text as units, trim_scale(spent * ${unit})::text as spent, trim_scale(held * ${unit})::text as held
+      from budget_figures(${tenant}, ${by}, ${name}, ${period}, ${inTokens}, ${day})`.execute(db);
   const [figures] = rows;
   if (figures === undefined) throw new Error('a function has no row');
   return figures;

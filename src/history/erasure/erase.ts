@@ -253,17 +253,11 @@ async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): 
       // It has the lock of the proof, so nothing is sealed with the name before the end.
       while ((await erasePortion(transaction, erasing, undefined)).entries > 0);
       await redactLateSealed(transaction, erasing, sealedBefore);
+      const [before, after] = [hashOf(subject.actor), hashOf(replacement)].map((lookup) => uuidArray([lookup]));
       await sql`
-        update change_actor set name = ${replacement}, lookup = (${uuidArray([hashOf(replacement)])}::uuid[])[1],
-            registered = pg_current_xact_id()
-          where tenant = ${tenant} and lookup = any (${uuidArray([hashOf(subject.actor)])}::uuid[])`.execute(
+        select change_rename(${tenant}, (${before}::uuid[])[1], (${after}::uuid[])[1], ${replacement}, ${recorders}::bigint[])`.execute(
         transaction,
       );
-      await sql`
-        update change_recorder
-          set name = case when name is not null then ${replacement} end,
-              subject = case when subject is not null then ${replacement} end, lookup = gen_random_uuid()
-          where tenant = ${tenant} and recorder = any (${recorders}::bigint[])`.execute(transaction);
       await announceErasure(transaction);
     },
     { retries },
