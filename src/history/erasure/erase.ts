@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { OperatorError } from '../../core/operator-error.ts';
 import { parsePathPattern } from '../../core/path-pattern.ts';
@@ -70,6 +71,9 @@ const maxPasses = 5;
 /** Names of a document that are looked for besides its id. */
 const maxNames = 100;
 const retries = 20;
+/** Milliseconds for which a fold is waited for, and between two looks. */
+const maxFoldWait = 10 * 60_000;
+const look = 50;
 
 /** What an erasure would find. It changes nothing. */
 export async function findSubject(options: EraseOptions): Promise<ErasedCounts> {
@@ -120,11 +124,12 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
       if (!('actor' in subject)) await noteErasedDocument(transaction, key, tenant, subject);
     });
   }
-  // A recorder from before does not know yet that the tenant has erasures, and would record again what is erased under its hands.
-  await olderTransactionsEnded(db);
   const erasing = { ...sealed, tenant, erasure, reason, key, rules: rulesOf(subject), now };
   for (let pass = 0, erased = 1; pass < maxPasses && erased > 0; pass += 1) {
-    await foldHistory(db, tenant);
+    // A recorder from before does not know yet that the tenant has erasures, and would record again what is erased under its hands. One from
+    // before the names were replaced may still be recording with their numbers.
+    await olderTransactionsEnded(db);
+    await foldAll(db, tenant);
     const recorders = await findRecorders(db, tenant, sealed);
     erased = await erasePass(options, { ...erasing, recorders });
     // Names in dictionaries are part of the proof of all these entries, so they go behind them.
@@ -143,6 +148,20 @@ function sumOf(one: Record<string, number>, other: Record<string, number>): Reco
   const sum = { ...one };
   for (const [table, rows] of Object.entries(other)) sum[table] = (sum[table] ?? 0) + rows;
   return sum;
+}
+
+/** Folds all that is recorded, or waits for the process that folds it: a pass leaves what is not folded. */
+async function foldAll(db: Database, tenant: string): Promise<void> {
+  const { rows } = await sql<{ last: number | null }>`
+    select max(delta) as last from change_delta where tenant = ${tenant}`.execute(db);
+  const last = rows[0]?.last ?? null;
+  for (const end = performance.now() + maxFoldWait; performance.now() < end; await sleep(look)) {
+    await foldHistory(db, tenant);
+    const left = await sql`
+      select from change_delta where tenant = ${tenant} and delta <= ${last}::bigint limit 1`.execute(db);
+    if (left.rows.length === 0) return;
+  }
+  throw new OperatorError(`changes of ${tenant} are recorded and not counted yet; run this again later`);
 }
 
 async function erasePass(options: EraseOptions, erasing: Erasing): Promise<number> {

@@ -18,6 +18,7 @@ import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
 import { createRecorder, maxRetries, recordChange } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { letOthersWork } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const now = Date.now();
@@ -313,6 +314,21 @@ describe('the entries', () => {
     const { entries } = await eraseSubject(options(tenant, subject));
     expect(entries).toBe(4);
     expect(await dumpOf(tenant)).not.toContain(jane);
+  });
+
+  test('what another process folds just now is erased as well: nothing ends before', async () => {
+    const { tenant } = await newTenant();
+    const { db } = server.context;
+    await createRecorder(db, tenant, () => now)([changeOf({ at: now, entityId: 'canary-1' })]);
+    const other = await server.database.pool.connect();
+    const lock = `(hashtextextended('change_fold ' || $1, 0))`;
+    await other.query(`select pg_advisory_lock${lock}`, [tenant]);
+    const erasing = eraseSubject(options(tenant, { entity: 'order', entityId: 'canary-1', paths: [] }));
+    await Promise.race([erasing, letOthersWork(300)]);
+    await other.query(`select pg_advisory_unlock${lock}`, [tenant]);
+    other.release();
+    expect(await erasing).toMatchObject({ entries: 1 });
+    expect(await dumpOf(tenant)).not.toContain('canary-1');
   });
 
   test('annals erase --dry-run counts, and --yes goes on while others record', async () => {
