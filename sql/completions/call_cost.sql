@@ -1,17 +1,22 @@
 -- What the tokens of a call cost, in pico-USD, by a price as the service knows it: tiers by rising `above`, of which
 -- the last one applies that the input is above. Cached tokens and cache writes are parts of the input, also where a
--- vendor counts more of them. Null: a figure or the price is not known.
+-- vendor counts more of them. Null: a figure or the price is not known. Without a query: each call runs it.
 create function call_cost(price jsonb, input bigint, cached bigint, written bigint, output bigint)
-returns numeric language sql immutable as $$
-  select (call_cost.input - parts.cached - parts.written) * (t.tier ->> 'input')::numeric
-         + parts.cached * (t.tier ->> 'cachedInput')::numeric
-         + parts.written * (t.tier ->> 'cacheWrites')::numeric
-         + call_cost.output * (t.tier ->> 'output')::numeric
-    from jsonb_array_elements(price -> 'tiers') with ordinality as t (tier, place)
-    cross join (select least(coalesce(call_cost.cached, 0), call_cost.input) as cached) as c
-    cross join lateral (select c.cached, least(coalesce(call_cost.written, 0), call_cost.input - c.cached) as written)
-      as parts
-    where (t.tier ->> 'above')::bigint < call_cost.input
-    order by t.place desc
-    limit 1
+returns numeric language plpgsql immutable as $$
+declare
+  tiers constant jsonb := price -> 'tiers';
+  tier jsonb;
+  of_cache constant bigint := least(coalesce(cached, 0), input);
+  of_writes constant bigint := least(coalesce(written, 0), input - of_cache);
+begin
+  for place in 0..coalesce(jsonb_array_length(tiers), 0) - 1 loop
+    if (tiers -> place ->> 'above')::bigint < input then
+      tier := tiers -> place;
+    end if;
+  end loop;
+  return (input - of_cache - of_writes) * (tier ->> 'input')::numeric
+         + of_cache * (tier ->> 'cachedInput')::numeric
+         + of_writes * (tier ->> 'cacheWrites')::numeric
+         + output * (tier ->> 'output')::numeric;
+end
 $$;

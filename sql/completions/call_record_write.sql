@@ -1,11 +1,13 @@
 -- Writes records of calls, each once, so that a caller may try again. call_sum_records adds them to the sums. The
 -- tokens of a call cost what its price says, or what was reserved where nobody knows them. Without both, or a price,
--- nobody knows the cost. Nothing for a tenant that is being deleted.
+-- nobody knows the cost. Nothing for a tenant that is being deleted. The disk is not awaited: what a process has sent
+-- is stored also where it is killed.
 create function call_record_write(of_tenant text, calls jsonb) returns void language plpgsql as $$
 begin
   if calls is null or calls = '[]' or not exists (select from tenant t where t.tenant = of_tenant) then
     return;
   end if;
+  perform set_config('synchronous_commit', 'off', true);
   insert into call_record (tenant, id, at, operation, token, provider, model, client, maker, agent, end_user,
                            input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens,
                            first_token_ms, duration_ms, finish_reason, cause, cost, price_from, unsummed)

@@ -1,17 +1,15 @@
 -- Settles calls and reserves others, in this order and in one transaction, so that a process sends one batch of a
--- tenant at a time, however many calls it has. `calls` has the records of settled reservations, `own_calls` those of
--- calls with the tenant's own keys, which reserved nothing. A settled reservation is replaced by
--- what was used, null being what was reserved; one that is not there any more was settled before. Answers a row for
--- each that is wanted, in order: none that has to wait for the quota is overtaken. Calls with the shared token reserve
--- of the quota and of budgets, those with own keys of budgets alone: 'free' where none applies, and then they reserve
--- nothing. Nothing is locked or written where nothing changes, so that those who wait may ask often. A batch of records
--- of own calls does not lock the quota, whose row others lock first. Sums are added later (call_sum_records), at the
--- latest before budgets read them here.
+-- tenant at a time, however many calls it has. `calls` has the records of settled reservations. A settled reservation
+-- is replaced by what was used, null being what was reserved; one that is not there any more was settled before.
+-- Answers a row for each that is wanted, in order: none that has to wait for the quota is overtaken. Calls with the
+-- shared token reserve of the quota and of budgets, those with own keys of budgets alone: 'free' where none applies, and
+-- then they reserve nothing. Nothing is locked or written where nothing changes, so that those who wait may ask often.
+-- Sums are added later (call_sum_records), at the latest before budgets read them here.
 create function completion_quota_apply(of_tenant text,
                                        settled uuid[], input_tokens bigint[], output_tokens bigint[],
                                        wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval,
                                        least_output bigint, input_limit bigint, output_limit bigint,
-                                       calls jsonb, own_calls jsonb, begun jsonb[], bounded boolean[])
+                                       calls jsonb, begun jsonb[], bounded boolean[])
 returns table (outcome text, granted bigint, budget text, bound text, rest text) language plpgsql as $$
 declare
   quota completion_quota;
@@ -21,15 +19,6 @@ declare
   corrected text[];
   settled_calls jsonb;
 begin
-  if own_calls <> '[]' then
-    perform call_record_write(of_tenant, own_calls);
-    -- The disk is not awaited: what a process has sent is stored also where it is killed.
-    perform set_config('synchronous_commit', 'off', true);
-  end if;
-  if cardinality(settled) = 0 and cardinality(wanted) = 0 then
-    return;
-  end if;
-
   select * into quota from completion_quota q where q.tenant = of_tenant;
   if not found then
     insert into completion_quota (tenant) values (of_tenant) on conflict do nothing;

@@ -23,18 +23,22 @@ export interface LedgerDatabase {
   /** Returns whether each may leave, in their order. Those that may are durable. */
   send(tenant: string, sendings: readonly Sending[]): Promise<readonly boolean[]>;
   hasBudgets(tenant: string): Promise<boolean>;
+  write(tenant: string, records: readonly StoredRecord[]): Promise<void>;
 }
 
 export function createLedger(database: LedgerDatabase): QuotaLedger {
-  const changes = createBatches<
-    { settlement: Settlement } | { ownCall: StoredRecord } | { want: Want },
-    Decision | undefined
-  >(async (tenant, items) => {
-    const settlements = items.flatMap((item) => ('settlement' in item ? [item.settlement] : []));
-    const ownCalls = items.flatMap((item) => ('ownCall' in item ? [item.ownCall] : []));
-    const wants = items.flatMap((item) => ('want' in item ? [item.want] : []));
-    const decisions = [...(await database.apply(tenant, { settlements, ownCalls, wants }))];
-    return items.map((item) => ('want' in item ? decisions.shift() : undefined));
+  const changes = createBatches<{ settlement: Settlement } | { want: Want }, Decision | undefined>(
+    async (tenant, items) => {
+      const settlements = items.flatMap((item) => ('settlement' in item ? [item.settlement] : []));
+      const wants = items.flatMap((item) => ('want' in item ? [item.want] : []));
+      const decisions = [...(await database.apply(tenant, { settlements, wants }))];
+      return items.map((item) => ('want' in item ? decisions.shift() : undefined));
+    },
+  );
+  // They change no row, so they wait for no reservation.
+  const records = createBatches<StoredRecord, void>(async (tenant, items) => {
+    await database.write(tenant, items);
+    return items.map(() => undefined);
   });
   // A batch of its own: it waits for the disk, and the next changes do not.
   const sendings = createBatches<Sending, boolean>((tenant, items) => database.send(tenant, items));
@@ -57,8 +61,6 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
       await changes(tenant, { settlement });
     },
 
-    async record(tenant, ownCall) {
-      await changes(tenant, { ownCall });
-    },
+    record: records,
   };
 }

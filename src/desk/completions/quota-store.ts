@@ -43,8 +43,6 @@ export type StoredRecord = Readonly<Record<string, unknown>>;
 
 export interface LedgerBatch {
   settlements: readonly Settlement[];
-  /** Of calls with the tenant's own keys, which reserved nothing. */
-  ownCalls: readonly StoredRecord[];
   wants: readonly Want[];
 }
 
@@ -75,13 +73,13 @@ const correctable = '1 day';
 export async function applyToQuota(
   pool: Statements,
   tenant: string,
-  { settlements, ownCalls, wants }: LedgerBatch,
+  { settlements, wants }: LedgerBatch,
   { limits, minOutput, lease }: { limits: Tokens; minOutput: number; lease: number },
 ): Promise<Decision[]> {
   const { rows } = await pool.query<DecisionRow>({
     name: 'completion_quota_apply',
     text: `select outcome, granted, budget, bound, rest
-             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval, $9, $10, $11, $12, $13, $14, $15)`,
+             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval, $9, $10, $11, $12, $13, $14)`,
     values: [
       tenant,
       settlements.map(({ reservation }) => reservation),
@@ -95,12 +93,17 @@ export async function applyToQuota(
       limits.input,
       limits.output,
       JSON.stringify(settlements.flatMap(({ record }) => record ?? [])),
-      JSON.stringify(ownCalls),
       wants.map(({ begun }) => JSON.stringify(begun)),
       wants.map(({ isBounded }) => isBounded),
     ],
   });
   return rows.map(decisionOf);
+}
+
+/** Writes the records of calls that reserved nothing, each once. They are not on the disk yet. */
+export async function writeRecords(pool: Statements, tenant: string, records: readonly StoredRecord[]): Promise<void> {
+  const text = 'select call_record_write($1, $2)';
+  await pool.query({ name: 'call_record_write', text, values: [tenant, JSON.stringify(records)] });
 }
 
 interface DecisionRow {

@@ -22,6 +22,7 @@ import {
   reservationWork,
   type StoredRecord,
   sendReserved,
+  writeRecords,
 } from './quota-store.ts';
 import { createSettlements } from './settlements.ts';
 
@@ -69,6 +70,7 @@ export function createQuota(options: QuotaOptions): Quota {
     apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput, lease: unsentLease }),
     send: (tenant, sendings) => sendReserved(pool, tenant, sendings),
     hasBudgets: (tenant) => hasBudgets(pool, tenant),
+    write: (tenant, records) => writeRecords(pool, tenant, records),
   });
   /** The first of a queue's waiting calls tries again and again; the others wait for their turn. */
   const turns = new Semaphore({ maxOfTenant: 1 });

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import { refuseLargeDocument } from '../../core/json/size.ts';
 import { mask } from '../../core/mask.ts';
@@ -53,6 +54,9 @@ export interface OwnKey extends ProviderKey {
   readonly hasBudgets: boolean;
 }
 
+/** Keys of providers that are kept opened. */
+const maxOpened = 1_000;
+
 export function createConfiguration(options: {
   pool: Statements;
   db: Database;
@@ -60,6 +64,15 @@ export function createConfiguration(options: {
   now: () => number;
 }): Configuration {
   const { pool, db, sealer, now } = options;
+  const opened = new LRUCache<string, string>({ max: maxOpened });
+
+  /** Like openSecret. Each call reads what is stored now, and only what has changed is opened anew. */
+  function openAgain(tenant: string, key: string, sealed: Uint8Array): string {
+    const name = `${tenant} ${key} ${Buffer.from(sealed).toString('base64')}`;
+    const secret = opened.get(name) ?? openSecret(sealer, tenant, key, sealed);
+    opened.set(name, secret);
+    return secret;
+  }
 
   function stored(tenant: string, key: string, value: ConfigurationValue): StoredValue {
     return value.secured ? { secured: true, sealed: sealSecret(sealer, tenant, key, value.secret) } : value;
@@ -135,7 +148,7 @@ export function createConfiguration(options: {
       const keyOf = (item: string): OwnKey | undefined => {
         const value = values.get(item);
         // What was stored before the item was always secured may be no key.
-        const key = value && readProviderKey(item, openSecret(sealer, tenant, item, value.sealed));
+        const key = value && readProviderKey(item, openAgain(tenant, item, value.sealed));
         return key && { ...key, hasBudgets: value.hasBudgets };
       };
       return Object.fromEntries(

@@ -360,7 +360,7 @@ test('a call on an own key takes one statement before it leaves and one after, a
     const ofCall = statements.filter(
       ({ text, values }) => values.includes(tenant) && /configuration|budget|completion|call_/.test(text),
     );
-    expect(ofCall.map(({ name }) => name)).toEqual(['configuration_sealed', 'completion_quota_apply']);
+    expect(ofCall.map(({ name }) => name)).toEqual(['configuration_sealed', 'call_record_write']);
   }
   const id = await make(tenant, { period: 'day', limitTokens: 60 });
   for (const path of paths) expect(await ask(path)).toBe(path.startsWith('/openai/') ? 429 : 403);

@@ -13,6 +13,7 @@ function handWorked() {
       return answer.promise;
     },
     hasBudgets: () => Promise.resolve(false),
+    write: () => Promise.resolve(),
     send(tenant, sendings) {
       const answer = Promise.withResolvers<boolean[]>();
       sent.push({ tenant, sendings, answer });

@@ -215,7 +215,7 @@ async function apply(tenant: string, batch: { settlements?: Settlement[]; wants?
   const decisions = await applyToQuota(
     server.context.vital.pool,
     tenant,
-    { settlements: [], ownCalls: [], wants: [], ...batch },
+    { settlements: [], wants: [], ...batch },
     { limits: { input: 1_000, output: 1_000 }, minOutput: 1, lease: 60_000 },
   );
   expect(decisions.map(({ outcome }) => outcome)).toEqual((batch.wants ?? []).map(() => 'reserved'));
