@@ -77,15 +77,17 @@ export async function takeRenewal(
   secretHash: Uint8Array,
 ): Promise<TakenRenewal | 'taken' | undefined> {
   const { rows } = await sql<TakenRenewal & { free: boolean }>`
-    update console_session as s
-      set checked_at = case when before.checked_at <= statement_timestamp() then ${takenUntil} else before.checked_at end
-      from (
-        select checked_at from console_session
-          where tenant = ${tenant} and secret_hash = ${secretHash} for update) as before
+    with before as (
+      -- Here, because a cluster refuses it where it writes.
+      select case when checked_at <= statement_timestamp() then ${takenUntil} else checked_at end as taken_until,
+             checked_at is null or checked_at <= statement_timestamp() as free
+        from console_session where tenant = ${tenant} and secret_hash = ${secretHash} for update
+    )
+    update console_session as s set checked_at = before.taken_until
+      from before
       where s.tenant = ${tenant} and s.secret_hash = ${secretHash} and s.subject is not null
         and s.expires_at > statement_timestamp()
-      returning s.subject, s.sealed_renewal as renewal,
-        before.checked_at is null or before.checked_at <= statement_timestamp() as free`.execute(db);
+      returning s.subject, s.sealed_renewal as renewal, before.free`.execute(db);
   const [row] = rows;
   return row === undefined || row.free ? row : 'taken';
 }

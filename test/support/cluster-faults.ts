@@ -2,6 +2,15 @@
 export interface ClusterFault {
   readonly rule:
     | 'volatile condition'
+    | 'volatile update'
+    | 'moment in case'
+    | 'moment in conflict'
+    | 'moment in returning'
+    | 'interval of a column'
+    | 'case of a value'
+    | 'transaction of the coordinator'
+    | 'routine beside another'
+    | 'text of a record'
     | 'local with distributed'
     | 'no tenant'
     | 'routine with tables'
@@ -15,8 +24,10 @@ export interface KnownTables {
   readonly distributed: ReadonlySet<string>;
   /** All others of the database. */
   readonly local: ReadonlySet<string>;
-  /** The routines that run on the worker of their tenant and read its tables. */
+  /** The routines that run on the worker of their tenant and read its tables, as far as statements may not call them. */
   readonly routines: ReadonlySet<string>;
+  /** All of these routines. */
+  readonly readers: ReadonlySet<string>;
 }
 
 /** The tables that the texts of migrations make. */
@@ -40,6 +51,10 @@ export function faultsOfRoutine(text: string, tables: KnownTables): ClusterFault
     .split(';')
     .flatMap((statement) => [
       ...faultsOfStatement(statement, tables),
+      ...[...statement.matchAll(/\b(\w+)\(\s*of_tenant\s*,([^;]*)/g)]
+        // It has the collation of its column, and so has the name of the tenant in the called routine: another value to the cluster.
+        .filter(([, name = '', rest = '']) => tables.readers.has(name) && /^[^)]*\b[a-z]\w*\.[a-z]\w*/.test(rest))
+        .map(() => faultOf('text of a record', statement)),
       // PL/pgSQL reads the assignment to an element of an array in a way of its own, which the cluster does not.
       ...(/\w\[[^\]]+\]\s*:=[\s\S]*\bfrom change_\w+/.test(statement) ? [faultOf('table in element', statement)] : []),
     ]);
@@ -52,7 +67,7 @@ export function faultsOfStore(source: string, tables: KnownTables): ClusterFault
   for (const text of textsOf(plain)) {
     const statement = withFragments(text, plain);
     if (/^\s*(select|insert|update|delete|with|declare)\b/i.test(statement)) {
-      faults.push(...faultsOfStatement(statement, tables));
+      faults.push(...faultsOfStatement(statement, tables), ...faultsOnCoordinator(statement, tables));
     }
   }
   for (const [chain, table = ''] of plain.matchAll(
@@ -61,6 +76,8 @@ export function faultsOfStore(source: string, tables: KnownTables): ClusterFault
     if (tables.distributed.has(table) && !/\.where\('(?:\w+\.)?tenant', '='/.test(chain)) {
       faults.push(faultOf('no tenant', chain));
     }
+    if (tables.distributed.has(table) && chain.startsWith('.updateTable') && writtenVolatile.test(chain))
+      faults.push(faultOf('volatile update', chain));
   }
   for (const [condition] of plain.matchAll(/\.where\([^\n]*clock_timestamp\(\)/g)) {
     faults.push(faultOf('volatile condition', condition));
@@ -69,6 +86,7 @@ export function faultsOfStore(source: string, tables: KnownTables): ClusterFault
 }
 
 const volatile = /\b(clock_timestamp|random|gen_random_uuid|nextval|timeofday)\s*\(/gi;
+const writtenVolatile = new RegExp(volatile.source, 'i');
 const clauses = /\b(select|set|values|returning|where|on|having|when|if|elsif|from)\b|:=/gi;
 
 function faultsOfStatement(statement: string, { distributed, local, routines }: KnownTables): ClusterFault[] {
@@ -81,11 +99,58 @@ function faultsOfStatement(statement: string, { distributed, local, routines }: 
     if (clause === 'where' || clause === 'on' || clause === 'having')
       faults.push(faultOf('volatile condition', statement));
   }
+  faults.push(...faultsOfWrite(statement));
+  if (/\bcase\s+(?:\$\{[^}]*\}|\$\d+)\s+when\b/i.test(statement)) faults.push(faultOf('case of a value', statement));
   if (named.some((name) => local.has(name))) faults.push(faultOf('local with distributed', statement));
   const inserts = /\binto\s+\w+(?:\s+as\s+\w+)?\s*\(tenant\b/i.test(statement);
   if (!inserts && !/\btenant\s*=|\btenant\)\s*=/i.test(statement)) faults.push(faultOf('no tenant', statement));
   const called = [...statement.matchAll(/\b(\w+)\(/g)].map(([, name = '']) => name);
   if (called.some((name) => routines.has(name))) faults.push(faultOf('routine with tables', statement));
+  return faults;
+}
+
+const moment = /\b(?:clock_timestamp|statement_timestamp|transaction_timestamp|now)\s*\(/i;
+
+/** Faults of what an update, a delete or an insert says itself, and not of the queries before it. */
+function faultsOfWrite(statement: string): ClusterFault[] {
+  const faults: ClusterFault[] = [];
+  const [, conflict = ''] = /\bdo\s+update\s+set\b([\s\S]*)/i.exec(statement) ?? [];
+  if (moment.test(conflict)) faults.push(faultOf('moment in conflict', statement));
+  const [write = ''] = /\b(?:update\s+\w+(?:\s+(?:as\s+)?\w+)?\s+set|delete\s+from)\b[\s\S]*/i.exec(statement) ?? [];
+  if (writtenVolatile.test(write)) faults.push(faultOf('volatile update', statement));
+  const [, returned = ''] = /\breturning\b([\s\S]*?)(?:\)\s*select\b|$)/i.exec(write) ?? [];
+  if (moment.test(returned)) faults.push(faultOf('moment in returning', statement));
+  if (casesOf(write).some((text) => moment.test(text))) faults.push(faultOf('moment in case', statement));
+  if (/(?<![\w.)])(?:[a-z]\w*\.)?[a-z]\w*\s+[-+]\s+[^,;()]*(?:\binterval\b)/i.test(write))
+    faults.push(faultOf('interval of a column', statement));
+  return faults;
+}
+
+/** The outermost texts from case to end, and the arguments of coalesce. */
+function casesOf(text: string): string[] {
+  const cases: string[] = [];
+  let depth = 0;
+  let begin = 0;
+  for (const { 0: word, index } of text.matchAll(/\b(?:case|end)\b/gi)) {
+    if (word.toLowerCase() === 'case') {
+      if (depth === 0) begin = index;
+      depth += 1;
+    } else if (depth > 0) {
+      depth -= 1;
+      if (depth === 0) cases.push(text.slice(begin, index));
+    }
+  }
+  return [...cases, ...[...text.matchAll(/\bcoalesce\(((?:[^()]|\([^()]*\))*)\)/gi)].map(([all]) => all)];
+}
+
+/** Faults of a statement that the service sends: the coordinator answers for itself, and calls joined routines itself. */
+function faultsOnCoordinator(statement: string, { distributed, readers }: KnownTables): ClusterFault[] {
+  const faults: ClusterFault[] = [];
+  const [, written = ''] = /\b(?:insert\s+into|update|delete\s+from)\s+(\w+)/i.exec(statement) ?? [];
+  if (distributed.has(written) && /\bpg_current_(?:xact_id|snapshot)\b/i.test(statement))
+    faults.push(faultOf('transaction of the coordinator', statement));
+  if ([...statement.matchAll(/\bjoin\s+(?:lateral\s+)?(\w+)\(/gi)].some(([, name = '']) => readers.has(name)))
+    faults.push(faultOf('routine beside another', statement));
   return faults;
 }
 

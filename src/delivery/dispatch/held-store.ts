@@ -126,11 +126,17 @@ export async function changeState(
   const { rows } = await sql<
     HeldState & { reason: PauseReason | null; wasRunning: boolean; failingSince: Date | null }
   >`
-    with before as (
+    with held as (
       select state in ('active', 'retrying') as running,
              case when ${is} = 'well' then null when ${is} = 'unknown' then failing_since
                else coalesce(failing_since, statement_timestamp()) end as failing_since
         from subscription_state where tenant = ${tenant} and subscription = ${id} and holder = ${holder}::uuid for update
+    ), before as (
+      -- Here, because a cluster refuses it where it writes.
+      select running, failing_since,
+             failing_since < statement_timestamp() - ${maxFailing}::double precision * interval '1 millisecond' as fails_long,
+             statement_timestamp() + ${rest}::double precision * interval '1 millisecond' as rest_until
+        from held
     )
     update subscription_state t
       set matched = matched + ${matched}::bigint, delivered = delivered + ${delivered}::bigint,
@@ -140,18 +146,13 @@ export async function changeState(
           fingerprint = coalesce(${place?.fingerprint ?? null}::integer, fingerprint),
           cursor = coalesce(${place?.cursor ?? null}::text, cursor),
           failing_since = b.failing_since,
-          unreachable = case ${is} when 'away' then unreachable + 1 when 'unknown' then unreachable else 0 end,
-          slowed = case ${is} when 'busy' then slowed + 1 when 'well' then 0 else slowed end,
-          rest_until = case when ${rest}::double precision is null then rest_until
-            else statement_timestamp() + ${rest}::double precision * interval '1 millisecond' end,
-          state = case when not b.running then state
-            when ${is} = 'gone' then 'suspended'
-            when b.failing_since < statement_timestamp() - ${maxFailing}::double precision * interval '1 millisecond' then 'suspended'
+          unreachable = case when ${is} = 'away' then unreachable + 1 when ${is} = 'unknown' then unreachable else 0 end,
+          slowed = case when ${is} = 'busy' then slowed + 1 when ${is} = 'well' then 0 else slowed end,
+          rest_until = coalesce(b.rest_until, t.rest_until),
+          state = case when not b.running then state when ${is} = 'gone' or b.fails_long then 'suspended'
             when b.failing_since is null then 'active' else 'retrying' end,
-          reason = case when not b.running then reason
-            when ${is} = 'gone' then 'gone'
-            when b.failing_since < statement_timestamp() - ${maxFailing}::double precision * interval '1 millisecond' then 'failures'
-            else null end
+          reason = case when not b.running then reason when ${is} = 'gone' then 'gone'
+            when b.fails_long then 'failures' end
       from before b
       where t.tenant = ${tenant} and t.subscription = ${id} and t.holder = ${holder}::uuid
       returning t.state, t.reason, t.position, t.fingerprint, t.waiting, t.unreachable, t.slowed, b.running as "wasRunning",
@@ -163,16 +164,20 @@ export async function changeState(
 /** Ends a run. `pause`: milliseconds until it has something to do besides what waits in its table. */
 export async function release(db: Database, { tenant, id, holder }: Holder, pause: number | undefined): Promise<void> {
   await sql`
-    update subscription_state t
-      set holder = null, held_until = null,
-          due_at = case when rest_until > statement_timestamp() then rest_until
-            else least(statement_timestamp() + ${pause ?? null}::double precision * interval '1 millisecond', (
-              select min(w.due_at) from delivery_waiting w
-                where w.tenant = ${tenant} and w.subscription = ${id} and w.parked_at is null
-                  and not exists (
-                    select from delivery_waiting e
-                      where e.tenant = ${tenant} and e.subscription = ${id} and e.document = w.document and e.parked_at is null
-                        and e.position < w.position))) end
+    with due as (
+      -- Here, because a cluster refuses it where it writes.
+      select case when rest_until > statement_timestamp() then rest_until
+               else least(statement_timestamp() + ${pause ?? null}::double precision * interval '1 millisecond', (
+                 select min(w.due_at) from delivery_waiting w
+                   where w.tenant = ${tenant} and w.subscription = ${id} and w.parked_at is null
+                     and not exists (
+                       select from delivery_waiting e
+                         where e.tenant = ${tenant} and e.subscription = ${id} and e.document = w.document
+                           and e.parked_at is null and e.position < w.position))) end as at
+        from subscription_state where tenant = ${tenant} and subscription = ${id} and holder = ${holder}::uuid for update
+    )
+    update subscription_state t set holder = null, held_until = null, due_at = due.at
+      from due
       where t.tenant = ${tenant} and t.subscription = ${id} and t.holder = ${holder}::uuid`.execute(db);
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { OperatorError } from '../../core/operator-error.ts';
 import { isDistributed } from '../is-distributed.ts';
@@ -11,6 +12,10 @@ export interface Move {
   others: number;
 }
 
+// Milliseconds. A request has 30 seconds.
+const maxWait = 60_000;
+const pause = 500;
+
 interface Worker {
   host: string;
   port: number;
@@ -18,7 +23,7 @@ interface Worker {
 
 /**
  * Moves the portion of a tenant to a worker of the cluster, while everything goes on. It takes as long as copying its rows. Throws OperatorError
- * where there is no such tenant or worker.
+ * where there is no such tenant or worker, or where the worker still has a copy of before.
  */
 export async function moveTenant(pool: pg.Pool, tenant: string, to: string): Promise<Move> {
   if (!(await isDistributed(pool))) throw new OperatorError('this database is not spread over a cluster');
@@ -32,12 +37,38 @@ export async function moveTenant(pool: pg.Pool, tenant: string, to: string): Pro
   const from = `${host}:${port}`;
   const others = await othersIn(pool, tenant, shard);
   if (from !== to) {
-    await pool.query(
-      "select citus_move_shard_placement($1::bigint, $2::text, $3::integer, $4::text, $5::integer, 'force_logical')",
-      [shard, host, port, target.host, target.port],
+    await whileCleaned(() =>
+      pool.query(
+        "select citus_move_shard_placement($1::bigint, $2::text, $3::integer, $4::text, $5::integer, 'force_logical')",
+        [shard, host, port, target.host, target.port],
+      ),
     );
   }
   return { tenant, from, to, others };
+}
+
+/**
+ * A move to a worker where the tenant has been needs the old copy to be gone. The cluster drops it soon, but not while a transaction still
+ * reads it. Until then the move fails at its begin.
+ */
+async function whileCleaned(move: () => Promise<unknown>): Promise<void> {
+  const end = performance.now() + maxWait;
+  for (;;) {
+    try {
+      await move();
+      return;
+    } catch (error) {
+      const isLeft = error instanceof Error && /orphaned shard .* could not be cleaned up/.test(error.message);
+      if (!isLeft) throw error;
+      if (performance.now() > end) {
+        throw new OperatorError(
+          'the copy that an earlier move has left there is still read, so the cluster cannot drop it. Nothing was moved; run this again later',
+          { cause: error },
+        );
+      }
+    }
+    await sleep(pause);
+  }
 }
 
 async function workersOf(pool: pg.Pool): Promise<Map<string, Worker>> {

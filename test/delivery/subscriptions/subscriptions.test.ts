@@ -5,6 +5,7 @@ import { maxSubscriptions } from '../../../src/delivery/subscriptions/schemas.ts
 import { eventually } from '../../support/server/patience.ts';
 import { historyOf } from '../../support/server/schema-client.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { statementsWaiting } from '../../support/server/statements-waiting.ts';
 import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
 import { type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
 
@@ -333,12 +334,7 @@ test('a subscription is deleted while a delivery of it is noted, whichever of th
     await delivery.query('begin');
     await delivery.query(`select from subscription_state where tenant = 'acme' and subscription = 'noted' for update`);
     const deleted = acme.call('DELETE', '/noted');
-    await eventually(async () => {
-      const { rows } = await server.database.pool.query(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      );
-      return rows.length;
-    }).toBeGreaterThan(0);
+    await eventually(() => statementsWaiting(server.database)).not.toEqual([]);
     // Each waits for the other: the database ends one of them.
     await delivery
       .query(

@@ -40,6 +40,7 @@ import { trials } from '../../support/oracle/trials.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { runSealingLaw } from '../../support/server/sealing-law.ts';
+import { setBack } from '../../support/server/set-back.ts';
 
 const now = () => Date.UTC(2026, 8, 15);
 
@@ -174,22 +175,22 @@ test('a tenant without changes gets no log, and one with changes is found until 
   await foldHistory(db, tenant);
   // A minute after the last look.
   expect(await isFound()).toBe(false);
-  const passes = async (time: string) =>
-    await sql`update change_folded set seal_after = seal_after - ${time}::interval where tenant = ${tenant}`.execute(
+  const passes = async (seconds: number) =>
+    await sql`update change_folded set seal_after = ${sql.raw(setBack('seal_after', `${seconds}`))} where tenant = ${tenant}`.execute(
       db,
     );
-  await passes('1 minute');
+  await passes(60);
   expect(await isFound()).toBe(true);
   // Not due yet: it is sealed, and will be looked at again for the checkpoint.
   expect(await sealPortion(db, tenant, sealing)).toBe(false);
   expect([await readTreeSize(db, tenant), (await readLog(db, tenant))?.size]).toEqual([4, 3]);
-  await passes('1 minute');
+  await passes(60);
   expect(await isFound()).toBe(true);
   await seal(tenant, sealing);
   expect((await readLog(db, tenant))?.size).toBe(4);
-  await passes('2 minutes');
+  await passes(120);
   expect(await isFound()).toBe(false);
-  await passes('1 day');
+  await passes(86_400);
   expect(await isFound()).toBe(true);
 });
 

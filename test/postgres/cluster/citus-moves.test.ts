@@ -126,6 +126,18 @@ test('a move ends only after a routine that writes to the shard, and nobody writ
   expect(await earlier.call('shard_routines')).toEqual(here);
   expect(await earlier.call('shard_routines_to_write')).toEqual({ schema: null, copy: true });
   expect(await record(changesOf(tenant, 20, 1))).toEqual(['recorded']);
+
+  // A move back waits for whoever reads the old copy.
+  let isBack = false;
+  const back = moveTenant(cluster, pool, tenant).finally(() => {
+    isBack = true;
+  });
+  back.catch(() => {});
+  await sleep(3_000);
+  expect(isBack).toBe(false);
+  for (const { client } of [earlier, there]) await client.query('rollback');
+  await back;
+  expect(await placementOf(pool, tenant)).toEqual(from);
 });
 
 test('entries of one millisecond keep their order when some were recorded before a move and some after', async () => {

@@ -7,6 +7,7 @@ import { recordChanges } from '../../../src/recording/record-change.ts';
 import type { Received } from '../vendor/receiver.ts';
 import { changeOf } from './history.ts';
 import type { TestServer } from './server.ts';
+import { setBack } from './set-back.ts';
 
 /** What tests read of a subscription. */
 export interface SubscriptionShown {
@@ -95,15 +96,14 @@ export function verified({ headers, body }: Received, secret: string): { type: s
 
 /** Lets time pass for a subscription: all moments that are kept of it move back by so many milliseconds. */
 export async function passTime({ database: { pool } }: TestServer, id: string, milliseconds: number): Promise<void> {
-  const back = `- $2::double precision * interval '1 millisecond'`;
-  await pool.query(
-    `with waiting as (
-       update delivery_waiting set due_at = due_at ${back}, parked_at = parked_at ${back} where subscription = $1
-     )
-     update subscription_state
-       set due_at = due_at ${back}, rest_until = rest_until ${back}, failing_since = failing_since ${back} where subscription = $1`,
-    [id, milliseconds],
-  );
+  const back = (column: string) => `${column} = ${setBack(column, '$2::double precision / 1000')}`;
+  const times = {
+    delivery_waiting: ['due_at', 'parked_at'],
+    subscription_state: ['due_at', 'rest_until', 'failing_since'],
+  };
+  for (const [table, columns] of Object.entries(times)) {
+    await pool.query(`update ${table} set ${columns.map(back).join(', ')} where subscription = $1`, [id, milliseconds]);
+  }
 }
 
 export const hour = 60 * 60 * 1000;

@@ -1,7 +1,5 @@
-import { sql } from 'kysely';
 import type { Database } from '../../../postgres/database.ts';
-import { tenantsWith } from '../../../postgres/tenants/tenants-with.ts';
-import { tenantsWithLog } from '../tree/log-store.ts';
+import { rowsOfAll } from '../../../postgres/tenants/rows-of-all.ts';
 
 /** How far the newest checkpoints are behind, of the tenant that is farthest. */
 export interface SealingLag {
@@ -10,28 +8,30 @@ export interface SealingLag {
   readonly seconds: number;
 }
 
-/**
- * Reads by indexes, of each tenant the newest position and the first one that no checkpoint has. Undefined where no history is sealed, and in a
- * cluster, which would refuse the statement.
- */
+// By indexes: of each tenant the newest position, and the first one that no checkpoint has.
+const lagOfTenants = `
+  select exists (select from %2$s where ended is null) as sealed,
+         coalesce(max(greatest(n.last - coalesce(l.size, 0), 0)), 0) as positions,
+         coalesce(max(case when n.last > coalesce(l.size, 0) then
+           greatest(extract(epoch from statement_timestamp()) - p.recorded[coalesce(l.size, 0) + 2 - p.first] / 1000.0, 0)
+           end), 0) as seconds
+    from %1$s t
+    left join %2$s l on l.tenant = t.tenant and l.ended is null
+    cross join lateral (
+      select c.first + cardinality(c.ats) - 1 as last from %3$s c where c.tenant = t.tenant order by c.first desc limit 1
+    ) n
+    left join lateral (
+      select c.first, c.recorded from %3$s c
+        where c.tenant = t.tenant and c.first <= coalesce(l.size, 0) + 1 order by c.first desc limit 1
+    ) p on true`;
+
+/** Undefined where no history is sealed. */
 export async function readSealingLag(db: Database): Promise<SealingLag | undefined> {
-  const { rows: found } = await sql<{ cluster: boolean }>`
-    select to_regclass('pg_catalog.pg_dist_partition') is not null as cluster`.execute(db);
-  if (found[0]?.cluster === true || (await tenantsWith(db, tenantsWithLog)).length === 0) return undefined;
-  const { rows } = await sql<SealingLag>`
-    select coalesce(max(greatest(n.last - coalesce(l.size, 0), 0)), 0) as positions,
-           coalesce(max(case when n.last > coalesce(l.size, 0) then
-             greatest(extract(epoch from statement_timestamp()) - p.recorded[coalesce(l.size, 0) + 2 - p.first] / 1000.0, 0)
-             end), 0)::double precision as seconds
-      from tenant t
-      left join proof_log l on l.tenant = t.tenant and l.ended is null
-      cross join lateral (
-        select c.first + cardinality(c.ats) - 1 as last from change_position c
-          where c.tenant = t.tenant order by c.first desc limit 1
-      ) n
-      left join lateral (
-        select c.first, c.recorded from change_position c
-          where c.tenant = t.tenant and c.first <= coalesce(l.size, 0) + 1 order by c.first desc limit 1
-      ) p on true`.execute(db);
-  return rows[0];
+  const tables = ['tenant', 'proof_log', 'change_position'];
+  const found = await rowsOfAll<SealingLag & { sealed: boolean }>(db, lagOfTenants, tables);
+  if (!found.some(({ sealed }) => sealed)) return undefined;
+  return {
+    positions: Math.max(...found.map(({ positions }) => positions)),
+    seconds: Math.max(...found.map(({ seconds }) => seconds)),
+  };
 }
