@@ -1,19 +1,27 @@
 import type { NewExport } from '@annals/client';
-import { readsContext } from '../api/session.ts';
+import { annals } from '../api/annals.ts';
+import { allows, readsContext } from '../api/session.ts';
+import { useRequest } from '../api/use-request.ts';
 import { FormField } from './form-field.tsx';
 
 /** What the file of an export is to be. */
-export type ExportChoice = Required<Pick<NewExport, 'format' | 'context'>>;
+export type ExportChoice = Required<Pick<NewExport, 'format' | 'context' | 'proof'>>;
 
-export const defaultExportChoice: ExportChoice = { format: 'NDJSON', context: false };
+export const defaultExportChoice: ExportChoice = { format: 'NDJSON', context: false, proof: false };
 
 interface ExportChoiceProps {
   readonly choice: ExportChoice;
   readonly onChange: (choice: ExportChoice) => void;
 }
 
-/** The fields of a form for the file of an export. The context is offered to those who may read it. */
+/**
+ * The fields of a form for the file of an export. The context is offered to those who may read it, and proof to those who may
+ * read the proof of a history that is sealed.
+ */
 export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
+  const { value: log } = useRequest(allows('changelog.proof_read') ? 'proof' : undefined, (signal) =>
+    annals().proofs.state({ signal }),
+  );
   return (
     <>
       <FormField label="Format" hint="NDJSON has one JSON object a line. CSV has one line a change, for spreadsheets.">
@@ -21,6 +29,7 @@ export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
           <select
             {...control}
             value={choice.format}
+            disabled={choice.proof}
             onChange={(event) =>
               onChange({ ...choice, format: event.currentTarget.value === 'CSV' ? 'CSV' : 'NDJSON' })
             }
@@ -40,6 +49,17 @@ export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
           With the context of each change, and how it was recorded
         </label>
       ) : undefined}
+      {log === undefined ? undefined : (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={choice.proof}
+            onChange={(event) => onChange({ ...choice, proof: event.currentTarget.checked, format: 'NDJSON' })}
+          />
+          With proof that nothing was altered, for annals verify. Without a time in the query it has the changes of all
+          times.
+        </label>
+      )}
     </>
   );
 }

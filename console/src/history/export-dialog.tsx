@@ -41,7 +41,7 @@ export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
       onClose={onClose}
       actions={
         jobId === undefined ? (
-          <StartButton total={total} onStart={start} />
+          <StartButton total={choice.proof ? undefined : total} onStart={start} />
         ) : job?.status === 'success' ? (
           <Download job={job} />
         ) : undefined
@@ -56,20 +56,22 @@ export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
           <ExportChoiceFields choice={choice} onChange={setChoice} />
         </>
       ) : (
-        <JobProgress job={job} total={total} />
+        <JobProgress job={job} total={choice.proof ? 0 : total} />
       )}
     </Dialog>
   );
 }
 
-function StartButton({ total, onStart }: { readonly total: number; readonly onStart: () => void }) {
+/** `total` undefined: a bundle may have entries of other times besides. */
+function StartButton({ total, onStart }: { readonly total: number | undefined; readonly onStart: () => void }) {
   return (
     <Button kind="primary" icon="download" onClick={onStart}>
-      Export {counted(total, 'entry', 'entries')}
+      Export {total === undefined ? 'with proof' : counted(total, 'entry', 'entries')}
     </Button>
   );
 }
 
+/** `total` 0: it is not known how many entries there will be. */
 function JobProgress({ job, total }: { readonly job: Job | undefined; readonly total: number }) {
   const entries = job?.metadata.entries ?? 0;
   if (job?.status === 'failure' || job?.status === 'skipped') {

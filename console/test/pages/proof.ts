@@ -8,6 +8,8 @@ import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { readLog } from '../../../src/history/proof/tree/log-store.ts';
+import { readBundle } from '../../../src/history/proof/verify/read-bundle.ts';
+import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
 import { verifyProof } from '../../../src/history/proof/verify/verify-proof.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
@@ -32,6 +34,20 @@ export function proofTests(the: () => ConsoleUnderTest): void {
     await entry.locator('.entry-link').first().click();
     const proof = await saved(entry, 'Proof');
     expect(verifyProof(proof, [log?.vkey ?? ''])).toMatchObject({ size: log?.size, hidden: [] });
+    await entry.keyboard.press('Escape');
+    await entry.getByRole('button', { name: 'Export', exact: true }).click();
+    await entry.getByRole('dialog').getByLabel('With proof that nothing was altered').check();
+    expect(await entry.getByLabel('Format').isDisabled()).toBe(true);
+    await checkAccessibility(entry);
+    await entry.getByRole('button', { name: 'Export with proof' }).click();
+    const bundle = await downloaded(entry, () => entry.getByRole('link', { name: 'Download' }).click());
+    const trusted = { keys: [log?.vkey ?? ''], accept: new Set<string>() };
+    const { isRight, counts } = await verifyBundle(
+      () => readBundle(bundle),
+      trusted,
+      () => {},
+    );
+    expect([isRight, counts.get('verified')]).toEqual([true, expect.any(Number)]);
     const narrow = await open('data/proof', { width: 380, height: 800 });
     await narrow.getByRole('heading', { name: 'Sealed up to' }).waitFor();
     expect(await sidewaysRoom(narrow)).toBe(0);
@@ -44,11 +60,14 @@ export function proofTests(the: () => ConsoleUnderTest): void {
 
 /** The text of the file that the button saves. */
 async function saved(page: Page, button: string): Promise<string> {
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('button', { name: button, exact: true }).click(),
-  ]);
-  return await readFile(await download.path(), 'utf8');
+  const file = await downloaded(page, () => page.getByRole('button', { name: button, exact: true }).click());
+  return await readFile(file, 'utf8');
+}
+
+/** The path of the file that a click saves. */
+async function downloaded(page: Page, click: () => Promise<void>): Promise<string> {
+  const [download] = await Promise.all([page.waitForEvent('download'), click()]);
+  return await download.path();
 }
 
 async function seal({ server, tenant }: ConsoleUnderTest): Promise<void> {
