@@ -20,7 +20,7 @@ const { values: settings } = parseArgs({
     seconds: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '5' },
     delays: { type: 'string', default: '0,20' },
-    /** Streams of chat completions, without the gateway: the latency is that of the first text. */
+    /** Streams of chat completions: the latency is that of the first text. */
     streams: { type: 'boolean', default: false },
     /** Another checkout of Annals to measure beside this one. */
     beside: { type: 'string' },
@@ -87,9 +87,7 @@ interface Contender extends Target {
 
 async function measure(delay: string): Promise<Row[]> {
   const vendor = await start([join(here, 'vendor.ts'), delay]);
-  const targets: Contender[] = [direct(vendor.line)];
-  // Its streams are answered with 500.
-  if (!settings.streams) targets.push(throughGateway(await startGateway(), vendor.line));
+  const targets: Contender[] = [direct(vendor.line), throughGateway(await startGateway(), vendor.line)];
   for (const checkout of checkouts) targets.push(...(await throughAnnals(checkout, vendor.line)));
   const rows: Row[] = [];
   for (const connections of [1, 16]) {
