@@ -7,6 +7,7 @@ import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
+import { createMigratedTestDatabase } from '../../support/server/database.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
 import { recordStatements, type Statement } from '../../support/server/statements.ts';
 
@@ -34,7 +35,7 @@ async function ask(q: string): Promise<{ total: number; ids: string[] }> {
 }
 
 beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
+  history = await openTestHistory(tenant, () => now, createMigratedTestDatabase);
   await createRecorder(history.database.db, tenant, () => now)(changes);
   statements = recordStatements(history.database.pool);
 });

@@ -1,8 +1,11 @@
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
+import { buildHistoryIndexes } from '../../../src/history/tallies/statistics.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../../src/postgres/database.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
+import { createValueIndex } from '../../../src/tenants/custom-entities/value-index.ts';
 import { clusterOfEnvironment, createClusterTemplate, onAllNodes, type TestCluster } from './cluster.ts';
 import { copyDataFolder, initialiseDataFolder, removeDataFolder } from './data-folder.ts';
 
@@ -18,6 +21,8 @@ declare module 'vitest' {
 
 /** The database that every test database is a clone of; nobody connects to it once it is made. */
 export const templateName = 'annals_template';
+/** The same as the migrations leave it, without the indexes that a service makes after its start. */
+export const migratedTemplateName = 'annals_migrated';
 
 /**
  * One PostgreSQL for the whole run, with all migrations applied to a template; stopped and removed at the end. With
@@ -83,24 +88,39 @@ async function shortenSignIn(url: string): Promise<void> {
 async function dropTemplate(url: string): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
-  await client.query(`drop database if exists ${templateName} with (force)`);
+  for (const name of [templateName, migratedTemplateName])
+    await client.query(`drop database if exists ${name} with (force)`);
   await client.end();
 }
 
 async function makeTemplate(url: string): Promise<void> {
+  await makeDatabase(url, migratedTemplateName, 'template1', (pool) => migrate(pool));
+  // Some hundred services of a run then need not make these indexes.
+  await makeDatabase(url, templateName, migratedTemplateName, async (pool) => {
+    const db = createDatabase(pool);
+    await buildHistoryIndexes(db);
+    await createValueIndex(db);
+  });
+}
+
+async function makeDatabase(
+  url: string,
+  name: string,
+  from: string,
+  fill: (pool: pg.Pool) => Promise<unknown>,
+): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
-  await client.query(`create database ${templateName}`);
+  await client.query(`create database ${name} template ${from}`);
   await client.end();
-  const template = new URL(url);
-  template.pathname = templateName;
-  const pool = createPool(template.href);
+  const made = Object.assign(new URL(url), { pathname: name });
+  const pool = createPool(made.href);
   try {
-    await migrate(pool);
+    await fill(pool);
   } finally {
     await pool.end();
   }
-  await keepCatalog(template.href);
+  await keepCatalog(made.href);
 }
 
 /** The first connection to a database reads its catalog and writes what it read to a file, which the clones have then. */

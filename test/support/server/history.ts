@@ -14,8 +14,12 @@ export interface TestHistory {
 }
 
 /** `now` is in milliseconds since 1970. To be closed in afterAll. */
-export async function openTestHistory(tenant: string, now: () => number): Promise<TestHistory> {
-  const database = await createTestDatabase();
+export async function openTestHistory(
+  tenant: string,
+  now: () => number,
+  create = createTestDatabase,
+): Promise<TestHistory> {
+  const database = await create();
   await createTenant(database.db, tenant);
   const regexes = new RegexMatcherPool();
   return {

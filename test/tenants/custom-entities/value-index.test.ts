@@ -7,6 +7,7 @@ import {
 } from '../../../src/tenants/custom-entities/value-index.ts';
 import type { JsonModel } from '../../support/oracle/json-model.ts';
 import { annals } from '../../support/server/command.ts';
+import { createMigratedTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { cancelIndexBuilds } from '../../support/server/index-builds.ts';
 import { readInstances, storeInstances } from '../../support/server/instances.ts';
 import { schemaClient } from '../../support/server/schema-client.ts';
@@ -14,11 +15,13 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 import { recordStatements } from '../../support/server/statements.ts';
 
 const place = { tenant: 'acme', type: 'THING' };
+let database: TestDatabase;
 let server: TestServer;
 let token: string;
 
 beforeAll(async () => {
-  server = await startTestServer();
+  database = await createMigratedTestDatabase();
+  server = await startTestServer({ database });
   token = await server.token('acme');
   await schemaClient(server, 'acme', token).type('THING');
   await storeInstances(
@@ -41,7 +44,10 @@ beforeAll(async () => {
   );
 });
 
-afterAll(() => server.close());
+afterAll(async () => {
+  await server.close();
+  await database.drop();
+});
 
 async function isValid(): Promise<boolean | undefined> {
   const { rows } = await server.database.pool.query<{ valid: boolean }>(
