@@ -104,11 +104,11 @@ test('bodies of one tenant have at most half of the memory; more wait, and other
 
 test('a body that waits stays unread, so that its sender feels the back-pressure', async () => {
   const mebibyte = 1024 * 1024;
-  await start(60_000, 32 * mebibyte);
-  send('acme', 'a1', bodyOf(16 * mebibyte));
+  await start(60_000, 8 * mebibyte);
+  send('acme', 'a1', bodyOf(4 * mebibyte));
   await until(() => working.has('a1'));
   const accepted = once(app.server, 'connection');
-  const waiting = send('acme', 'a2', bodyOf(16 * mebibyte));
+  const waiting = send('acme', 'a2', bodyOf(4 * mebibyte));
   const [socket] = await accepted;
   for (const name of ['r1', 'r2', 'r3']) {
     const other = send('rival', name, bodyOf(10));
@@ -119,7 +119,7 @@ test('a body that waits stays unread, so that its sender feels the back-pressure
   expect(socket.bytesRead).toBeLessThan(mebibyte);
   working.get('a1')?.();
   await until(() => working.has('a2'));
-  expect(socket.bytesRead).toBeGreaterThan(16 * mebibyte);
+  expect(socket.bytesRead).toBeGreaterThan(4 * mebibyte);
   working.get('a2')?.();
   expect((await waiting.response).statusCode).toBe(200);
 });

@@ -32,7 +32,7 @@ function rebuildOneByOne(until: readonly RebuildEntry[], later: readonly Rebuild
 describe('laws', () => {
   test('from the entries and marks of any history every document comes back as it was written', async () => {
     const sides = fc.constantFrom<Written['sides']>('both', 'both', 'after');
-    await checkLaw(writings(sides, fc.constant(false)), { runs: 150 }, async (written) => {
+    await checkLaw(writings(sides, fc.constant(false)), { runs: 80 }, async (written) => {
       const entries = entriesOf(written);
       for (const [index, { document: expected }] of entries.entries()) {
         const until = entries.slice(0, index + 1).flatMap(({ entry }) => entry ?? []);
@@ -50,7 +50,7 @@ describe('laws', () => {
     const sides = fc.constantFrom<Written['sides']>('both', 'both', 'both', 'after', 'before', 'none');
     const scenario = fc.record({ written: writings(sides, fc.boolean()), dropped: fc.nat(3) });
     let complete = 0;
-    await checkLaw(scenario, { runs: 300 }, async ({ written, dropped }) => {
+    await checkLaw(scenario, { runs: 150 }, async ({ written, dropped }) => {
       const entries = entriesOf(written);
       for (const [index, { document: expected }] of entries.entries()) {
         if (index < dropped) continue;
@@ -67,6 +67,6 @@ describe('laws', () => {
         expect(isSame(rebuilt.document, expected), `${index}: ${rebuilt.document} for ${expected}`).toBe(true);
       }
     });
-    expect(complete).toBeGreaterThan(100);
+    expect(complete).toBeGreaterThan(50);
   });
 });
