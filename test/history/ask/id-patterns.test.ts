@@ -61,6 +61,9 @@ beforeAll(async () => {
 
 afterAll(() => history.close());
 
+const keyOf = ({ at, entity, entityId, actor }: Pick<Change, 'at' | 'entity' | 'entityId' | 'actor'>) =>
+  JSON.stringify([at, entity, entityId, actor]);
+
 test.each([
   'entity:* entityId:~.',
   'entity:* entityId:~"^nothing$"',
@@ -85,12 +88,11 @@ test.each([
   statements.length = 0;
   const query = parseQuery(q, changelogDialect);
   const wanted = changes.filter((change) => matches(query, change, now));
+  const keys = new Set(wanted.map(keyOf));
   for (const skip of [0, Math.max(0, wanted.length - 50)]) {
     const { total, entries } = await findPage(tenant, query, { skip, size: 50 });
     expect({ total, entries: entries.length }).toEqual({ total: wanted.length, entries: Math.min(50, wanted.length) });
-    for (const { at, entity, entityId, actor } of entries) {
-      expect(wanted).toContainEqual(expect.objectContaining({ at, entity, entityId, actor }));
-    }
+    expect(entries.filter((entry) => !keys.has(keyOf(entry)))).toEqual([]);
   }
   for (const { values } of statements) {
     for (const value of values) if (Array.isArray(value)) expect(value.length).toBeLessThan(1_000);

@@ -177,7 +177,7 @@ test('a large document, and one of many entries, are what was written', async ()
   expect(next.body).toMatchObject({ complete: false, exists: true });
   expect(next.text).toContain('"document":{"0":1.50,');
 
-  const count = 6_000;
+  const count = 5_100;
   const many = Array.from({ length: count }, (_none, index) => ({
     ...documentChange('update', now - 7 * second, `{"n":${index}}`, `{"n":${index + 1}}`),
     entityId: 'many',

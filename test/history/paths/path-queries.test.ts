@@ -146,7 +146,7 @@ test('numbers are compared by value, whatever their digits and exponents', async
     ['-1e-99999', '0'],
     ['-1e-99999', '1e-9999'],
     ['1e9999', '9e99999'],
-    [`1${'0'.repeat(199_999)}`, `2${'0'.repeat(199_999)}`],
+    [`1${'0'.repeat(139_999)}`, `2${'0'.repeat(139_999)}`],
     [`0.${long.slice(0, 15_000)}`, `0.${long.slice(0, 15_001)}`],
     ['0.5', `0.5${'0'.repeat(20_000)}1`],
     ['0.5', `0.5${'0'.repeat(20_000)}`],
