@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { foldHistory } from '../../src/history/tallies/fold.ts';
 import { buildHistoryIndexes } from '../../src/history/tallies/statistics.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { readPredecessors } from '../../src/postgres/schema/predecessors.ts';
-import { createSingleTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createSingleTestDatabase, createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
 import { createReleaseDatabase, releaseData } from '../support/server/release.ts';
 import { schemaText } from '../support/server/schema-text.ts';
 import { startTestServer } from '../support/server/server.ts';
@@ -13,15 +13,8 @@ const tenant = 'acme';
 const now = 1_741_000_000_000;
 
 let old: TestDatabase;
-let fresh: TestDatabase;
 
-beforeEach(async () => {
-  fresh = await createSingleTestDatabase();
-});
-afterEach(async () => {
-  await fresh.drop();
-  await old.drop();
-});
+afterEach(() => old.drop());
 
 const history = `/changelog/${tenant}/changelogs`;
 const all = 'occurredAt:>="2020-01-01T00:00:00Z"';
@@ -94,6 +87,7 @@ describe.each([
   ['c471d83', 3],
 ] as const)('a database that %s made', (release, processes) => {
   test(`has the schema, the routines and the answers of a fresh one after an upgrade by ${processes} at once`, async () => {
+    const fresh = await createTestDatabaseForThisTest(createSingleTestDatabase);
     const [data, later] = await releaseData();
     old = await createReleaseDatabase(release);
     await old.pool.query(data);
