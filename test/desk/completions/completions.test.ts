@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { complete, newTenant, postCompletion, setProviderToken, usageOf } from '../../support/server/completions.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -106,6 +109,24 @@ test("the tenant's own token is used where it is set, leaves the quota, and can 
   await server.context.configuration.remove({ tenant, actor: 'test' }, 'providerApiToken');
   expect((await complete(server, tenant)).status).toBe(200);
   expect(vendor.requests[1]?.headers.authorization).toBe(`Bearer ${shared}`);
+});
+
+test('a token that is set while the body is on its way is used', async () => {
+  const tenant = await newTenant(server);
+  const token = await server.token(tenant);
+  const sent = request(`${server.baseUrl}/ai-service/${tenant}/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+  });
+  const answered = once(sent, 'response');
+  sent.write('{"messages":[{"role":"user",');
+  await sleep(150);
+  await setProviderToken(server, tenant, own);
+  sent.end('"content":"x"}]}');
+  const [response] = (await answered) as [IncomingMessage];
+  response.resume();
+  expect(response.statusCode).toBe(200);
+  expect(vendor.requests[0]?.headers.authorization).toBe(`Bearer ${own}`);
 });
 
 test.each([401, 403])(
