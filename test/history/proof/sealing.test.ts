@@ -39,6 +39,7 @@ import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { eventually, letOthersWork } from '../../support/server/patience.ts';
 import { runSealingLaw } from '../../support/server/sealing-law.ts';
 import { setBack } from '../../support/server/set-back.ts';
 
@@ -276,6 +277,30 @@ test('sealing waits for nobody: where an erasure or another process has the tena
   await Promise.all([1, 2, 3].map(() => seal(tenant, sealingWith(sealing.file))));
   await seal(tenant, sealing);
   expect((await checkpointOf(tenant)).size).toBe(3);
+});
+
+test('while a checkpoint is signed and published, no other process seals or signs the tenant', async () => {
+  const tenant = await newTenant();
+  const sealing = sealingWith();
+  await record(tenant, 1);
+  await seal(tenant, sealing);
+  await record(tenant, 1);
+  await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
+  const { origin } = await checkpointOf(tenant);
+  const signing = await inTransaction(db, async (transaction) => {
+    // The first process stops where it publishes.
+    await sql`select from proof_log where tenant = ${tenant} for update`.execute(transaction);
+    const first = sealPortion(db, tenant, sealing);
+    await eventually(() => sealing.signer.newest.newest(origin)?.size).toBe(3);
+    await record(tenant, 1);
+    const second = sealPortion(db, tenant, sealingWith(sealing.file));
+    const waits = letOthersWork(1_000).then(() => 'it waits');
+    expect([await Promise.race([second, waits]), await readTreeSize(db, tenant)]).toEqual([false, 3]);
+    return { first };
+  });
+  await signing.first;
+  await seal(tenant, sealing);
+  expect((await checkpointOf(tenant)).size).toBe(4);
 });
 
 test('older entries are sealed when they have positions', async () => {
