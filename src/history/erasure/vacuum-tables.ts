@@ -38,7 +38,23 @@ export async function* vacuumTables(db: Database, changed?: readonly string[]): 
       .filter(isSearched)
       .map(([table]) => table);
   for (const table of new Set([...tablesOfEntries, ...others])) yield await vacuum(db, table, 'full, analyze');
-  for (const table of statistics) yield await vacuum(db, table, 'full');
+  for (const table of statistics) {
+    yield await vacuum(db, table, 'full');
+    await vacuumOnWorkers(db, table);
+  }
+}
+
+/** The workers of a cluster have values of their own, and the coordinator vacuums there what is distributed alone. */
+async function vacuumOnWorkers(db: Database, table: string): Promise<void> {
+  const { rows: found } = await sql<{ cluster: boolean }>`
+    select to_regclass('pg_catalog.pg_dist_partition') is not null as cluster`.execute(db);
+  if (found[0]?.cluster !== true) return;
+  const { rows } = await sql<{ success: boolean }>`
+    select success from run_command_on_workers(${`vacuum (full) ${table}`})`.execute(db);
+  if (rows.every(({ success }) => success)) return;
+  throw new OperatorError(
+    `A worker has not rewritten ${table}. What was erased is erased; run this again with --vacuum`,
+  );
 }
 
 async function vacuum(db: Database, table: string, options: string): Promise<VacuumedTable> {

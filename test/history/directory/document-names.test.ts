@@ -27,6 +27,7 @@ import { hardNames } from '../../support/oracle/query-arbitrary.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { activityView } from '../../support/server/statements-waiting.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const day = 86_400_000;
@@ -194,7 +195,7 @@ test('while a fold names the documents of a tenant, another tenant is folded and
   const fold = foldHistory(server.context.db, named);
   await eventually(async () => {
     const { rows } = await server.database.pool.query(
-      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      `select from ${activityView()} where datname = current_database() and wait_event_type = 'Lock'`,
     );
     return rows.length;
   }).toBe(1);

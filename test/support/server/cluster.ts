@@ -139,8 +139,18 @@ export async function placementOf(pool: pg.Pool, tenant: string, table = 'tenant
 /** Moves the shard of a tenant to the other one of two workers. Returns where it was. */
 export async function moveTenant(cluster: TestCluster, pool: pg.Pool, tenant: string): Promise<Placement> {
   const from = await placementOf(pool, tenant);
-  await moveTenantTo(pool, tenant, cluster.workers.find((worker) => worker !== `${from.host}:${from.port}`) ?? '');
-  return from;
+  const to = cluster.workers.find((worker) => worker !== `${from.host}:${from.port}`) ?? '';
+  for (let left = 100; ; left -= 1) {
+    try {
+      await moveTenantTo(pool, tenant, to);
+      return from;
+    } catch (error) {
+      // The slots of a worker have one name in all databases, and another test may move at the same time.
+      const isOther = error instanceof Error && /replication slot .* already exists/.test(error.message);
+      if (!isOther || left === 0) throw error;
+    }
+    await sleep(200);
+  }
 }
 
 /** The URL of a database of the cluster on the worker that has the tenant. */
