@@ -4,7 +4,11 @@ import { buildHistoryIndexes } from '../../src/history/tallies/statistics.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { readPredecessors } from '../../src/postgres/schema/predecessors.ts';
-import { createSingleTestDatabase, createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
+import {
+  createSingleTestDatabase,
+  createTestDatabaseForThisTest,
+  type TestDatabase,
+} from '../support/server/database.ts';
 import { createReleaseDatabase, releaseData } from '../support/server/release.ts';
 import { schemaText } from '../support/server/schema-text.ts';
 import { startTestServer } from '../support/server/server.ts';

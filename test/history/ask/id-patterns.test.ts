@@ -61,7 +61,7 @@ beforeAll(async () => {
 
 afterAll(() => history.close());
 
-const keyOf = ({ at, entity, entityId, actor }: Pick<Change, 'at' | 'entity' | 'entityId' | 'actor'>) =>
+const keyOf = ({ at, entity, entityId, actor }: Pick<Change, 'at' | 'entity' | 'entityId'> & { actor?: string }) =>
   JSON.stringify([at, entity, entityId, actor]);
 
 test.each([

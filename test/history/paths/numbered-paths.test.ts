@@ -87,8 +87,8 @@ describe('a database of an earlier release', () => {
         return { q, total: entries.filter((entry) => matches(query, entry, now)).length };
       });
     }
-    async function agree(totals: { q: string; total: number }[]): Promise<void> {
-      for (const { q, total } of totals) {
+    async function agree(all: { q: string; total: number }[]): Promise<void> {
+      for (const { q, total } of all) {
         const found = await findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 1 });
         expect({ q, total: found.total }).toEqual({ q, total });
       }
