@@ -12,8 +12,8 @@ import { readPlaces } from '../../../src/history/positions/position-store.ts';
 import { createReadBundle, type ReadBundle } from '../../../src/history/proof/bundle/bundle-lines.ts';
 import { checkHistory } from '../../../src/history/proof/check/check-history.ts';
 import { commitmentOf, hashField } from '../../../src/history/proof/encoding/commitment.ts';
-import { countOfFields, fieldsOf, labelAt } from '../../../src/history/proof/encoding/fields.ts';
-import { saltsOf } from '../../../src/history/proof/encoding/salts.ts';
+import { countOfFields, type FieldLabel, fieldsOf, labelAt } from '../../../src/history/proof/encoding/fields.ts';
+import { saltsBelow, saltsOf } from '../../../src/history/proof/encoding/salts.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { type LogSigner, openSigner } from '../../../src/history/proof/sealing/signer.ts';
@@ -28,6 +28,7 @@ import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
+import { hashOf } from '../../../src/recording/entry-columns.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
@@ -98,6 +99,14 @@ async function verified(): Promise<(string[] | undefined)[]> {
       return [...hidden.keys()].map((field) => labelAt(fields, field));
     }),
   );
+}
+
+/** Salts that grow from bytes, at each depth at which fields of these entries can stand. */
+function saltsOfNode(node: Buffer): Buffer[] {
+  return [0, 1, 2, 3, 4, 5].flatMap((levels) => {
+    const salts = saltsBelow(node, 2 ** levels, levels);
+    return Array.from({ length: 2 ** levels }, (_none, i) => salts.subarray(i * hashBytes, (i + 1) * hashBytes));
+  });
 }
 
 /** Whether the file of redactions has these bytes. */
@@ -203,6 +212,7 @@ describe('a history that was erased from, as an auditor and the operator see it'
   let signer: LogSigner;
   let readBundle: ReadBundle;
   let kept: string;
+  let nodesBefore: Buffer[];
   const regexes = new RegexMatcherPool();
 
   beforeAll(async () => {
@@ -218,6 +228,7 @@ describe('a history that was erased from, as an auditor and the operator see it'
     });
     await seal();
     kept = (await readLog(db, person))?.checkpoint ?? '';
+    nodesBefore = await nodesOf('select seeds as bytes from proof_leaf where tenant = $1');
     await createRecorder(db, person, now)([{ ...changeOf({ at: now() + 20 }), actor: 'Jane', context: '{"ip":"2"}' }]);
     const paths = [{ entity: 'customer', path: 'email' }];
     const subjects: Subject[] = [
@@ -323,6 +334,55 @@ describe('a history that was erased from, as an auditor and the operator see it'
     expect(isRight).toBe(false);
     expect(changed[0]).toMatchObject({ from: position, verdict: 'CHANGED' });
   });
+
+  test('whoever has the database cannot confirm a guess of what was erased, by no hash in it', async () => {
+    // With a salt, by the hash of the field: so no salt of it grows from anything that is there.
+    const there = await nodesOf(
+      `select seeds || commitments as bytes from proof_leaf where tenant = $1
+       union all select cover || hashes from proof_redaction where tenant = $1`,
+    );
+    const guesses: [FieldLabel, string][] = [
+      ['entityId', 'c1'],
+      ['relatedEntityId', 'c1'],
+      ['name', 'Ann'],
+      ['actor', 'Jane'],
+      ['before', '"a@b"'],
+      ['after', '"c@d"'],
+    ];
+    const hidden = await nodesOf('select hashes as bytes from proof_redaction where tenant = $1');
+    const known = new Set(hidden.map((hash) => hash.toString('hex')));
+    const confirmed = (nodes: readonly Buffer[]) =>
+      guesses.filter(([label, text]) =>
+        nodes.some((node) => saltsOfNode(node).some((salt) => known.has(hashField(label, text, salt).toString('hex')))),
+      );
+    expect(confirmed(there)).toEqual([]);
+    expect(confirmed(nodesBefore)).toEqual(guesses);
+    // Without a salt: ids, names of actors and what was sent have hashes that anybody can make.
+    const { rows } = await database.pool.query<{ name: string }>(
+      `select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
+    );
+    const texts: string[] = [];
+    for (const { name } of rows) {
+      const { rows: found } = await database.pool.query(`select t::text as row from ${name} t`);
+      texts.push(...found.map(({ row }: { row: string }) => row.replaceAll('-', '')));
+    }
+    const dump = texts.join('\n');
+    const sent = changes.slice(0, 3).map(({ identity }) => Buffer.from(identity).toString('hex'));
+    for (const hash of [hashOf('c1').toString('hex'), hashOf('Jane').toString('hex'), ...sent]) {
+      expect(dump).not.toContain(hash);
+    }
+    expect(dump).toContain(hashOf('Bob').toString('hex'));
+  });
+
+  /** The pieces of 32 bytes of a column. */
+  async function nodesOf(statement: string): Promise<Buffer[]> {
+    const { rows } = await database.pool.query<{ bytes: Buffer }>(statement, [person]);
+    return rows.flatMap(({ bytes }) =>
+      Array.from({ length: bytes.length / hashBytes }, (_none, i) =>
+        bytes.subarray(i * hashBytes, (i + 1) * hashBytes),
+      ),
+    );
+  }
 
   test('no bundle is read while an erasure has not ended', async () => {
     const ended = `update change_erasure set ended_at = $2 where tenant = $1`;

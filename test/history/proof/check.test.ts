@@ -147,6 +147,11 @@ test.each<[string, string, object[]]>([
   ['a name taken away', `update change_entry set name = null where ${entry(50)}`, changed(50)],
   ['its schema version', `update change_entry set schema_version = '3' where ${entry(50)}`, changed(50)],
   ['a value', `update change_entry set paths = replace(paths, '1.50', '1.5') where ${entry(50)}`, changed(50)],
+  [
+    'a value, which is no JSON any more',
+    `update change_entry set paths = paths || 'x' where ${entry(50)}`,
+    changed(50),
+  ],
   ['its related items', `update change_entry set related = null where ${entry(50)}`, changed(50)],
   ['its context', `update change_entry set context = '{}' where ${entry(50)}`, changed(50)],
   ['its marks', `update change_entry set marks = null where ${entry(50)}`, changed(50)],

@@ -33,7 +33,7 @@ export async function findUnderived(db: Connection, tenant: string, limit: numbe
     after = last;
     // One that was dropped meanwhile follows from nothing.
     const read = entries.flatMap((entry, place) => (entry === null ? [] : [{ entry, columns: derived[place] }]));
-    const made = columnsOf(
+    const made = columnsOfAny(
       tenant,
       read.map(({ entry }) => entry),
     );
@@ -46,8 +46,19 @@ export async function findUnderived(db: Connection, tenant: string, limit: numbe
   return found.slice(0, limit);
 }
 
-/** What recording would write for these entries. */
-function columnsOf(tenant: string, entries: readonly StoredEntry[]): Omit<DerivedColumns, keyof EntryPlace>[] {
+type MadeColumns = Omit<DerivedColumns, keyof EntryPlace>;
+
+/** What recording would write for these entries; undefined for one whose texts recording never writes. */
+function columnsOfAny(tenant: string, entries: readonly StoredEntry[]): (MadeColumns | undefined)[] {
+  try {
+    return columnsOf(tenant, entries);
+  } catch {
+    return entries.length === 1 ? [undefined] : entries.flatMap((entry) => columnsOfAny(tenant, [entry]));
+  }
+}
+
+/** What recording would write for these entries. Throws where a text is none of its own. */
+function columnsOf(tenant: string, entries: readonly StoredEntry[]): MadeColumns[] {
   const { documents, path, relatedItem } = entryColumns(
     tenant,
     entries.map((entry) => ({
@@ -78,7 +89,7 @@ function itemsOf(related: string | null): readonly RelatedItem[] {
   }
 }
 
-function isSame(stored: DerivedColumns | undefined, made: Omit<DerivedColumns, keyof EntryPlace> | undefined): boolean {
+function isSame(stored: DerivedColumns | undefined, made: MadeColumns | undefined): boolean {
   if (stored === undefined || made === undefined || stored.document !== made.document) return false;
   const hasNumbers = stored.numbers === null || isSameSet(stored.numbers, made.numbers ?? []);
   return hasNumbers && isSameSet(stored.items, made.items);
