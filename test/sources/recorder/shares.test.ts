@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { requestShares } from '../../../src/http/request-work.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
+import { keepsCompiled } from '../../support/server/script.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const scope = 'recorder.change_record';
@@ -93,6 +94,7 @@ test('no long request holds the event loop for 50 ms of processor time', async (
   const authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
   const child = fork(join(import.meta.dirname, '../../support/server/probed-recorder.ts'), {
     env: {
+      ...keepsCompiled,
       PATH: process.env.PATH,
       DATABASE_URL: server.database.url,
       ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
