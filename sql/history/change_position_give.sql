@@ -46,8 +46,12 @@ begin
     select d.delta, d.ctid as place, d.ats, d.sequences, d.recorded from change_delta d
       where is_known and d.tenant = of_tenant and d.transaction >= seen_before and d.position is null
     union all
-    select d.delta, d.ctid as place, d.ats, d.sequences, d.recorded from change_delta d
-      where is_known and d.tenant = of_tenant and d.transaction = any (seen_running) and d.position is null
+    -- not `= any`: before PostgreSQL 17 that may read all deltas of the tenant
+    select running.* from unnest(seen_running) as seen (id)
+      cross join lateral (
+        select d.delta, d.ctid as place, d.ats, d.sequences, d.recorded from change_delta d
+          where is_known and d.tenant = of_tenant and d.transaction = seen.id and d.position is null offset 0
+      ) as running
     union all
     select d.delta, d.ctid as place, d.ats, d.sequences, d.recorded from change_delta d
       where is_known and d.tenant = of_tenant and d.transaction is null and d.position is null

@@ -29,7 +29,8 @@ const newsOfServer = `
   select f.tenant, p.first as newest,
          case when p.snapshot is null or p.placement is not null then exists (${unnumbered})
            else exists (${unnumbered} and d.transaction >= pg_snapshot_xmax(p.snapshot))
-             or exists (${unnumbered} and d.transaction = any (array(select pg_snapshot_xip(p.snapshot))))
+             or exists (select from pg_snapshot_xip(p.snapshot) as seen (id)
+               cross join lateral (${unnumbered} and d.transaction = seen.id offset 0) as running)
              or exists (${unnumbered} and d.transaction is null) end as "isDue"
     from unnest($1::text[]) as f (tenant)
     left join lateral (

@@ -1,7 +1,10 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { readNews } from '../../../src/history/feed/news-store.ts';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { createSingleTestDatabase, createTestDatabaseForThisTest } from '../../support/server/database.ts';
@@ -17,16 +20,18 @@ const readBy = `
   select coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::integer as read
     from pg_class c where c.relname ~ '^change_(delta|position)'`;
 
-test('a round reads nothing of what an old snapshot keeps: neither numbered deltas nor folded ones', async () => {
+test('neither a round nor a look for news reads what an old snapshot keeps: numbered and folded deltas', async () => {
   // The counters of one server.
   const { db, pool, url } = await createTestDatabaseForThisTest(createSingleTestDatabase);
   await createTenant(db, tenant);
-  const clients = [new pg.Client(url), new pg.Client(url)] as const;
-  for (const client of clients) await client.connect();
+  const old = new pg.Client(url);
+  await old.connect();
+  // One connection has the counters of one transaction.
+  const counted = createPool(url, { maximum: 1 });
   onTestFinished(async () => {
-    for (const client of clients) await client.end();
+    await old.end();
+    await counted.end();
   });
-  const [old, counted] = clients;
   await old.query('begin isolation level repeatable read');
   await old.query('select count(*) from change_delta');
   // An open transaction of before does the same to transaction ids.
@@ -37,22 +42,26 @@ test('a round reads nothing of what an old snapshot keeps: neither numbered delt
     if (change % 10 === 9) await givePositions(db, tenant);
   }
   expect(await foldHistory(db, tenant)).toBe(changes);
-  const readDuring = async (statement: string) => {
+  const readDuring = async (statement: () => Promise<unknown>) => {
     await counted.query('begin');
     const before = (await counted.query(readBy)).rows[0].read;
-    const { rows } = await counted.query(statement);
+    const rows = await statement();
     const read = (await counted.query(readBy)).rows[0].read - before;
     await counted.query('commit');
     return { read, rows };
   };
+  const rowsOf = (text: string) => async () => (await counted.query(text)).rows;
   const all = await readDuring(
-    `select count(*)::integer as live from change_delta where tenant = '${tenant}' and delta > 0`,
+    rowsOf(`select count(*)::integer as live from change_delta where tenant = '${tenant}' and delta > 0`),
   );
   expect(all.rows).toEqual([{ live: 0 }]);
   // They are there: whoever looks at all reads them.
   expect(all.read).toBeGreaterThanOrEqual(changes);
 
-  const round = `select change_position_give('${tenant}')::integer as given`;
+  const news = await readDuring(() => readNews(createDatabase(counted), [tenant], false));
+  expect(news.rows).toMatchObject([{ isDue: false }]);
+  expect(news.read).toBeLessThan(20);
+  const round = rowsOf(`select change_position_give('${tenant}')::integer as given`);
   const nothing = await readDuring(round);
   expect(nothing.rows).toEqual([{ given: 0 }]);
   expect(nothing.read).toBeLessThan(20);
