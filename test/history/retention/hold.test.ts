@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dropOldAccesses } from '../../../src/access/accesses/store.ts';
 import { holdTenant, releaseTenant } from '../../../src/history/retention/hold.ts';
@@ -14,6 +13,7 @@ import { createRecorder } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { statementsWaiting } from '../../support/server/statements-waiting.ts';
 
 const day = 86_400_000;
 const today = Date.UTC(2026, 8, 15);
@@ -194,11 +194,9 @@ test('a hold waits for a transaction that drops, and one that drops afterwards f
   await inTransaction(db, async (transaction) => {
     expect(await findHold(transaction, tenant)).toBeUndefined();
     const holding = holdTenant(db, tenant, 'other', today).then(() => order.push('held'));
-    for (;;) {
-      const { rows } = await sql`
-        select from pg_stat_activity where wait_event_type = 'Lock' and query like '%for no key update%'`.execute(db);
-      if (rows.length > 0) break;
-    }
+    // A worker of a cluster has it in capitals.
+    const isWaiting = (text: string) => /for no key update/i.test(text);
+    await expect.poll(async () => (await statementsWaiting(database)).some(isWaiting), { interval: 5 }).toBe(true);
     order.push('dropped');
     return { holding };
   }).then(({ holding }) => holding);
