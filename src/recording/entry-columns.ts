@@ -62,7 +62,7 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
     const key = `${type}\0${entity}\0${relatedEntities.join('\0')}`;
     const known = kindPlaces.get(key);
     if (known !== undefined) return known;
-    kind.lookups.push(hashOf(JSON.stringify([entity, type, relatedEntities])));
+    kind.lookups.push(hashOfKind(entity, type, relatedEntities));
     kind.entities.push(entity);
     kind.types.push(type);
     kind.relatedEntities.push(JSON.stringify(relatedEntities));
@@ -144,6 +144,11 @@ function documentHash(entityId: string): Buffer {
   const made = hashOf(entityId);
   documentHashes.set(entityId, made);
   return made;
+}
+
+/** The hash by which a kind is looked up. */
+export function hashOfKind(entity: string, type: string, relatedEntities: readonly string[]): Buffer {
+  return hashOf(JSON.stringify([entity, type, relatedEntities]));
 }
 
 /** The first 16 bytes of the SHA-256 of a text's UTF-8. They stand for the text in an index. */

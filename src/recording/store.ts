@@ -74,8 +74,13 @@ export async function insertEntries(
 
 function recorderParameters({ way, by = '', person }: RecordedBy): readonly unknown[] {
   const { issuer = null, subject = null } = person ?? {};
-  const lookup = person === undefined ? [way, by] : [way, by, issuer, subject];
-  return [way, uuidOf(JSON.stringify(lookup)), person === undefined ? by : null, issuer, subject];
+  const lookup = lookupOfRecorder({ way, by, person });
+  return [way, lookup, person === undefined ? by : null, issuer, subject];
+}
+
+/** The hash by which a recorder is looked up, in hexadecimal. */
+export function lookupOfRecorder({ way, by = '', person }: RecordedBy): string {
+  return uuidOf(JSON.stringify(person === undefined ? [way, by] : [way, by, person.issuer, person.subject]));
 }
 
 /** The statement is a function of the database, so a connection plans it once. */

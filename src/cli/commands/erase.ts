@@ -24,7 +24,8 @@ were. Erase at the source first: what is changed there afterwards is recorded ag
 --paths FILE names paths of other types whose values go as well, in changes by the actor or
 related to the document: a JSON object a line, {"entity":"order","path":"customer.email"}.
 --reason is request, law, mistake or other. --dry-run counts and changes nothing. The service
-may run meanwhile. If the command is interrupted, run it again. It deletes all exports of the
+may run meanwhile. If the command is interrupted, or says that the person is still being
+recorded (exit code 1), run it again. It deletes all exports of the
 tenant and all stored results. A tenant on hold is not erased from. Prints one JSON object:
 tenant, erasure, entries, rows, the changed or deleted rows of other tables, and untold, the
 subscriptions that got changes and cannot be told now that these were erased.

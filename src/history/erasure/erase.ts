@@ -5,7 +5,7 @@ import { OperatorError } from '../../core/operator-error.ts';
 import { parsePathPattern } from '../../core/path-pattern.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { uuidArray } from '../../postgres/binary-arrays.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { Connection, Database } from '../../postgres/database.ts';
 import { olderTransactionsEnded } from '../../postgres/tenants/delete-tenant.ts';
 import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
@@ -93,8 +93,8 @@ async function search(options: EraseOptions) {
 
 /**
  * Erases a person or a document from a tenant. Safe to repeat: a call for the same subject goes on where one was interrupted, and
- * changes nothing where nothing is left. Throws an OperatorError if the tenant is on hold, also where it is put on hold meanwhile, and if
- * the document is one of this service that is still there.
+ * changes nothing where nothing is left. Throws an OperatorError if the tenant is on hold, also where it is put on hold meanwhile, if
+ * the document is one of this service that is still there, and if the subject is recorded again and again meanwhile: then the erasure has not ended.
  */
 export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts> {
   const { db, sealer, tenant, subject, reason, now } = options;
@@ -125,18 +125,26 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     });
   }
   const erasing = { ...sealed, tenant, erasure, reason, key, rules: rulesOf(subject), now };
-  for (let pass = 0, erased = 1; pass < maxPasses && erased > 0; pass += 1) {
+  let isRecorded = true;
+  for (let pass = 0; pass < maxPasses && isRecorded; pass += 1) {
     // A recorder from before does not know yet that the tenant has erasures, and would record again what is erased under its hands. One from
     // before the names were replaced may still be recording with their numbers.
     await olderTransactionsEnded(db);
     await foldAll(db, tenant);
     const recorders = await findRecorders(db, tenant, sealed);
-    erased = await erasePass(options, { ...erasing, recorders });
+    const erased = await erasePass(options, { ...erasing, recorders });
     // Names in dictionaries are part of the proof of all these entries, so they go behind them.
-    await renameAll(db, { ...erasing, recorders }, sealedBefore);
+    const renamed = await renameAll(db, { ...erasing, recorders }, sealedBefore);
+    isRecorded = erased > 0 || renamed;
   }
   const texts = textsOf(options, sealed);
   const rows = sumOf(await eraseTexts(texts), await eraseWhole(texts));
+  // A change that is being recorded with the old name or its number might be delivered, and nobody told that it is erased.
+  if (isRecorded) {
+    throw new OperatorError(
+      'the person or the document is still being recorded: what was there is erased, and the erasure has not ended. Stop what records it, and run the same command again',
+    );
+  }
   const entries = await inTransaction(db, async (transaction) => {
     await announceErasure(transaction);
     return await endErasure(transaction, tenant, { erasure, now: now() });
@@ -230,7 +238,7 @@ function rulesOf({ paths }: Subject): ReadonlyMap<string, CompiledRules> {
   return rules;
 }
 
-async function hasActor(db: Database, tenant: string, subject: Subject): Promise<boolean> {
+async function hasActor(db: Connection, tenant: string, subject: Subject): Promise<boolean> {
   if (!('actor' in subject)) return false;
   const { rows } = await sql`
     select from change_actor where tenant = ${tenant} and lookup = any (${uuidArray([hashOf(subject.actor)])}::uuid[])`.execute(
@@ -261,23 +269,26 @@ async function findRecorders(
 /**
  * The names in dictionaries, after what came to the entries meanwhile. An actor counts as registered now, so a process reads the name
  * again before it answers the next query, unless it read it just after it was registered: then it forgets it within five seconds.
+ * Returns whether there was the name of the actor.
  */
-async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): Promise<void> {
+async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): Promise<boolean> {
   const { tenant, subject, replacement, recorders } = erasing;
-  if (!('actor' in subject)) return;
-  await inTransaction(
+  if (!('actor' in subject)) return false;
+  return await inTransaction(
     db,
     async (transaction) => {
       await refuseHeld(transaction, tenant);
       // It has the lock of the proof, so nothing is sealed with the name before the end.
       while ((await erasePortion(transaction, erasing, undefined)).entries > 0);
       await redactLateSealed(transaction, erasing, sealedBefore);
+      const wasThere = await hasActor(transaction, tenant, subject);
       const [before, after] = [hashOf(subject.actor), hashOf(replacement)].map((lookup) => uuidArray([lookup]));
       await sql`
         select change_rename(${tenant}, (${before}::uuid[])[1], (${after}::uuid[])[1], ${replacement}, ${recorders}::bigint[])`.execute(
         transaction,
       );
       await announceErasure(transaction);
+      return wasThere;
     },
     { retries },
   );

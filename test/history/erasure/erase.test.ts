@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { forgetAll, onForgetting } from '../../../src/core/forgetting.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { type EraseOptions, eraseSubject, findSubject } from '../../../src/history/erasure/erase.ts';
+import { listErasures } from '../../../src/history/erasure/erasure-store.ts';
 import type { Subject } from '../../../src/history/erasure/subject.ts';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { holdTenant, releaseTenant } from '../../../src/history/retention/hold.ts';
@@ -329,6 +330,25 @@ describe('the entries', () => {
     other.release();
     expect(await erasing).toMatchObject({ entries: 1 });
     expect(await dumpOf(tenant)).not.toContain('canary-1');
+  });
+
+  test('an erasure of a person who is recorded again and again does not end, says so, and goes on with the next call', async () => {
+    const { tenant } = await newTenant();
+    const { db } = server.context;
+    const record = createRecorder(db, tenant, () => now);
+    let recorded = 0;
+    const again = async () => {
+      recorded += 1;
+      await record([changeOf({ at: now + recorded, actor: jane })]);
+    };
+    await again();
+    const subject = { actor: jane, paths: [] };
+    await expect(eraseSubject({ ...options(tenant, subject), rest: again })).rejects.toThrow('is still being recorded');
+    const begun = await listErasures(db, tenant, { limit: 10 });
+    expect(begun).toMatchObject([{ endedAt: null, entries: 5 }]);
+    expect(await eraseSubject(options(tenant, subject))).toMatchObject({ erasure: begun[0]?.erasure, entries: 6 });
+    expect(recorded).toBe(6);
+    expect(await dumpOf(tenant)).not.toContain(jane);
   });
 
   test('annals erase --dry-run counts, and --yes goes on while others record', async () => {

@@ -188,7 +188,10 @@ test('a tenant without changes gets no log, and one with changes is found until 
   await passes(60);
   expect(await isFound()).toBe(true);
   await seal(tenant, sealing);
-  expect((await readLog(db, tenant))?.size).toBe(4);
+  expect(await readLog(db, tenant)).toMatchObject({ size: 4, isDue: false });
+  // A moment that has not been would keep it from ever being signed again.
+  await sql`update proof_log set signed_at = signed_at + interval '9 years' where tenant = ${tenant}`.execute(db);
+  expect((await readLog(db, tenant))?.isDue).toBe(true);
   await passes(120);
   expect(await isFound()).toBe(false);
   await passes(86_400);

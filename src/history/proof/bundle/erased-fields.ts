@@ -28,7 +28,10 @@ export function isErasedAsSaid(entry: StoredEntry): boolean {
   return namesOf(entry.erased)?.every((name) => names.has(name)) === true;
 }
 
-const replaced = /^erased-[0-9a-f]{16}$/;
+/** Whether a text is one that an erasure puts in the place of a name or an id. */
+export function isReplacement(text: string): boolean {
+  return /^erased-[0-9a-f]{16}$/.test(text);
+}
 
 function isErased(fields: EntryFields, index: number): boolean {
   const text = fields.texts[index] ?? null;
@@ -44,10 +47,10 @@ function isErased(fields: EntryFields, index: number): boolean {
       return text === '"[erased]"';
     case 'recordedBy': {
       const { by, sub } = JSON.parse(text ?? '{}') as { by?: string; sub?: string };
-      return [by, sub].every((name) => name === undefined || replaced.test(name));
+      return [by, sub].every((name) => name === undefined || isReplacement(name));
     }
     default:
-      return text !== null && replaced.test(text);
+      return text !== null && isReplacement(text);
   }
 }
 

@@ -2,13 +2,15 @@ import { OperatorError } from '../../../core/operator-error.ts';
 import type { Database } from '../../../postgres/database.ts';
 import { isFilling } from '../../positions/fill-positions.ts';
 import type { ReadBundle } from '../bundle/bundle-lines.ts';
-import { readLog } from '../tree/log-store.ts';
+import { type Log, readLog } from '../tree/log-store.ts';
 import { readReceiptsBetween } from '../tree/receipts.ts';
 import { parseReceipt } from '../verify/receipts.ts';
 import type { Verdict } from '../verify/verdicts.ts';
 import { type Verification, verifyBundle } from '../verify/verify-bundle.ts';
 import { findUnderived } from './derived-columns.ts';
+import { findMisnamed } from './misnamed.ts';
 import { findUnknownEntries, type UnknownEntry } from './unknown-entries.ts';
+import { findWrongPlaces } from './wrong-places.ts';
 import { findWrongTiles } from './wrong-tiles.ts';
 
 export interface CheckOptions {
@@ -45,6 +47,7 @@ export async function checkHistory(
   );
   const read = () => readBundle(tenant, { withContext: true });
   const verified = await verifyBundle(read, { keys: [key], oldCheckpoint: newest, accept }, tell);
+  const log = await readLog(db, tenant);
   const more = [
     ...verified.receipts
       .filter(({ isAccepted }) => !isAccepted)
@@ -56,12 +59,19 @@ export async function checkHistory(
       await findUnderived(db, tenant, maxFound),
       'have columns for queries that do not follow from what they say',
     ),
+    ...(await findMisnamed(db, tenant, maxFound)).map(
+      (name) =>
+        `Recorders look ${name} up by a hash that is not its own: changes would be recorded under another name.`,
+    ),
     ...(await findWrongTiles(db, tenant)).map(
       (tile) => `The hash that the log has of its tile ${tile} is not the one of that tile.`,
     ),
-    ...((await readLog(db, tenant))?.vkey === key
-      ? []
-      : ['The verifier key in the database is not the one of ANNALS_PROOF_KEY_FILE.']),
+    ...(await findWrongPlaces(db, tenant, maxFound)).map(
+      (first) =>
+        `The places of the positions from ${first} on do not follow from each other, or do not lead up to what is sealed.`,
+    ),
+    ...(isBeginOf(log, receipts) ? [] : ['The log does not name the receipt with which it begins.']),
+    ...(log?.vkey === key ? [] : ['The verifier key in the database is not the one of ANNALS_PROOF_KEY_FILE.']),
     ...(newest === undefined ? ['The key has no checkpoint of this log beside it.'] : []),
   ];
   return {
@@ -69,6 +79,12 @@ export async function checkHistory(
     isRight: verified.isRight && more.length === 0,
     findings: [...verified.findings, ...more.map((text) => ({ isWrong: true, text }))],
   };
+}
+
+/** Whether a log names its own receipt. With another one nothing more would be signed, or sealed for the first time once more. */
+function isBeginOf(log: Log | undefined, receipts: readonly (readonly [position: number, text: string])[]): boolean {
+  const [, text] = receipts.find(([position]) => position === log?.receipt) ?? [];
+  return text?.includes(`"log":${JSON.stringify(log?.origin)}`) === true;
 }
 
 /** How many changes are so, and the first of them. */

@@ -20,6 +20,8 @@ interface DerivedColumns extends EntryPlace {
   readonly numbers: readonly number[] | null;
   /** The rows of related items, each as JSON text: place, hash of the id, entity, id. */
   readonly items: readonly string[];
+  /** The types of its related items as its kind has them, by which queries choose what to read: a JSON array. */
+  readonly relatedEntities: string;
 }
 
 /** Entries with a column that does not follow from the others: what finds them by document, path or related item, and what was erased. */
@@ -59,7 +61,7 @@ function columnsOfAny(tenant: string, entries: readonly StoredEntry[]): (MadeCol
 
 /** What recording would write for these entries. Throws where a text is none of its own. */
 function columnsOf(tenant: string, entries: readonly StoredEntry[]): MadeColumns[] {
-  const { documents, path, relatedItem } = entryColumns(
+  const { documents, kind, kinds, path, relatedItem } = entryColumns(
     tenant,
     entries.map((entry) => ({
       ...{ identity: Buffer.alloc(0), at: entry.at, type: entry.type as ChangeType, actor: entry.actor },
@@ -76,6 +78,7 @@ function columnsOf(tenant: string, entries: readonly StoredEntry[]): MadeColumns
     document: documents[index]?.toString('hex') ?? '',
     numbers: path.ofEntries[index] ?? [],
     items: items[index] ?? [],
+    relatedEntities: kind.relatedEntities[(kinds[index] ?? 0) - 1] ?? '',
   }));
 }
 
@@ -91,6 +94,7 @@ function itemsOf(related: string | null): readonly RelatedItem[] {
 
 function isSame(stored: DerivedColumns | undefined, made: MadeColumns | undefined): boolean {
   if (stored === undefined || made === undefined || stored.document !== made.document) return false;
+  if (stored.relatedEntities !== made.relatedEntities) return false;
   const hasNumbers = stored.numbers === null || isSameSet(stored.numbers, made.numbers ?? []);
   return hasNumbers && isSameSet(stored.items, made.items);
 }
@@ -105,14 +109,21 @@ async function readDerived(
   tenant: string,
   { at, sequence }: EntryPlace,
 ): Promise<readonly DerivedColumns[]> {
-  const { rows } = await sql<Omit<DerivedColumns, 'items'> & { items: unknown[] }>`
-    select e.at, e.sequence, replace(e.document::text, '-', '') as document,
+  const { rows } = await sql<
+    Omit<DerivedColumns, 'items' | 'relatedEntities'> & { items: unknown[]; relatedEntities: string[] }
+  >`
+    select e.at, e.sequence, replace(e.document::text, '-', '') as document, k.related_entities as "relatedEntities",
            case when e.path_numbers is not null or b.tenant is null then coalesce(e.path_numbers, '{}') end as numbers,
            (select coalesce(json_agg(json_build_array(r.item, replace(r.document::text, '-', ''), r.entity, r.entity_id)), '[]')
               from change_related r where r.tenant = ${tenant} and r.at = e.at and r.sequence = e.sequence) as items
       from change_entry e
+      left join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
       left join change_path_backlog b on b.tenant = ${tenant}
       where e.tenant = ${tenant} and (e.at, e.sequence) > (${at}::bigint, ${sequence}::bigint)
       order by e.at, e.sequence limit ${maxEntries}`.execute(db);
-  return rows.map((row) => ({ ...row, items: row.items.map((item) => JSON.stringify(item)) }));
+  return rows.map((row) => ({
+    ...row,
+    items: row.items.map((item) => JSON.stringify(item)),
+    relatedEntities: JSON.stringify(row.relatedEntities),
+  }));
 }

@@ -13,7 +13,7 @@ export interface Log {
   /** The note of its last checkpoint. */
   readonly checkpoint: string | null;
   readonly signedAt: Date | null;
-  /** Whether its last checkpoint was looked after a minute ago, or there is none. */
+  /** Whether its last checkpoint was looked after a minute ago, or at no moment that has been, or there is none. */
   readonly isDue: boolean;
   /** When the history was checked against it last, and whether it was what was sealed; null: never. */
   readonly checkedAt: Date | null;
@@ -27,7 +27,7 @@ export const tenantsWithLog: TenantWork = { table: 'proof_log', condition: 'ende
 export async function readLog(db: Connection, tenant: string): Promise<Log | undefined> {
   const { rows } = await sql<Log>`
     select origin, vkey, receipt, size, checkpoint, signed_at as "signedAt",
-           coalesce(signed_at <= statement_timestamp() - interval '60 s', true) as "isDue",
+           coalesce(signed_at not between statement_timestamp() - interval '60 s' and statement_timestamp(), true) as "isDue",
            checked_at as "checkedAt", check_right as "checkRight"
       from proof_log where tenant = ${tenant} and ended is null`.execute(db);
   return rows[0];
