@@ -19,7 +19,7 @@ import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
 import { createRecorder, maxRetries, recordChange } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
 import { changeOf } from '../../support/server/history.ts';
-import { letOthersWork } from '../../support/server/patience.ts';
+import { eventually, letOthersWork } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const now = Date.now();
@@ -349,6 +349,26 @@ describe('the entries', () => {
     expect(await eraseSubject(options(tenant, subject))).toMatchObject({ erasure: begun[0]?.erasure, entries: 6 });
     expect(recorded).toBe(6);
     expect(await dumpOf(tenant)).not.toContain(jane);
+  });
+
+  test('what is recorded just before the name goes is erased as well, though nothing else was left', async () => {
+    const { tenant } = await newTenant();
+    const { db } = server.context;
+    const { pool } = server.database;
+    const record = createRecorder(db, tenant, () => now);
+    await record([changeOf({ at: now - 1, actor: jane })]);
+    await foldHistory(db, tenant);
+    await pool.query('delete from change_entry where tenant = $1', [tenant]);
+    const other = await pool.connect();
+    const lock = `(hashtextextended('proof ' || $1, 0))`;
+    await other.query(`select pg_advisory_lock${lock}`, [tenant]);
+    const erasing = eraseSubject(options(tenant, { actor: jane, paths: [] }));
+    const waiting = `select from pg_locks where locktype = 'advisory' and not granted`;
+    await eventually(async () => (await other.query(waiting)).rowCount).toBe(1);
+    await record([changeOf({ at: now, actor: jane })]);
+    await other.query(`select pg_advisory_unlock${lock}`, [tenant]);
+    other.release();
+    expect(await erasing).toMatchObject({ entries: 1 });
   });
 
   test('annals erase --dry-run counts, and --yes goes on while others record', async () => {
