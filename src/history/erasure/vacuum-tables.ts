@@ -37,18 +37,33 @@ export async function* vacuumTables(db: Database, changed?: readonly string[]): 
     Object.entries(places)
       .filter(isSearched)
       .map(([table]) => table);
+  const isCluster = await hasWorkers(db);
+  if (isCluster) await dropWhatMovesLeft(db);
   for (const table of new Set([...tablesOfEntries, ...others])) yield await vacuum(db, table, 'full, analyze');
   for (const table of statistics) {
     yield await vacuum(db, table, 'full');
-    await vacuumOnWorkers(db, table);
+    if (isCluster) await vacuumOnWorkers(db, table);
   }
+}
+
+async function hasWorkers(db: Database): Promise<boolean> {
+  const { rows } = await sql<{ cluster: boolean }>`
+    select to_regclass('pg_catalog.pg_dist_partition') is not null as cluster`.execute(db);
+  return rows[0]?.cluster === true;
+}
+
+/** For some seconds a worker keeps the tables, and their statistics, of a tenant that was moved away; longer where it cannot drop them. */
+async function dropWhatMovesLeft(db: Database): Promise<void> {
+  await sql`call citus_cleanup_orphaned_resources()`.execute(db);
+  const { rows } = await sql`select from pg_dist_cleanup limit 1`.execute(db);
+  if (rows.length === 0) return;
+  throw new OperatorError(
+    'A worker still has a copy of a tenant that is moved or was moved. What was erased elsewhere is erased; run this again with --vacuum when no tenant is moved',
+  );
 }
 
 /** The workers of a cluster have values of their own, and the coordinator vacuums there what is distributed alone. */
 async function vacuumOnWorkers(db: Database, table: string): Promise<void> {
-  const { rows: found } = await sql<{ cluster: boolean }>`
-    select to_regclass('pg_catalog.pg_dist_partition') is not null as cluster`.execute(db);
-  if (found[0]?.cluster !== true) return;
   const { rows } = await sql<{ success: boolean }>`
     select success from run_command_on_workers(${`vacuum (full) ${table}`})`.execute(db);
   if (rows.every(({ success }) => success)) return;
