@@ -1,11 +1,11 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { OperatorError } from '../../core/operator-error.ts';
 import { parsePathPattern } from '../../core/path-pattern.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { uuidArray } from '../../postgres/binary-arrays.ts';
-import type { Connection, Database } from '../../postgres/database.ts';
+import type { Database } from '../../postgres/database.ts';
 import { olderTransactionsEnded } from '../../postgres/tenants/delete-tenant.ts';
 import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
@@ -18,23 +18,10 @@ import { readTreeSize } from '../proof/tree/leaf-store.ts';
 import { foldHistory } from '../tallies/fold.ts';
 import { type Erasing, entriesOfSubject, erasePortion } from './erase-portion.ts';
 import { type ErasingTexts, eraseTexts, eraseWhole } from './erase-texts.ts';
-import {
-  announceErasure,
-  endErasure,
-  insertErasure,
-  listErasures,
-  listUntold,
-  type UntoldSubscription,
-} from './erasure-store.ts';
+import { announceErasure, endErasure, insertErasure, listUntold, type UntoldSubscription } from './erasure-store.ts';
+import { findRecorders, findUnfinished, hasActor, newSubject } from './find-subject.ts';
 import { redactLateSealed } from './redact-late-sealed.ts';
-import {
-  type ErasureReason,
-  openSubject,
-  type SealedSubject,
-  type Subject,
-  sealSubject,
-  textOfSubject,
-} from './subject.ts';
+import { type ErasureReason, type SealedSubject, type Subject, sealSubject } from './subject.ts';
 
 export interface EraseOptions {
   readonly db: Database;
@@ -68,8 +55,6 @@ export interface ErasedCounts {
 
 /** Passes over the entries: what is recorded meanwhile comes in a later one. */
 const maxPasses = 5;
-/** Names of a document that are looked for besides its id. */
-const maxNames = 100;
 const retries = 20;
 /** Milliseconds for which a fold is waited for, and between two looks. */
 const maxFoldWait = 10 * 60_000;
@@ -195,36 +180,6 @@ async function erasePass(options: EraseOptions, erasing: Erasing): Promise<numbe
   }
 }
 
-/** An erasure of the same subject that was interrupted. */
-async function findUnfinished({ db, sealer, tenant, subject }: EraseOptions) {
-  for (const stored of await listErasures(db, tenant, { limit: 1_000 })) {
-    if (stored.endedAt !== null) continue;
-    const sealed = openSubject(sealer, { ...stored, tenant });
-    if (sealed !== undefined && textOfSubject(sealed.subject) === textOfSubject(subject)) {
-      return { erasure: stored.erasure, sealed };
-    }
-  }
-  return undefined;
-}
-
-async function newSubject({ db, tenant, subject }: EraseOptions): Promise<SealedSubject> {
-  const replacement = `erased-${randomBytes(8).toString('hex')}`;
-  if ('actor' in subject) {
-    // What a provider knows the person by stands in sessions and accesses without the name.
-    const recorders = await findRecorders(db, tenant, { subject, replacement });
-    const { rows } = await sql<{ known: string }>`
-      select distinct subject as known from change_recorder
-        where tenant = ${tenant} and recorder = any (${recorders}::bigint[]) and subject is not null`.execute(db);
-    return { subject, replacement, needles: [subject.actor, ...rows.map(({ known }) => known)] };
-  }
-  const document = uuidArray([hashOf(subject.entityId)]);
-  const { rows } = await sql<{ name: string }>`
-    select distinct e.name from change_entry e join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
-      where e.tenant = ${tenant} and e.document = any (${document}::uuid[]) and k.entity = ${subject.entity} and e.name is not null
-      limit ${maxNames}::integer`.execute(db);
-  return { subject, replacement, needles: [subject.entityId, ...rows.map(({ name }) => name)] };
-}
-
 function textsOf({ db, sealer, tenant }: EraseOptions, { subject, needles, replacement }: SealedSubject): ErasingTexts {
   return { db, sealer, tenant, needles, replacement, document: 'actor' in subject ? undefined : subject };
 }
@@ -236,34 +191,6 @@ function rulesOf({ paths }: Subject): ReadonlyMap<string, CompiledRules> {
     rules.set(entity, compileRules({ mask, ignore: [] }));
   }
   return rules;
-}
-
-async function hasActor(db: Connection, tenant: string, subject: Subject): Promise<boolean> {
-  if (!('actor' in subject)) return false;
-  const { rows } = await sql`
-    select from change_actor where tenant = ${tenant} and lookup = any (${uuidArray([hashOf(subject.actor)])}::uuid[])`.execute(
-    db,
-  );
-  return rows.length > 0;
-}
-
-/** Clients with the name of the actor, and the person behind entries by the actor: numbers of change_recorder. */
-async function findRecorders(
-  db: Database,
-  tenant: string,
-  { subject, replacement }: Omit<SealedSubject, 'needles'>,
-): Promise<number[]> {
-  if (!('actor' in subject)) return [];
-  const actors = uuidArray([hashOf(subject.actor), hashOf(replacement)]);
-  const { rows } = await sql<{ recorder: number }>`
-    select r.recorder from change_recorder r where r.tenant = ${tenant} and r.name = ${subject.actor}
-    union
-    select r.recorder from change_actor a
-      join change_entry e on e.tenant = ${tenant} and e.actor = a.actor
-      join change_recorder r on r.tenant = ${tenant} and r.recorder = e.recorded_by
-      where a.tenant = ${tenant} and a.lookup = any (${actors}::uuid[]) and r.subject is not null
-        and r.subject <> ${replacement}`.execute(db);
-  return rows.map(({ recorder }) => recorder);
 }
 
 /**
