@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { OperatorError } from '../../core/operator-error.ts';
 import type { Database } from '../../postgres/database.ts';
+import { olderSnapshotsEnded } from './older-snapshots.ts';
 import { places } from './places.ts';
 
 /** Tables that an erasure of entries rewrites. */
@@ -27,7 +28,7 @@ export interface VacuumedTable {
 
 /**
  * Rewrites tables with their indexes, one after the other, so that their files have nothing any more of what was erased. Nobody can use a
- * table while it is rewritten. Throws an OperatorError where PostgreSQL does not do it. `changed`: tables besides those of entries; left out: all that an erasure may change.
+ * table while it is rewritten. Throws an OperatorError where PostgreSQL does not do it, or where somebody still sees what was erased. `changed`: tables besides those of entries; left out: all that an erasure may change.
  */
 export async function* vacuumTables(db: Database, changed?: readonly string[]): AsyncGenerator<VacuumedTable, void> {
   const isSearched = ([, columns]: [string, (typeof places)[string]]) =>
@@ -39,7 +40,9 @@ export async function* vacuumTables(db: Database, changed?: readonly string[]): 
       .map(([table]) => table);
   const isCluster = await hasWorkers(db);
   if (isCluster) await dropWhatMovesLeft(db);
+  await olderSnapshotsEnded(db, { slots: false });
   for (const table of new Set([...tablesOfEntries, ...others])) yield await vacuum(db, table, 'full, analyze');
+  await olderSnapshotsEnded(db, { slots: true });
   for (const table of statistics) {
     yield await vacuum(db, table, 'full');
     if (isCluster) await vacuumOnWorkers(db, table);
