@@ -170,7 +170,7 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'UTC' }).click();
     await expect.poll(() => first.textContent()).toBe(clock('UTC'));
     await page.setViewportSize({ width: 380, height: 760 });
-    expect(await sidewaysRoom(page)).toBe(0);
+    await expect.poll(() => sidewaysRoom(page)).toBe(0);
     await page.getByRole('button', { name: 'Menu' }).click();
     await page.getByRole('navigation', { name: 'Console' }).getByRole('link', { name: 'History' }).waitFor();
     await page.getByRole('button', { name: 'Menu' }).click();
