@@ -99,6 +99,14 @@ async function seal(tenant: string, sealing: Sealing): Promise<void> {
   } while (await sealPortion(db, tenant, sealing));
 }
 
+/** A new tenant with entries that are sealed, and what seals it. */
+async function sealedTenant(count: number) {
+  const [tenant, sealing] = [await newTenant(), sealingWith()];
+  await record(tenant, count);
+  await seal(tenant, sealing);
+  return { tenant, sealing };
+}
+
 /** The checkpoint of the tenant's log, verified, and verified to be the root of the tenant's own leaves. */
 async function checkpointOf(tenant: string): Promise<{ origin: string; size: number; root: Buffer; note: string }> {
   const log = await readLog(db, tenant);
@@ -127,10 +135,7 @@ async function expectLeavesOfEntries(tenant: string): Promise<void> {
 }
 
 test('what is recorded is sealed in the order of positions, in rows that stay within a tile, and signed', async () => {
-  const tenant = await newTenant();
-  const sealing = sealingWith();
-  await record(tenant, 3);
-  await seal(tenant, sealing);
+  const { tenant, sealing } = await sealedTenant(3);
   // The receipt of the first sealing is the fourth leaf.
   const [receipt] = await readReceipts(db, tenant, { limit: 1 });
   const first = await checkpointOf(tenant);
@@ -253,10 +258,7 @@ test('positions whose entry is gone have a leaf that says so, and receipts have 
 });
 
 test('seeds that are forgotten are gone, and the tree is what it was', async () => {
-  const tenant = await newTenant();
-  const sealing = sealingWith();
-  await record(tenant, 300);
-  await seal(tenant, sealing);
+  const { tenant, sealing } = await sealedTenant(300);
   const before = await checkpointOf(tenant);
   const forgotten = [1, 17, 256, 257, 300];
   await inTransaction(db, (transaction) => forgetSeeds(transaction, tenant, forgotten));
@@ -267,10 +269,7 @@ test('seeds that are forgotten are gone, and the tree is what it was', async () 
 });
 
 test('sealing waits for nobody: where an erasure or another process has the tenant, it comes again', async () => {
-  const tenant = await newTenant();
-  const sealing = sealingWith();
-  await record(tenant, 1);
-  await seal(tenant, sealing);
+  const { tenant, sealing } = await sealedTenant(1);
   await record(tenant, 1);
   await inTransaction(db, async (transaction) => {
     await lockProof(transaction, tenant);
@@ -283,10 +282,7 @@ test('sealing waits for nobody: where an erasure or another process has the tena
 });
 
 test('while a checkpoint is signed and published, no other process seals or signs the tenant', async () => {
-  const tenant = await newTenant();
-  const sealing = sealingWith();
-  await record(tenant, 1);
-  await seal(tenant, sealing);
+  const { tenant, sealing } = await sealedTenant(1);
   await record(tenant, 1);
   await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
   const { origin } = await checkpointOf(tenant);
@@ -326,10 +322,7 @@ test('older entries are sealed when they have positions', async () => {
 });
 
 test('a log never has two checkpoints that disagree: a database that was set back gets a new one', async () => {
-  const tenant = await newTenant();
-  const sealing = sealingWith();
-  await record(tenant, 20);
-  await seal(tenant, sealing);
+  const { tenant, sealing } = await sealedTenant(20);
   const tables = ['change_entry', 'change_position', 'change_receipt', 'proof_leaf', 'proof_tile', 'proof_log'];
   for (const table of tables) {
     await sql`create table ${sql.table(`old_${table}`)} as select * from ${sql.table(table)} where tenant = ${tenant}`.execute(
@@ -364,10 +357,7 @@ test('a log never has two checkpoints that disagree: a database that was set bac
 });
 
 test('another key, or one whose file of checkpoints is lost, begins a new log over the same leaves', async () => {
-  const tenant = await newTenant();
-  const first = sealingWith();
-  await record(tenant, 3);
-  await seal(tenant, first);
+  const { tenant } = await sealedTenant(3);
   const one = await checkpointOf(tenant);
   await seal(tenant, sealingWith());
   const two = await checkpointOf(tenant);
@@ -389,10 +379,7 @@ test('another key, or one whose file of checkpoints is lost, begins a new log ov
 });
 
 test('of two copies of a database with one key, one keeps the log', async () => {
-  const tenant = await newTenant();
-  const sealing = sealingWith();
-  await record(tenant, 3);
-  await seal(tenant, sealing);
+  const { tenant, sealing } = await sealedTenant(3);
   const before = await checkpointOf(tenant);
   const copy = await createTestDatabase();
   try {
@@ -451,9 +438,7 @@ test('a key that is not there, or is none, is refused with the command that make
 });
 
 test('a tenant that is deleted takes its tree and its logs along', async () => {
-  const tenant = await newTenant();
-  await record(tenant, 300);
-  await seal(tenant, sealingWith());
+  const { tenant } = await sealedTenant(300);
   await deleteTenant(db, tenant);
   const { rows } = await sql`select tenant from proof_leaf where tenant = ${tenant}
     union all select tenant from proof_tile where tenant = ${tenant} union all select tenant from proof_log where tenant = ${tenant}`.execute(
