@@ -258,7 +258,7 @@ test('positions whose entry is gone have a leaf that says so, and receipts have 
 });
 
 test('seeds that are forgotten are gone, and the tree is what it was', async () => {
-  const { tenant, sealing } = await sealedTenant(300);
+  const { tenant } = await sealedTenant(300);
   const before = await checkpointOf(tenant);
   const forgotten = [1, 17, 256, 257, 300];
   await inTransaction(db, (transaction) => forgetSeeds(transaction, tenant, forgotten));
