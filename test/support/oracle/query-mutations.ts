@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { anyCharacter } from './any-character.ts';
 import { arbitraryQuery } from './query-arbitrary.ts';
 import type { QueryVocabulary } from './query-vocabulary.ts';
 
@@ -12,7 +13,7 @@ export function arbitraryMutatedText(vocabulary: QueryVocabulary): fc.Arbitrary<
   return fc.oneof(
     { weight: 6, arbitrary: mutated },
     { weight: 3, arbitrary: fc.array(token, { maxLength: 30 }).map((tokens) => tokens.join('')) },
-    { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }) },
+    { weight: 1, arbitrary: fc.string({ unit: anyCharacter, maxLength: 60 }) },
   );
 }
 
