@@ -1,13 +1,20 @@
-/** What processes keep in memory of a history, and forget after an erasure. */
-const keepers = new Set<() => void>();
-
-/** Registers what forgets something. Returns what ends that. */
-export function onForgetting(forget: () => void): () => void {
-  keepers.add(forget);
-  return () => keepers.delete(forget);
+interface Keeper {
+  /** Drops everything that can be read again. */
+  clear(): void;
 }
 
-/** Forgets everything that can be read again. */
+/** What processes keep in memory of a history, and drop after an erasure. */
+const keepers = new Set<WeakRef<Keeper>>();
+const collected = new FinalizationRegistry<WeakRef<Keeper>>((reference) => keepers.delete(reference));
+
+/** Registers what has to drop what it keeps, for as long as somebody uses it. */
+export function clearOnErasure(keeper: Keeper): void {
+  const reference = new WeakRef(keeper);
+  keepers.add(reference);
+  collected.register(keeper, reference);
+}
+
+/** Everything that is registered drops what it keeps. */
 export function forgetAll(): void {
-  for (const forget of keepers) forget();
+  for (const reference of keepers) reference.deref()?.clear();
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { onForgetting } from '../core/forgetting.ts';
+import { clearOnErasure } from '../core/forgetting.ts';
 import type { Change, RelatedItem } from './change.ts';
 import { type PathColumns, pathColumns } from './path-columns.ts';
 
@@ -134,7 +134,7 @@ function rareColumn(changes: readonly Change[], memberOf: (change: Change) => st
 
 const documentHashes = new Map<string, Buffer>();
 const maxDocumentHashes = 20_000;
-onForgetting(() => documentHashes.clear());
+clearOnErasure(documentHashes);
 
 /** The hash of the id of a document. Those of the last documents are kept: many changes are of few documents. */
 function documentHash(entityId: string): Buffer {

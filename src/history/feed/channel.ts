@@ -1,5 +1,5 @@
 import { AnnalsError } from '../../core/errors.ts';
-import { onForgetting } from '../../core/forgetting.ts';
+import { clearOnErasure } from '../../core/forgetting.ts';
 import { rest } from '../../core/repeat.ts';
 import { Stop } from '../../core/stop-signal.ts';
 import type { Position } from '../positions/position-store.ts';
@@ -47,7 +47,6 @@ export class Channel {
   readonly #stop = new Stop();
   readonly #unfollow: () => void;
   readonly #looking: NodeJS.Timeout;
-  readonly #endForgetting: () => void;
   #reading: Promise<void> | undefined;
   #hasNews = false;
 
@@ -57,17 +56,20 @@ export class Channel {
     this.#reached = { ...begin, items: [], expired: 0 };
     this.#keptFrom = begin.reached.position;
     this.#unfollow = options.follow(options.tenant, () => this.#onNews());
-    this.#endForgetting = onForgetting(() => {
-      this.#kept = [];
-      this.#keptBytes = 0;
-      this.#keptFrom = this.#reached.reached.position;
-    });
+    clearOnErasure(this);
     this.#looking = setInterval(() => this.#onNews(), lookEvery).unref();
   }
 
   /** Whether it has no readers any more, or could not go on. */
   get hasEnded(): boolean {
     return this.#stop.aborted;
+  }
+
+  /** Drops the changes that it keeps. Readers who join behind what it has read find no channel then. */
+  clear(): void {
+    this.#kept = [];
+    this.#keptBytes = 0;
+    this.#keptFrom = this.#reached.reached.position;
   }
 
   /** Adds a reader that stands there; false if the channel is too far ahead of it. */
@@ -143,7 +145,6 @@ export class Channel {
   #end(): void {
     this.#stop.abort(new Error('nobody reads the channel any more'));
     this.#unfollow();
-    this.#endForgetting();
     clearInterval(this.#looking);
   }
 }

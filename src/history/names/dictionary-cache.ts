@@ -1,6 +1,6 @@
 import { unlessAborted } from '../../core/concurrency/deadline.ts';
 import { currentWork, doWork, requestLimit } from '../../core/concurrency/work.ts';
-import { onForgetting } from '../../core/forgetting.ts';
+import { clearOnErasure } from '../../core/forgetting.ts';
 import { Stop } from '../../core/stop-signal.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type Dictionary, extendDictionary } from './dictionary.ts';
@@ -50,11 +50,11 @@ export class DictionaryCache {
     this.#maxBytes = options.maxBytes ?? maxNameBytes;
     this.#idle = options.idle ?? 60_000;
     this.#timeLimit = options.timeLimit ?? requestLimit;
-    onForgetting(() => this.forget());
+    clearOnErasure(this);
   }
 
   /** Forgets the names of all tenants. Whoever has them at the moment goes on with them. */
-  forget(): void {
+  clear(): void {
     for (const [tenant, cached] of this.#cached) {
       if (cached.dictionary !== undefined) this.#cached.delete(tenant);
     }

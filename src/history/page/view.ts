@@ -1,4 +1,4 @@
-import { onForgetting } from '../../core/forgetting.ts';
+import { clearOnErasure } from '../../core/forgetting.ts';
 import type { Circumstances, EntryRow, PageOfEntries } from './store.ts';
 
 /** The body of the answer (spec: change history response) as JSON text. Values go out as they were recorded. */
@@ -34,7 +34,7 @@ export function entryText(entry: EntryRow): string {
 const nameTexts = new Map<string, string>();
 const maxNameTexts = 1_000;
 const maxKeptName = 100;
-onForgetting(() => nameTexts.clear());
+clearOnErasure(nameTexts);
 
 function nameText(name: string): string {
   const known = nameTexts.get(name);

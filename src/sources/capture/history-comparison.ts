@@ -1,4 +1,4 @@
-import { onForgetting } from '../../core/forgetting.ts';
+import { clearOnErasure } from '../../core/forgetting.ts';
 import { entriesOf, memberOf, membersOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
@@ -32,10 +32,13 @@ export class HistoryComparison {
 
   constructor(mapping: Mapping) {
     this.#mapping = mapping;
-    onForgetting(() => {
-      this.#documents.clear();
-      this.#size = 0;
-    });
+    clearOnErasure(this);
+  }
+
+  /** Drops the documents that it keeps; they are read again. */
+  clear(): void {
+    this.#documents.clear();
+    this.#size = 0;
   }
 
   /** The changes of a portion in their order, to be recorded in this transaction. */

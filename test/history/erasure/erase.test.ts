@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { forgetAll, onForgetting } from '../../../src/core/forgetting.ts';
+import { clearOnErasure, forgetAll } from '../../../src/core/forgetting.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { type EraseOptions, eraseSubject, findSubject } from '../../../src/history/erasure/erase.ts';
 import { listErasures } from '../../../src/history/erasure/erasure-store.ts';
@@ -278,10 +278,12 @@ describe('the entries', () => {
     const watch = await watchSchema(server.database.url, schema);
     try {
       const { promise, resolve } = Promise.withResolvers<void>();
-      const end = onForgetting(resolve);
+      const keeper = { clear: resolve };
+      clearOnErasure(keeper);
       await eraseSubject(options(tenant, { actor: jane, paths: [] }));
       await promise;
-      end();
+      // It is in use until here: the garbage collector may take it otherwise.
+      expect(keeper.clear).toBe(resolve);
     } finally {
       await watch.close();
     }
