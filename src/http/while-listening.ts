@@ -1,5 +1,5 @@
 import { unlessAborted } from '../core/concurrency/deadline.ts';
-import { repeat } from '../core/repeat.ts';
+import { repeat, rest } from '../core/repeat.ts';
 import type { HttpServer } from './http-server-type.ts';
 
 declare module 'fastify' {
@@ -29,8 +29,16 @@ export interface WhileListening {
   end?(): Promise<void> | void;
 }
 
+/** Milliseconds after which other work begins although the work before it has not ended its first time. */
+const longestTurn = 1_000;
+
+/** Of each server: resolves when the work that began last gives its turn to the next. */
+const turns = new WeakMap<object, Promise<void>>();
+
 /**
- * Repeats work for as long as the server listens, from its turn on where other processes listen on the same port.
+ * Repeats work for as long as the server listens, from its turn on where other processes listen on the same port. All work of a
+ * server begins one after another: what begins at once opens as many connections, and a database that has just started opens them
+ * slowly.
  *
  * @example
  * whileListening(app, { upkeep: [{ what: 'the upkeep of agents', every: 5_000, work: () => chats.upkeep() }] });
@@ -41,12 +49,20 @@ export function whileListening(app: HttpServer, { upkeep, begin, end }: WhileLis
   let working: Promise<unknown> = Promise.resolve();
 
   async function repeatWork(): Promise<void> {
-    const runs = upkeep.map(({ what, every, work }) => {
+    const runs = upkeep.map(async ({ what, every, work }) => {
       const onError = (error: unknown) => app.log.warn({ err: error }, `${what} failed; it is tried again`);
-      const run = async () => void (await work(signal, onError));
-      return repeat({ every, signal, run, onError });
+      const { promise: firstTime, resolve: endFirstTime } = Promise.withResolvers<void>();
+      const run = async () => void (await work(signal, onError).finally(endFirstTime));
+      await waitForTurn(() => Promise.race([firstTime, rest(longestTurn, signal)]));
+      await repeat({ every, signal, run, onError });
     });
     await Promise.all(runs);
+  }
+
+  async function waitForTurn(turn: () => Promise<void>): Promise<void> {
+    const before = turns.get(app.server) ?? Promise.resolve();
+    turns.set(app.server, before.then(turn));
+    await unlessAborted(before, signal).catch(() => {});
   }
 
   async function workInTurn(turn: Promise<void>): Promise<void> {
