@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plainText, slugs } from './heading-ids.ts';
-import { renderGuide } from './render-guide.ts';
 
 export interface Guide {
   /** The path of its file without `.md`: `operations`, `decisions/house`. */
@@ -80,11 +79,13 @@ export class Guides {
   }
 
   /** Undefined where there is no such guide. */
-  find(name: string): Guide | undefined {
+  async find(name: string): Promise<Guide | undefined> {
     if (!this.#names.has(name)) return undefined;
     const known = this.#rendered.get(name);
     if (known !== undefined) return known;
     const markdown = readFileSync(join(this.#folder, `${name}.md`), 'utf8');
+    // The parser of Markdown is loaded with the first guide: many processes show none.
+    const { renderGuide } = await import('./render-guide.ts');
     const guide = { name, ...renderGuide(markdown, (href) => this.#linkFrom(name, href)) };
     this.#rendered.set(name, guide);
     return guide;

@@ -36,7 +36,7 @@ export async function docsRoutes(app: HttpServer, { basePath }: { basePath: stri
   });
 
   app.get<{ Params: { '*': string } }>('/docs/guides/*', hidden, async (request, reply) => {
-    const guide = guides.find(request.params['*'].replace(/\.md$/, ''));
+    const guide = await guides.find(request.params['*'].replace(/\.md$/, ''));
     if (guide === undefined) throw new AnnalsError('resource_not_found', 'There is no such guide.');
     return await show(reply, guidePage(guides, basePath, guide));
   });

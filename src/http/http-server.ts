@@ -44,6 +44,10 @@ const keepAliveMargin = 10_000;
 /** Milliseconds between two looks at requests that have not arrived yet. */
 export const lookForLateRequests = 30_000;
 
+function notUsed(): never {
+  throw new Error('a route has no compiler');
+}
+
 /** A server with everything that holds for every module, and no route yet. */
 export async function createHttpServer(options: {
   logger: FastifyBaseLogger;
@@ -113,6 +117,8 @@ export async function createHttpServer(options: {
     // Anybody can write an address into a header, so only that of a known proxy is believed.
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     rewriteUrl: (message) => routableTarget(message, { basePath, hasSessions: consoleAccess !== undefined }),
+    // Without these Fastify would load compilers of its own. Ours are set below.
+    schemaController: { compilersFactory: { buildValidator: notUsed, buildSerializer: notUsed } },
     routerOptions: { maxParamLength: maxRequestLine, querystringParser: parseQueryString },
     clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, logger),
   }).withTypeProvider<TypeBoxTypeProvider>();

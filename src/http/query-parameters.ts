@@ -1,5 +1,5 @@
 import { type TInteger, type TSchema, Type } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { compiledOnce } from '../core/compiled-once.ts';
 import { AnnalsError, type ErrorDetail } from '../core/errors.ts';
 import { MalformedValue, type QueryParameters } from './query-string.ts';
 
@@ -72,11 +72,11 @@ function readParameter(
 function textReader(name: string, property: TSchema & ParameterSchema): ReadText {
   if (property.type === 'integer') return integerReader(name, property);
   if (property.type !== 'string') throw new Error(`The query parameter ${name} is neither an integer nor a string.`);
-  const check = Compile(property);
+  const check = compiledOnce(property);
   const { enum: values, 'x-message': said } = property;
   const message =
     said ?? (values === undefined ? `${name} is not valid` : `${name} must be one of ${values.join(', ')}`);
-  return (text) => (check.Check(text) ? { value: text } : { message });
+  return (text) => (check().Check(text) ? { value: text } : { message });
 }
 
 function integerReader(name: string, property: ParameterSchema): ReadText {

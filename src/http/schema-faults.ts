@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
+import { compiledOnce } from '../core/compiled-once.ts';
 import type { ErrorDetail } from '../core/errors.ts';
 import { keysOf } from '../core/json/parse-in-slices.ts';
 
@@ -163,12 +163,7 @@ function valuesOf(schema: (TSchema & ContainerSchema) | undefined): readonly unk
 }
 
 function plainFinder(schema: TSchema & ContainerSchema): FaultFinder {
-  // Compiled at the first use, because most parts of a schema never see a fault.
-  let compiled: Validator | undefined;
-  const validator = () => {
-    compiled ??= Compile(schema);
-    return compiled;
-  };
+  const validator = compiledOnce(schema);
   return {
     accepts: (value) => validator().Check(value),
     *faults(value, path) {

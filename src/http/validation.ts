@@ -1,6 +1,6 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { compiledOnce } from '../core/compiled-once.ts';
 import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import { AnnalsError, type ErrorDetail, maxDetails } from '../core/errors.ts';
 import { checkedBody } from './body-members.ts';
@@ -10,7 +10,7 @@ import { compileFaultFinder, type Faults } from './schema-faults.ts';
 
 type Validate = ReturnType<FastifySchemaCompiler<TSchema>>;
 
-/** By schema and part. Many routes have one schema of paths or bodies, and to compile them takes a fifth of the time of a start. */
+/** By schema and part, because many routes have one schema of paths or bodies. */
 const compiled = new WeakMap<TSchema, Map<string, Validate>>();
 
 /** One schema is validator, static type and documentation; nothing that a client sent is coerced or removed. */
@@ -25,13 +25,13 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
 function compile(described: TSchema, httpPart: string): Validate {
   if (httpPart === 'querystring') return compileQueryReader(described);
   const schema = httpPart === 'body' ? checkedBody(described) : described;
-  const validator = Compile(schema);
+  const check = compiledOnce(schema);
   const faultsOf = compileFaultFinder(schema);
   const part = httpPart === 'body' ? 'request body' : httpPart === 'params' ? 'path' : 'request header';
   return (value: unknown) => {
     // Fastify's types want its mark on a promise.
     if (isLargeBody(value)) return Object.assign(validateInSlices(part, faultsOf(value)), safePromise);
-    if (validator.Check(value)) return { value };
+    if (check().Check(value)) return { value };
     return { error: refusal(part, firstOf(faultsOf(value))) };
   };
 }

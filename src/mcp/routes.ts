@@ -6,7 +6,6 @@ import { answerErrorsAs } from '../http/error-answers.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { historyScopes } from '../http/scopes.ts';
 import type { HistoryTexts } from './history-texts.ts';
-import { createMcp } from './server.ts';
 
 export interface McpOptions {
   history: HistoryTexts;
@@ -23,8 +22,6 @@ const internalError = -32_603;
 
 /** The change history for AI tools, by the Model Context Protocol (contract 18). Every answer has the protocol's shape, errors too. */
 export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOptions): Promise<void> {
-  const mcp = createMcp(history, productVersion());
-
   answerErrorsAs(app, {
     fault: ({ message }) => rpcError(invalidRequest, message),
     message: ({ status, type, message, details }) =>
@@ -48,6 +45,9 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
       const onError = (error: unknown) => {
         if (!(error instanceof ClientGone)) request.log.error({ err: error }, 'a tool of MCP failed');
       };
+      // The protocol's package is loaded with the first call: many processes have none.
+      const { createMcp } = await import('./server.ts');
+      const mcp = createMcp(history, productVersion());
       const answer = await mcp({ tenant, restriction, onError }).fetch(webRequest(request), {
         parsedBody: request.body,
       });

@@ -24,8 +24,8 @@ export interface Adapter {
    * name such as `../x?` would lead the call to another path.
    */
   canBeModel?(model: string): boolean;
-  /** `baseUrl` has no slash at its end. */
-  languageModel(access: ModelAccess): LanguageModelV4;
+  /** `baseUrl` has no slash at its end. The package is loaded with the first model: many processes never call one. */
+  languageModel(access: ModelAccess): Promise<LanguageModelV4>;
   /** The conversation, with system messages in the position that the vendor expects. */
   promptOf(messages: readonly Message[]): LanguageModelV4Prompt;
   /** Settings that packages take in the vendor's own way. */

@@ -1,4 +1,3 @@
-import { createAnthropic } from '@ai-sdk/anthropic';
 import { type Adapter, promptMessage, type Reasoning, systemFirst } from './adapter.ts';
 import { anthropicAnswers } from './anthropic-answers.ts';
 import { figure, memberOf, parsed } from './members.ts';
@@ -7,7 +6,8 @@ import { figure, memberOf, parsed } from './members.ts';
 export const anthropic: Adapter = {
   defaultBaseUrl: 'https://api.anthropic.com/v1',
 
-  languageModel({ model, apiKey, baseUrl, fetch }) {
+  async languageModel({ model, apiKey, baseUrl, fetch }) {
+    const { createAnthropic } = await import('@ai-sdk/anthropic');
     return createAnthropic({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
   },
 

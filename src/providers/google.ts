@@ -1,4 +1,3 @@
-import { createGoogle } from '@ai-sdk/google';
 import { type Adapter, promptMessage, systemFirst } from './adapter.ts';
 import { errorIn, listOf, type Read, type StreamReader, stringOr, unknown } from './answer-reader.ts';
 import { figure, memberOf } from './members.ts';
@@ -10,7 +9,8 @@ export const google: Adapter = {
   // The name is a part of the URL's path: `gemini-3.8-flash`, `tunedModels/shop-7`.
   canBeModel: (model) => model.split('/').every((segment) => /^[\w.@-]+$/.test(segment) && !/^\.+$/.test(segment)),
 
-  languageModel({ model, apiKey, baseUrl, fetch }) {
+  async languageModel({ model, apiKey, baseUrl, fetch }) {
+    const { createGoogle } = await import('@ai-sdk/google');
     return createGoogle({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
   },
 

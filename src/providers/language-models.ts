@@ -46,14 +46,14 @@ const adapters: Record<ProviderName, Adapter> = { openai, anthropic, google, sel
 
 /** Implements the port to the providers with their packages. It never retries: the caller knows what a call costs. */
 export function createLanguageModels({ baseUrls, transports }: LanguageModelsOptions): LanguageModels {
-  function begin(call: ModelCall, streaming: boolean) {
+  async function begin(call: ModelCall, streaming: boolean) {
     const adapter = adapters[call.provider];
     const transport = call.provider === 'self_hosted' ? transports.selfHosted : transports.vendors;
     if (transport === undefined) throw new ProviderError('unreachable', 'none');
     if (adapter.canBeModel?.(call.model) === false) throw new ProviderError('model_unknown', 'none');
     const exchange = newExchange();
     const deadline = startDeadline(call.times, call.signal);
-    const model = adapter.languageModel({
+    const model = await adapter.languageModel({
       model: call.model,
       apiKey: call.apiKey,
       baseUrl: withVersion(call.baseUrl ?? baseUrls[call.provider] ?? adapter.defaultBaseUrl, adapter),
@@ -130,7 +130,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
 
     async call(call, onText) {
       if (call.passThrough !== undefined) return await passThrough(call, call.passThrough);
-      const { adapter, exchange, model, deadline } = begin(call, onText !== undefined);
+      const { adapter, exchange, model, deadline } = await begin(call, onText !== undefined);
       const usage = () => adapter.usageOf(exchange.usage);
       let readerFault: { readonly error: unknown } | undefined;
       try {
@@ -231,7 +231,8 @@ async function rehearse(
   const call = { ...settings, messages: [{ role: 'user' as const, content: 'x' }] };
   const warnings: SharedV4Warning[] = [];
   try {
-    const { stream } = await adapter.languageModel(access).doStream(optionsOf(call, adapter, { thinking }));
+    const model = await adapter.languageModel(access);
+    const { stream } = await model.doStream(optionsOf(call, adapter, { thinking }));
     for await (const part of stream) {
       if (part.type !== 'stream-start') continue;
       warnings.push(...part.warnings);

@@ -1,4 +1,3 @@
-import { createOpenAI } from '@ai-sdk/openai';
 import { type Adapter, type ModelAccess, promptMessage } from './adapter.ts';
 import { figure, memberOf } from './members.ts';
 import { openaiAnswers } from './openai-answers.ts';
@@ -11,7 +10,8 @@ import type { ProviderFault } from './port.ts';
 export const openai: Adapter = {
   defaultBaseUrl: 'https://api.openai.com/v1',
 
-  languageModel({ model, apiKey, baseUrl, fetch }) {
+  async languageModel({ model, apiKey, baseUrl, fetch }) {
+    const { createOpenAI } = await import('@ai-sdk/openai');
     return createOpenAI({ apiKey, baseURL: baseUrl, fetch }).chat(model);
   },
 
@@ -49,8 +49,8 @@ export const openai: Adapter = {
 export const selfHosted: Adapter = {
   ...openai,
 
-  languageModel({ model, ...settings }) {
-    return openai.languageModel({ ...settings, model: unknownModel, fetch: fetchForServer(model, settings) });
+  async languageModel({ model, ...settings }) {
+    return await openai.languageModel({ ...settings, model: unknownModel, fetch: fetchForServer(model, settings) });
   },
 };
 

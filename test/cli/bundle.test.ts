@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -80,6 +80,26 @@ test('each worker of the bundle starts', async () => {
     expect(await once(worker, 'message')).toEqual(['started']);
     await worker.terminate();
   }
+});
+
+test('a start loads neither the packages of vendors nor those of the Model Context Protocol and of Markdown', async () => {
+  const folder = await bundleOfCheckout(packageFolder());
+  const loaded = (file: string): Set<string> => {
+    const files = new Set([file]);
+    for (const one of files) {
+      const text = readFileSync(join(folder, one), 'utf8');
+      for (const [, path = ''] of text.matchAll(/^import .*"\.\/([\w.-]+\.js)";$/gm)) files.add(path);
+    }
+    return files;
+  };
+  const commands = globSync('{main,serve-*,with-context-*}.js', { cwd: folder });
+  const maps = [...new Set(commands.flatMap((file) => [...loaded(file)]))].map((file) => join(folder, `${file}.map`));
+  const sources = maps.flatMap((file): string[] =>
+    existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).sources : [],
+  );
+  const packages = new Set(sources.flatMap((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []));
+  expect([...packages]).toEqual(expect.arrayContaining(['fastify', 'pg', 'typebox']));
+  expect([...packages].filter((name) => /^(?:@ai-sdk\/|@modelcontextprotocol\/|marked|zod)/.test(name))).toEqual([]);
 });
 
 test('a stack names the line of the source', () => {

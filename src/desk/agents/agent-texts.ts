@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Compile } from 'typebox/compile';
+import { compiledOnce } from '../../core/compiled-once.ts';
 import { threaded } from '../../core/concurrency/threaded.ts';
 import { invalidBody } from '../../core/errors.ts';
 import { parseJson } from '../../core/json/parse.ts';
@@ -38,7 +38,7 @@ export interface WrittenAgent {
 }
 
 const validateBody = compileValidator({ schema: AgentBody, method: 'PATCH', url: '', httpPart: 'body' });
-const isBody = Compile(AgentBody);
+const bodyCheck = compiledOnce(AgentBody);
 
 /** Reads a stored agent. */
 export const readAgentHead = threaded(import.meta.url, 'readAgentHead', (document: string) =>
@@ -109,7 +109,7 @@ export const patchedAgent = threaded(
     const text = patchedText(document, before, patch);
     const wanted: unknown = JSON.parse(text);
     const judged = withoutUnchanged(wanted, before);
-    if (!isBody.Check(judged)) throw validationError(judged);
+    if (!bodyCheck().Check(judged)) throw validationError(judged);
     refuseReadOnly(judged, before);
     // What is unchanged was taken out above.
     const isThere = typeof wanted === 'object' && wanted !== null && 'nativeTools' in wanted;

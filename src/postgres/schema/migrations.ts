@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../../core/operator-error.ts';
 
@@ -17,13 +17,15 @@ const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 /** The migrations of a folder, in order. Throws an OperatorError if a name is wrong or a number occurs twice. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const migrations: Migration[] = [];
-  for (const file of (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()) {
+  for (const file of readdirSync(folder)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()) {
     const match = fileName.exec(file);
     if (match === null) throw new OperatorError(`${file} is not named as a migration is: 0001-name.sql`);
     const number = Number(match[1]);
     const twin = migrations.find((other) => other.number === number);
     if (twin !== undefined) throw new OperatorError(`${file} and ${twin.name} have the same number`);
-    const text = await readFile(join(folder, file), 'utf8');
+    const text = readFileSync(join(folder, file), 'utf8');
     migrations.push({ number, name: file, text, checksum: checksumOf(text) });
   }
   return migrations;

