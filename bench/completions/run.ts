@@ -9,9 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { freePort } from '../../src/postgres/embedded/free-port.ts';
 import { tokenOf } from '../access-token.ts';
-import { databaseTime } from './database-time.ts';
 import { durableWrites } from './disk.ts';
 import { load, quantile, type Round, type Target } from './load.ts';
+import { databaseTime, processTime } from './processor-time.ts';
 
 // What a completion costs over the vendor called directly: Annals on a tenant's own token, Annals on the shared token
 // with its quota kept durable, and a gateway that keeps nothing; side by side in one run, in turn.
@@ -22,6 +22,8 @@ const { values: settings } = parseArgs({
     delays: { type: 'string', default: '0,20' },
     /** Streams of chat completions: the latency is that of the first text. */
     streams: { type: 'boolean', default: false },
+    /** The shared token too. */
+    shared: { type: 'boolean', default: false },
     /** Another checkout of Annals to measure beside this one. */
     beside: { type: 'string' },
   },
@@ -62,15 +64,23 @@ interface Row {
   delay: string;
   connections: number;
   name: string;
+  /** A tenth of the calls took less. */
+  p10: number;
   p50: number;
   p99: number;
   perSecond: number;
-  /** Milliseconds of processor time of the database for a call; undefined where there is none. */
-  database: number | undefined;
+  /** Milliseconds of processor time for a call. */
+  used: ProcessorTime;
+}
+
+/** Milliseconds of processor time of what is measured, and of its database; 0 where there is none. */
+interface ProcessorTime {
+  process: number;
+  database: number;
 }
 
 interface Measured extends Round {
-  database: number | undefined;
+  used: ProcessorTime;
 }
 
 /** An Annals that is measured, with a database of its own. */
@@ -80,8 +90,9 @@ interface Checkout {
   dataFolder: string;
 }
 
-/** What is measured, and the data folder of its database. */
+/** What is measured: its process, and the data folder of its database. */
 interface Contender extends Target {
+  pid?: number | undefined;
   dataFolder?: string;
 }
 
@@ -103,15 +114,17 @@ async function measure(delay: string): Promise<Row[]> {
     for (const [name, ofTarget] of rounds) {
       const latencies = ofTarget.flatMap((one) => one.latencies);
       const seconds = ofTarget.reduce((sum, one) => sum + one.seconds, 0);
-      const database = ofTarget.reduce((sum, one) => sum + (one.database ?? Number.NaN), 0);
+      const used = (part: keyof ProcessorTime) =>
+        ofTarget.reduce((sum, one) => sum + one.used[part], 0) / latencies.length;
       rows.push({
         delay,
         connections,
         name,
+        p10: quantile(latencies, 0.1),
         p50: quantile(latencies, 0.5),
         p99: quantile(latencies, 0.99),
         perSecond: latencies.length / seconds,
-        database: Number.isNaN(database) ? undefined : database / latencies.length,
+        used: { process: used('process'), database: used('database') },
       });
     }
   }
@@ -120,11 +133,17 @@ async function measure(delay: string): Promise<Row[]> {
 }
 
 async function measured(target: Contender, connections: number): Promise<Measured> {
-  const { dataFolder } = target;
-  const before = dataFolder === undefined ? undefined : await databaseTime(dataFolder);
+  const before = await usedBy(target);
   const round = await load(target, connections, Number(settings.seconds) * 1_000);
-  const after = dataFolder === undefined ? undefined : await databaseTime(dataFolder);
-  return { ...round, database: before === undefined || after === undefined ? undefined : after - before };
+  const after = await usedBy(target);
+  return { ...round, used: { process: after.process - before.process, database: after.database - before.database } };
+}
+
+async function usedBy({ pid, dataFolder }: Contender): Promise<ProcessorTime> {
+  return {
+    process: pid === undefined ? 0 : processTime(pid),
+    database: dataFolder === undefined ? 0 : await databaseTime(dataFolder),
+  };
 }
 
 function direct(vendor: string): Target {
@@ -136,18 +155,19 @@ function direct(vendor: string): Target {
   };
 }
 
-function throughGateway(gateway: string, vendor: string): Target {
+function throughGateway({ pid, line }: Started, vendor: string): Contender {
   const target = direct(vendor);
   return {
     ...target,
+    pid,
     name: '@portkey-ai/gateway',
-    url: `${gateway}/v1/chat/completions`,
+    url: `${line}/v1/chat/completions`,
     headers: { ...target.headers, 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${vendor}/v1` },
   };
 }
 
 async function throughAnnals(checkout: Checkout, vendor: string): Promise<Contender[]> {
-  const baseUrl = await startAnnals(checkout, vendor);
+  const { pid, line: baseUrl } = await startAnnals(checkout, vendor);
   const targets: Contender[] = [];
   for (const [tenant, name] of [
     ['benchown', `${checkout.name}, own token`],
@@ -155,17 +175,22 @@ async function throughAnnals(checkout: Checkout, vendor: string): Promise<Conten
   ] as const) {
     const token = await tokenOfTenant(checkout, baseUrl, tenant);
     if (tenant === 'benchown') await setOwnToken(baseUrl, tenant, token);
+    const target = { pid, dataFolder: checkout.dataFolder, headers: { authorization: `Bearer ${token}` } };
     targets.push({
+      ...target,
+      name: `${name}, /openai`,
+      url: `${baseUrl}/openai/${tenant}/v1/chat/completions`,
+      body: JSON.stringify({ model: 'gpt-5.4-mini', messages, ...streamed }),
+    });
+    if (settings.streams) continue;
+    targets.push({
+      ...target,
       name,
-      dataFolder: checkout.dataFolder,
-      url: settings.streams
-        ? `${baseUrl}/openai/${tenant}/v1/chat/completions`
-        : `${baseUrl}/ai-service/${tenant}/completions`,
-      headers: { authorization: `Bearer ${token}` },
-      body: JSON.stringify(settings.streams ? { model: 'gpt-5.4-mini', messages, ...streamed } : { messages }),
+      url: `${baseUrl}/ai-service/${tenant}/completions`,
+      body: JSON.stringify({ messages }),
     });
   }
-  return targets;
+  return targets.filter(({ name }) => settings.shared || !name.includes('shared'));
 }
 
 /** A token of a new client of a new tenant. */
@@ -197,17 +222,16 @@ function annals({ launcher, dataFolder }: Checkout, args: string[]): string {
   return stdout;
 }
 
-async function startAnnals({ launcher, dataFolder }: Checkout, vendor: string): Promise<string> {
-  const { line } = await start([launcher, 'serve'], {
+async function startAnnals({ launcher, dataFolder }: Checkout, vendor: string): Promise<Started> {
+  return await start([launcher, 'serve'], {
     PORT: '0',
     ANNALS_DATA_DIR: dataFolder,
     OPENAI_BASE_URL: `${vendor}/v1`,
     ANNALS_SHARED_PROVIDER_TOKEN: 'sk-bench',
   });
-  return line;
 }
 
-async function startGateway(): Promise<string> {
+async function startGateway(): Promise<Started> {
   const port = await freePort();
   const server = join(gatewayFolder, 'node_modules', '@portkey-ai', 'gateway', 'build', 'start-server.js');
   // It asks that a host on loopback be trusted by name.
@@ -222,7 +246,7 @@ async function startGateway(): Promise<string> {
       () => true,
       () => false,
     );
-    if (answered) return `http://127.0.0.1:${port}`;
+    if (answered) return { pid: child.pid, line: `http://127.0.0.1:${port}` };
     await sleep(100);
   }
   throw new Error('the gateway does not answer');
@@ -238,10 +262,16 @@ function installGateway(): void {
   if (status !== 0) throw new Error('the gateway could not be installed');
 }
 
-async function start(args: string[], more: Record<string, string> = {}): Promise<{ line: string }> {
+/** A process, and the first line that it has written. */
+interface Started {
+  pid: number | undefined;
+  line: string;
+}
+
+async function start(args: string[], more: Record<string, string> = {}): Promise<Started> {
   const child = spawn(process.execPath, args, { env: environment(more), stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);
-  for await (const line of createInterface({ input: child.stdout })) return { line };
+  for await (const line of createInterface({ input: child.stdout })) return { pid: child.pid, line };
   throw new Error(`${args.join(' ')} ended`);
 }
 
@@ -259,28 +289,28 @@ function rotated<Item>(items: readonly Item[], by: number): Item[] {
 
 function print(rows: readonly Row[]): void {
   console.log(
-    '| vendor answers after | connections | | p50 ms | p99 ms | added p50 | added p99 | requests/s | added p50, of the gateway | database, ms a call |',
+    '| vendor answers after | connections | | p50 ms | p99 ms | added p50 | of the gateway | of a tenth | requests/s | process, ms a call | database, ms a call |',
   );
-  console.log('|---|---|---|---|---|---|---|---|---|---|');
+  console.log('|---|---|---|---|---|---|---|---|---|---|---|');
   for (const row of rows) {
-    const beside = (of: string) =>
-      rows.find(
-        ({ name, delay, connections }) => name === of && delay === row.delay && connections === row.connections,
-      );
-    const base = beside('vendor directly');
-    const gateway = beside('@portkey-ai/gateway');
-    if (base === undefined) continue;
+    const added = (of: string, share: 'p10' | 'p50') => {
+      const beside = (name: string) =>
+        rows.find((one) => one.name === name && one.delay === row.delay && one.connections === row.connections);
+      return (beside(of)?.[share] ?? Number.NaN) - (beside('vendor directly')?.[share] ?? Number.NaN);
+    };
+    const ofGateway = (share: 'p10' | 'p50') => added(row.name, share) / added('@portkey-ai/gateway', share);
     const cells = [
       `${row.delay} ms`,
       row.connections,
       row.name,
       row.p50.toFixed(2),
       row.p99.toFixed(2),
-      (row.p50 - base.p50).toFixed(2),
-      (row.p99 - base.p99).toFixed(2),
+      added(row.name, 'p50').toFixed(2),
+      ofGateway('p50').toFixed(2),
+      ofGateway('p10').toFixed(2),
       row.perSecond.toFixed(0),
-      gateway === undefined ? '' : ((row.p50 - base.p50) / (gateway.p50 - base.p50)).toFixed(2),
-      row.database?.toFixed(3) ?? '',
+      row.used.process.toFixed(2),
+      row.used.database.toFixed(3),
     ];
     console.log(`| ${cells.join(' | ')} |`);
   }

@@ -18,6 +18,11 @@ export async function databaseTime(dataFolder: string): Promise<number> {
   return ticks.reduce((sum, one) => sum + one, 0) * millisecondsOfTick;
 }
 
+/** The processor time in milliseconds that a process has used. */
+export function processTime(pid: number): number {
+  return statOf(String(pid)).own * millisecondsOfTick;
+}
+
 /** What /proc tells of a process, its times in ticks; `ended`: of children that have ended. */
 function statOf(process: string): { pid: number; parent: number; own: number; ended: number } {
   try {
