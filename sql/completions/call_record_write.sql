@@ -1,7 +1,7 @@
--- Writes records of calls, each once, so that a caller may try again. call_sum_records adds them to the sums. The
--- tokens of a call cost what its price says, or what was reserved where nobody knows them. Without both, or a price,
--- nobody knows the cost. Nothing for a tenant that is being deleted. The disk is not awaited: what a process has sent
--- is stored also where it is killed.
+-- Writes records of calls, each once, so that a caller may try again. call_sum_records adds them to the sums. A call
+-- whose tokens nobody knows costs what was reserved; without a cost nobody knows it. Nothing for a tenant that is being
+-- deleted: who deletes it waits for transactions that still see it. The disk is not awaited: what a process has sent is
+-- stored also where it is killed.
 create function call_record_write(of_tenant text, calls jsonb) returns void language plpgsql as $$
 begin
   if calls is null or calls = '[]' or not exists (select from tenant t where t.tenant = of_tenant) then
@@ -14,14 +14,12 @@ begin
     select of_tenant, c.id, c.at, c.operation, c.token, c.provider, c.model, c.client, c.maker, c.agent, c.end_user,
            c.input_tokens, c.cached_tokens, c.cache_write_tokens, c.output_tokens, c.reasoning_tokens,
            c.first_token_ms, c.duration_ms, c.finish_reason, c.cause,
-           coalesce(c.cost_bound, call_cost(c.price, c.input_tokens, c.cached_tokens, c.cache_write_tokens,
-                                            c.output_tokens)),
-           c.price ->> 'from', true
+           coalesce(c.cost_bound, c.cost), c.price_from, true
       from jsonb_to_recordset(calls) as c (
         id text, at timestamptz, operation text, token text, provider text, model text, client text, maker text,
         agent text, end_user text, input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint,
         output_tokens bigint, reasoning_tokens bigint, first_token_ms integer, duration_ms integer,
-        finish_reason text, cause text, cost_bound numeric, price jsonb)
+        finish_reason text, cause text, cost_bound numeric, cost numeric, price_from text)
     on conflict (tenant, id) do nothing;
 end
 $$;

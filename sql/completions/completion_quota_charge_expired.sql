@@ -26,7 +26,7 @@ begin
   select coalesce(sum(input) filter (where call_reserves_quota(call)), 0),
          coalesce(sum(output) filter (where call_reserves_quota(call)), 0),
          jsonb_agg(call || jsonb_build_object('input_tokens', input, 'output_tokens', output, 'cost_bound', cost,
-                                              'cause', 'cancelled'))
+                                              'price_from', call -> 'price' -> 'from', 'cause', 'cancelled'))
            filter (where call is not null)
     into charged_input, charged_output, calls from expired;
   if charged_input + charged_output + freed_input + freed_output > 0 then

@@ -1,3 +1,4 @@
+import { type CallPrice, costOfCall } from './call-cost.ts';
 import type { FailureCause } from './failure-cause.ts';
 import type { Answer, FailedUsage, ProviderName, Usage } from './port.ts';
 
@@ -14,16 +15,6 @@ export interface Asker {
   readonly agentId?: string | undefined;
   /** Whom the client names as its user. */
   readonly user?: string | undefined;
-}
-
-/** What a model costs, in pico-USD a token: 10^-12 US dollars. */
-export interface CallPrice {
-  /** The first day of the price, such as `2026-11-01`. Left out: it has always been so. */
-  readonly from?: string;
-  /** What an image counts at most, in tokens. Left out: nobody knows. */
-  readonly imageTokens?: number;
-  /** By rising `above`. The last one applies, to all tokens, of which the call has more input tokens than `above`. */
-  readonly tiers: readonly Readonly<Record<'above' | 'input' | 'cachedInput' | 'cacheWrites' | 'output', number>>[];
 }
 
 /** What is known of a call before it leaves. */
@@ -55,20 +46,16 @@ export interface EndOfCall {
   readonly cause?: FailureCause | undefined;
 }
 
-/** The begin of a record, as the database reads it: names of columns, and JSON values. */
+/** The begin of a record, as the database reads it: names of columns, and JSON values. A reservation bounds its cost by `price`. */
 export function beginOfRecord(call: BegunCall): Record<string, unknown> {
-  const { id, at, operation, token, provider, model, price, clientId, makerId, agentId, user } = call;
-  // A name that the database does not store would fail the batch of all calls, again and again.
-  const stored = model.replaceAll('\0', '\ufffd');
-  const known = { id, at: new Date(at).toISOString(), operation, token, provider, model: stored, client: clientId };
-  return { ...known, price, maker: makerId, agent: agentId, end_user: user };
+  return { ...begunOf(call), price: call.price };
 }
 
 /** The record of a call, as the database reads it. */
 export function recordOf(call: BegunCall, end: EndOfCall): Record<string, unknown> {
   const { reported } = end;
   return {
-    ...beginOfRecord(call),
+    ...begunOf(call),
     input_tokens: reported.inputTokens,
     cached_tokens: reported.cachedTokens,
     cache_write_tokens: reported.cacheWriteTokens,
@@ -78,5 +65,15 @@ export function recordOf(call: BegunCall, end: EndOfCall): Record<string, unknow
     duration_ms: end.durationMs,
     finish_reason: end.finishReason?.replace('-', '_'),
     cause: end.cause,
+    cost: costOfCall(call.price, reported)?.toString(),
+    price_from: call.price?.from,
   };
+}
+
+function begunOf(call: BegunCall): Record<string, unknown> {
+  const { id, at, operation, token, provider, model, clientId, makerId, agentId, user } = call;
+  // A name that the database does not store would fail the batch of all calls, again and again.
+  const stored = model.replaceAll('\0', '\ufffd');
+  const known = { id, at: new Date(at).toISOString(), operation, token, provider, model: stored, client: clientId };
+  return { ...known, maker: makerId, agent: agentId, end_user: user };
 }

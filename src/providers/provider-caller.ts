@@ -1,7 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
-import type { Asker, BegunCall, CallPrice, EndOfCall } from './call-record.ts';
+import type { CallPrice } from './call-cost.ts';
+import type { Asker, BegunCall, EndOfCall } from './call-record.ts';
 import type { CallTimes } from './deadline.ts';
 import { causeOf } from './failure-cause.ts';
 import { memberOf } from './members.ts';

@@ -163,7 +163,6 @@ table call_record
   token text collate "C" not null
   unsummed boolean not null default false
   call_record_pkey PRIMARY KEY (tenant, id)
-  call_record_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
   CREATE INDEX call_record_unsummed ON call_record USING btree (tenant, id) WHERE unsummed
 
 table call_sum
@@ -886,9 +885,8 @@ function budget_held(of_tenant text, by text, name text, in_tokens boolean, firs
 function budget_spent(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer) returns numeric language plpgsql cost 100 body 96fa8e55e7e167ba
 function call_bound(price jsonb, input bigint, output bigint) returns numeric language sql immutable cost 100 body a07b9cbd619ad96e
 function call_change(sign integer, at timestamp with time zone, client text, maker text, agent text, model text, provider text, end_user text, input_tokens bigint, output_tokens bigint, cost numeric) returns jsonb language sql immutable cost 100 body 5f213090798404c1
-function call_cost(price jsonb, input bigint, cached bigint, written bigint, output bigint) returns numeric language plpgsql immutable cost 100 body b2d0c51a3938b2ec
 function call_record_take(of_tenant text, ids text[]) returns jsonb language plpgsql cost 100 body 08f60f142e219018
-function call_record_write(of_tenant text, calls jsonb) returns void language plpgsql cost 100 body 100f2e6075c6891d
+function call_record_write(of_tenant text, calls jsonb) returns void language plpgsql cost 100 body 3d4d30f4b40645d4
 function call_reserves_quota(call jsonb) returns boolean language sql immutable cost 100 body 7008ff1ea000805a
 function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict cost 100 body ba4b1305814c1c8c
 function call_sum_others(of_tenant text, changes jsonb) returns text[] language plpgsql cost 100 body c958d48c9f93d300
@@ -941,7 +939,7 @@ function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bi
 function change_summary(of_tenant text, now bigint) returns TABLE(entries bigint, oldest bigint, newest bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body d6641c8b3bb80176
 function change_total(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint) returns bigint language plpgsql stable cost 100 body e6df1dc496ab4f4e
 function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval, least_output bigint, input_limit bigint, output_limit bigint, calls jsonb, begun jsonb[], bounded boolean[]) returns TABLE(outcome text, granted bigint, budget text, bound text, rest text) language plpgsql cost 100 rows 1000 body da74ab31d1a3d59c
-function completion_quota_charge_expired(of_tenant text) returns jsonb language plpgsql cost 100 body 4684f65100390e6b
+function completion_quota_charge_expired(of_tenant text) returns jsonb language plpgsql cost 100 body e7373fd9412af54a
 function completion_quota_decide(quota completion_quota, input_bound bigint, output_cap bigint, least_output bigint, input_limit bigint, output_limit bigint, OUT outcome text, OUT granted bigint) returns record language plpgsql immutable cost 100 body 6f224c2442358a74
 function completion_quota_send(of_tenant text, reservations uuid[], leases interval[]) returns SETOF uuid language plpgsql cost 100 rows 1000 body 930d84aaa2991e57
 function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e

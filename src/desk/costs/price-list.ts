@@ -1,4 +1,4 @@
-import type { CallPrice } from '../../providers/call-record.ts';
+import type { CallPrice } from '../../providers/call-cost.ts';
 import type { Period, PriceFile, Rates } from './price-file.ts';
 
 /** Finds the price of a model by its exact id, at a moment in milliseconds since 1970. Undefined: it has none. */

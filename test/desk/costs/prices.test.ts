@@ -9,21 +9,17 @@ import { pricesOfTable } from '../../../build/prices.ts';
 import { ConfigError } from '../../../src/core/config/config.ts';
 import { createPriceList } from '../../../src/desk/costs/price-list.ts';
 import { builtInPrices, readPrices } from '../../../src/desk/costs/read-prices.ts';
-import type { CallPrice } from '../../../src/providers/call-record.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { type CallPrice, costOfCall } from '../../../src/providers/call-cost.ts';
 
 const find = createPriceList(builtInPrices);
 const now = Date.UTC(2026, 10, 24);
 let folder: string;
-let database: TestDatabase;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'annals-prices-'));
-  database = await createTestDatabase();
 });
 
 afterAll(async () => {
-  await database.drop();
   await rm(folder, { recursive: true });
 });
 
@@ -46,15 +42,16 @@ interface Tokens {
   output: number;
 }
 
-/** Pico-dollars, as the record of such a call has them. Null: nobody knows. */
-async function costsOf(calls: readonly { price: CallPrice | undefined; tokens: Tokens }[]): Promise<(bigint | null)[]> {
-  const { rows } = await database.pool.query<{ cost: string | null }>(
-    `select call_cost(c -> 'price', (c -> 'tokens' ->> 'input')::bigint, (c -> 'tokens' ->> 'cached')::bigint,
-                      (c -> 'tokens' ->> 'written')::bigint, (c -> 'tokens' ->> 'output')::bigint)::text as cost
-       from jsonb_array_elements($1::jsonb) with ordinality as t (c, place) order by place`,
-    [JSON.stringify(calls)],
+/** Pico-dollars, as the record of such a call has them. Undefined: nobody knows. */
+function costsOf(calls: readonly { price: CallPrice | undefined; tokens: Tokens }[]): (bigint | undefined)[] {
+  return calls.map(({ price, tokens: { input, cached, written, output } }) =>
+    costOfCall(price, {
+      inputTokens: input,
+      cachedTokens: cached,
+      cacheWriteTokens: written,
+      outputTokens: output,
+    }),
   );
-  return rows.map(({ cost }) => (cost === null ? null : BigInt(cost)));
 }
 
 test('each model costs what the table itself says, to the last pico-dollar', async () => {
@@ -81,7 +78,7 @@ test('each model costs what the table itself says, to the last pico-dollar', asy
     const price = calcPrice(usage, model.model, { providerId: model.provider, timestamp: new Date(at) });
     return BigInt(Math.round((price?.total_price ?? Number.NaN) * 1e12));
   });
-  const ours = await costsOf(
+  const ours = costsOf(
     calls.map(({ model, uncached, cached, written, output, at }) => ({
       price: find(model, at),
       tokens: { input: uncached + cached + written, cached, written, output },
@@ -113,7 +110,7 @@ test('a price applies from its first day on, and a call above a tier costs its p
   const january = at('2026-01-31T23:59:59.999Z');
   const price = at('2026-02-01T00:00:00Z');
   expect([january?.from, price?.from]).toEqual(['2026-01-01', '2026-02-01']);
-  const costs = await costsOf([
+  const costs = costsOf([
     { price: january, tokens: { input: 1, output: 1 } },
     { price, tokens: { input: 100, output: 0 } },
     { price, tokens: { input: 100, cached: 60, written: 30, output: 1 } },
@@ -123,7 +120,7 @@ test('a price applies from its first day on, and a call above a tier costs its p
     { price, tokens: { input: 0, output: 0 } },
     { price: undefined, tokens: { input: 1, output: 1 } },
   ]);
-  expect(costs).toEqual([3_000_000n, 100n, 92_000_010n, 1_030_500_000n, 0n, 0n, null]);
+  expect(costs).toEqual([3_000_000n, 100n, 92_000_010n, 1_030_500_000n, 0n, 0n, undefined]);
 });
 
 test('a file adds models and replaces those of the table; a self-hosted model is free unless it says otherwise', async () => {

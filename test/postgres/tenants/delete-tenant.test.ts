@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
@@ -29,4 +30,23 @@ test('a row that is written behind the deletion, and refers to one that is to go
   const { rows } = await pool.query("select from custom_instance where tenant = 'acme'");
   expect(rows).toEqual([]);
   expect(await deleteTenant(db, 'acme')).toBe(0);
+});
+
+test('the record of a call that ends meanwhile goes as well, and one of a later call is not written', async () => {
+  const { pool, db } = database;
+  await createTenant(db, 'acme');
+  const write = async (to: pg.Pool | pg.PoolClient, id: string) => {
+    const call = { id, at: new Date(), operation: 'openai', token: 'own', provider: 'openai', model: 'm', client: 'c' };
+    await to.query('select call_record_write($1, $2)', ['acme', JSON.stringify([call])]);
+  };
+  const client = await pool.connect();
+  await client.query('begin');
+  await write(client, 'a');
+  const deleted = deleteTenant(db, 'acme');
+  await expect.poll(async () => (await pool.query("select from tenant where tenant = 'acme'")).rows).toEqual([]);
+  await client.query('commit');
+  client.release();
+  await deleted;
+  await write(pool, 'b');
+  expect((await pool.query('select from call_record')).rows).toEqual([]);
 });
