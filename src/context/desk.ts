@@ -21,6 +21,7 @@ import { observedCalls, providerCallObserver, quotaRefusalObserver, tracedCalls 
 import type { LanguageModels } from '../providers/port.ts';
 import { createSelfHostedConnections } from '../providers/self-hosted.ts';
 import { createTransport } from '../providers/transport.ts';
+import { keysReadAnew } from '../tenants/configuration/known-keys.ts';
 import { readNotificationEmail } from '../tenants/configuration/notification-email.ts';
 import type { Foundation } from './foundation.ts';
 import type { HistoryServices } from './history.ts';
@@ -93,7 +94,7 @@ export async function createDesk(
     jobs,
     notificationEmail,
   });
-  const budgets = createBudgets({ db, documents, now });
+  const budgets = createBudgets({ db, documents, now, keysReadAnew });
   const budgetAlerts = createBudgetAlerts({ db, queueMail: mail.queueMail, notificationEmail, now });
   const models = await readModels(config.modelsFile);
   const openai = createOpenai({

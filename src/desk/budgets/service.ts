@@ -32,8 +32,14 @@ interface Sent {
 const noun = 'budget';
 
 /** Writers of new budgets of a tenant wait for each other, so that their number is still correct when the write commits. */
-export function createBudgets(options: { db: Database; documents: DocumentLists; now: () => number }): Budgets {
-  const { db, documents, now } = options;
+export function createBudgets(options: {
+  db: Database;
+  documents: DocumentLists;
+  now: () => number;
+  /** Resolves when no call that begins has read that the tenant has no budgets. */
+  keysReadAnew: () => Promise<void>;
+}): Budgets {
+  const { db, documents, now, keysReadAnew } = options;
   const budgets = ownDocuments<Sent, BudgetTerms>(options, {
     noun,
     table: budgetTable,
@@ -74,6 +80,7 @@ export function createBudgets(options: { db: Database; documents: DocumentLists;
       refuseFaults(body);
       const { id = randomUUID() } = body;
       await budgets.create(author, id, { body });
+      await keysReadAnew();
       return id;
     },
 
@@ -81,7 +88,9 @@ export function createBudgets(options: { db: Database; documents: DocumentLists;
       const fault = body.id === undefined || body.id === id ? faultOfChosenId(id) : 'must be that of the path';
       if (fault !== undefined) throw invalidBody({ field: 'id', message: fault });
       refuseFaults(body);
-      return await budgets.put(author, id, { body, version: body.metadata?.version });
+      const outcome = await budgets.put(author, id, { body, version: body.metadata?.version });
+      if (outcome === 'created') await keysReadAnew();
+      return outcome;
     },
   };
 }

@@ -18,8 +18,6 @@ export type Complete = (
   options: {
     /** Aborted when the client has gone. */
     readonly signal: AbortSignal | undefined;
-    /** The tenant's own token where it was read for this request. Left out: it is read now. */
-    readonly own?: ReturnType<ProviderTokens['own']> | undefined;
     /** Left out: the answer is not streamed. */
     readonly stream?: Pick<CallProgress, 'onText' | 'onAnswering'> | undefined;
   },
@@ -46,8 +44,8 @@ interface OwnToken extends Pick<OwnModel, 'hasBudgets'> {
 export function createComplete({ caller, tokens, model, logger }: CompleteOptions): Complete {
   const maxTokens = caller.sharedMaxTokens;
 
-  return async ({ tenant, clientId }, messages, { signal, own: early, stream }) => {
-    const own = await (early ?? tokens.own(tenant));
+  return async ({ tenant, clientId }, messages, { signal, stream }) => {
+    const own = await tokens.own(tenant);
     if (own === undefined && tokens.shared === undefined) {
       throw new AnnalsError('service_unavailable', 'There is no provider token: set providerApiToken.');
     }

@@ -1,8 +1,6 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
-import { enterWork } from '../../core/concurrency/work.ts';
 import type { ErrorType } from '../../core/errors.ts';
 import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
 import type { Credentials } from '../../http/credentials.ts';
@@ -13,8 +11,9 @@ import { whileListening } from '../../http/while-listening.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { Message } from '../../providers/port.ts';
 import type { Tokens } from '../../providers/provider-caller.ts';
+import { keysAhead } from '../keys-ahead.ts';
 import { streamAnswer, streamHeaders } from '../streamed-answer.ts';
-import type { Complete, ProviderTokens } from './complete.ts';
+import type { Complete } from './complete.ts';
 import { quotaLimits } from './quota.ts';
 import {
   CompletionEvents,
@@ -37,17 +36,7 @@ const errors: readonly ErrorType[] = [
   'provider_timeout',
 ];
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The token that is being read while the body is on its way, and since when, in milliseconds of performance.now(). */
-    earlyToken: { readonly own: ReturnType<ProviderTokens['own']>; readonly at: number } | null;
-  }
-}
-
-// Milliseconds. What was read for a body that took longer is read again: a key may be replaced, and a budget made, meanwhile.
-const maxAge = 100;
-
-interface GeneratingRequest extends Pick<FastifyRequest, 'earlyToken'> {
+interface GeneratingRequest {
   readonly credentials: Credentials;
   readonly headers: { readonly 'idempotency-key'?: string };
   readonly body: Static<typeof CompletionRequest>;
@@ -58,30 +47,18 @@ interface GeneratingRequest extends Pick<FastifyRequest, 'earlyToken'> {
 export async function completionRoutes(app: HttpServer, completions: Completions): Promise<void> {
   const { complete, idempotency, quota, tokens } = completions;
 
-  app.decorateRequest('earlyToken', null);
-
-  /** Reads the tenant's token while the body is read and checked: one connection waits for the database less. */
-  function readToken(request: FastifyRequest): void {
-    const { work } = request;
-    if (work === null || request.headers['idempotency-key'] !== undefined) return;
-    const own = enterWork(work, () => tokens.own(work.tenant));
-    // Where the body is refused, nobody asks for it.
-    own.catch(() => {});
-    request.earlyToken = { own, at: performance.now() };
-  }
+  const preParsing = keysAhead((tenant) => tokens.own(tenant));
 
   /** The content of the answer. A stream and an ordinary answer with one Idempotency-Key and body are one call. */
   async function generate(
-    { credentials, headers, body: { id, messages }, bodyText, earlyToken }: GeneratingRequest,
+    { credentials, headers, body: { id, messages }, bodyText }: GeneratingRequest,
     gone: AbortSignal,
     streamed?: Parameters<Complete>[2]['stream'],
   ) {
     const { tenant, clientId } = credentials;
     const key = headers['idempotency-key'];
     const conversation = messages.map(({ role, content }) => ({ role: roleOf(role), content }));
-    const own = earlyToken !== null && performance.now() - earlyToken.at < maxAge ? earlyToken.own : undefined;
-    const work = (signal: AbortSignal | undefined) =>
-      complete(credentials, conversation, { signal, own, stream: streamed });
+    const work = (signal: AbortSignal | undefined) => complete(credentials, conversation, { signal, stream: streamed });
     const { text: result, ...completion } =
       key === undefined
         ? await work(gone)
@@ -92,7 +69,7 @@ export async function completionRoutes(app: HttpServer, completions: Completions
   app.post(
     '/ai-service/:tenant/completions',
     {
-      preParsing: async (request) => readToken(request),
+      preParsing,
       config: { scopes, work: 'calls', errors },
       schema: {
         operationId: 'createCompletion',
@@ -121,7 +98,7 @@ export async function completionRoutes(app: HttpServer, completions: Completions
   app.post(
     '/ai-service/:tenant/completions-stream',
     {
-      preParsing: async (request) => readToken(request),
+      preParsing,
       config: { scopes, work: 'calls', errors },
       schema: {
         operationId: 'streamCompletion',

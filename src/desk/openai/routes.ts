@@ -4,6 +4,7 @@ import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
 import { answerErrorsAs, nothingAtThisPath } from '../../http/error-answers.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import type { Scope } from '../../http/scopes.ts';
+import { keysAhead } from '../keys-ahead.ts';
 import { streamHeaders, streamText } from '../streamed-answer.ts';
 import { completionBody, completionChunks, event } from './answer-body.ts';
 import { documentPath, openaiDocument } from './document.ts';
@@ -24,38 +25,37 @@ export async function openaiRoutes(
   const document = openaiDocument(described);
   app.get(documentPath, { schema }, (_request, reply) => reply.type('application/json; charset=utf-8').send(document));
 
-  app.post(
-    '/openai/:tenant/v1/chat/completions',
-    { bodyLimit: openaiLimits.bodyBytes, config: { scopes, work: 'calls', takesKeys: true }, schema },
-    async (request, reply) => {
-      const gone = whenClientGone(reply);
-      const prepared = await openai.prepare(request.credentials, request.body);
-      try {
-        if (prepared.request.stream) return await stream(prepared, { request, reply, gone });
-        const answer = await prepared.answer({ signal: gone });
-        return await reply.type('application/json').send(completionBody(prepared.head, answer, prepared.idOf));
-      } catch (error) {
-        if (!gone.aborted) throw error;
-        return await reply.code(clientClosedRequest).send(Readable.from([]));
-      }
-    },
-  );
+  const ofCalls = {
+    bodyLimit: openaiLimits.bodyBytes,
+    config: { scopes, work: 'calls', takesKeys: true },
+    preParsing: keysAhead((tenant) => openai.keysOf(tenant)),
+    schema,
+  } as const;
 
-  app.post(
-    '/openai/:tenant/v1/responses',
-    { bodyLimit: openaiLimits.bodyBytes, config: { scopes, work: 'calls', takesKeys: true }, schema },
-    async (request, reply) => {
-      const gone = whenClientGone(reply);
-      const prepared = await openai.prepareResponse(request.credentials, request.body);
-      try {
-        if (prepared.request.stream) return await streamResponse(prepared, { request, reply, gone });
-        return await reply.type('application/json').send(await prepared.answer({ signal: gone }));
-      } catch (error) {
-        if (!gone.aborted) throw error;
-        return await reply.code(clientClosedRequest).send(Readable.from([]));
-      }
-    },
-  );
+  app.post('/openai/:tenant/v1/chat/completions', ofCalls, async (request, reply) => {
+    const gone = whenClientGone(reply);
+    const prepared = await openai.prepare(request.credentials, request.body);
+    try {
+      if (prepared.request.stream) return await stream(prepared, { request, reply, gone });
+      const answer = await prepared.answer({ signal: gone });
+      return await reply.type('application/json').send(completionBody(prepared.head, answer, prepared.idOf));
+    } catch (error) {
+      if (!gone.aborted) throw error;
+      return await reply.code(clientClosedRequest).send(Readable.from([]));
+    }
+  });
+
+  app.post('/openai/:tenant/v1/responses', ofCalls, async (request, reply) => {
+    const gone = whenClientGone(reply);
+    const prepared = await openai.prepareResponse(request.credentials, request.body);
+    try {
+      if (prepared.request.stream) return await streamResponse(prepared, { request, reply, gone });
+      return await reply.type('application/json').send(await prepared.answer({ signal: gone }));
+    } catch (error) {
+      if (!gone.aborted) throw error;
+      return await reply.code(clientClosedRequest).send(Readable.from([]));
+    }
+  });
 
   app.get('/openai/:tenant/v1/models', { config: { scopes, takesKeys: true }, schema }, async ({ credentials }) => ({
     object: 'list',

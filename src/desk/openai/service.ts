@@ -67,6 +67,8 @@ type Caller = Pick<Credentials, 'tenant' | 'clientId' | 'makerId' | 'models'>;
 
 /** The first provider's formats: chat completions for the models of every provider, responses for its own (ai-gateway). */
 export interface Openai {
+  /** The tenant's own keys. */
+  keysOf: OpenaiOptions['keysOf'];
   /** Throws the error for the client where the request cannot be passed on. */
   prepareResponse(caller: Caller, body: unknown): Promise<PreparedResponse>;
   /** Throws the error for the client where the call cannot be made. */
@@ -121,6 +123,8 @@ export function createOpenai(options: OpenaiOptions): Openai {
   }
 
   return {
+    keysOf,
+
     async prepare(of, body) {
       const { tenant, clientId, makerId } = of;
       const { named, key } = await access(of, modelOf(body));

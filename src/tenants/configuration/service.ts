@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import { refuseLargeDocument } from '../../core/json/size.ts';
 import { mask } from '../../core/mask.ts';
@@ -21,6 +20,7 @@ import {
   type StoredValue,
   viewOf,
 } from './item.ts';
+import { keysReadAnew, readForAll } from './known-keys.ts';
 import { openSecret, sealSecret } from './secrets.ts';
 import type { SentValue } from './sent-values.ts';
 import { deleteItem, insertItems, listItems, readItem, readItems, readSealedValues, updateItem } from './store.ts';
@@ -43,7 +43,7 @@ export interface Configuration {
   remove(author: Author, key: string): Promise<void>;
   /** The value in the clear, for the modules that need it; undefined where it is not set. */
   read(tenant: string, key: string): Promise<ConfigurationValue | undefined>;
-  /** The tenant's own keys, by provider; those that it has. */
+  /** The tenant's own keys, by provider; those that it has. A change of them that was answered before is among them. */
   readProviderKeys(tenant: string): Promise<ProviderKeys>;
 }
 
@@ -54,9 +54,6 @@ export interface OwnKey extends ProviderKey {
   readonly hasBudgets: boolean;
 }
 
-/** Keys of providers that are kept opened. */
-const maxOpened = 1_000;
-
 export function createConfiguration(options: {
   pool: Statements;
   db: Database;
@@ -64,14 +61,25 @@ export function createConfiguration(options: {
   now: () => number;
 }): Configuration {
   const { pool, db, sealer, now } = options;
-  const opened = new LRUCache<string, string>({ max: maxOpened });
+  async function readProviderKeys(tenant: string): Promise<ProviderKeys> {
+    const values = await readSealedValues(pool, tenant, allProviderItems);
+    const keyOf = (item: string): OwnKey | undefined => {
+      const value = values.get(item);
+      // What was stored before the item was always secured may be no key.
+      const key = value && readProviderKey(item, openSecret(sealer, tenant, item, value.sealed));
+      return key && { ...key, hasBudgets: value.hasBudgets };
+    };
+    return Object.fromEntries(
+      Object.entries(providerItems).flatMap(([provider, items]) => {
+        const key = items.map(keyOf).find((one) => one !== undefined);
+        return key === undefined ? [] : [[provider, key]];
+      }),
+    );
+  }
 
-  /** Like openSecret. Each call reads what is stored now, and only what has changed is opened anew. */
-  function openAgain(tenant: string, key: string, sealed: Uint8Array): string {
-    const name = `${tenant} ${key} ${Buffer.from(sealed).toString('base64')}`;
-    const secret = opened.get(name) ?? openSecret(sealer, tenant, key, sealed);
-    opened.set(name, secret);
-    return secret;
+  /** Before a change is answered. */
+  async function changed(...keys: string[]): Promise<void> {
+    if (keys.some((key) => allProviderItems.includes(key))) await keysReadAnew();
   }
 
   function stored(tenant: string, key: string, value: ConfigurationValue): StoredValue {
@@ -106,12 +114,13 @@ export function createConfiguration(options: {
         const at = now();
         for (const item of items) await recordItemChange(transaction, author, { after: item, at });
       });
+      await changed(...items.map(({ key }) => key));
       return items;
     },
 
     async replace(author, key, sent) {
       const { tenant } = author;
-      return await inTransaction(db, async (transaction) => {
+      const replaced = await inTransaction(db, async (transaction) => {
         const before = await readItem(transaction, tenant, key, { lock: true });
         if (before === undefined) throw unknownKey();
         if (sent.version !== undefined && sent.version !== before.version) throw changedMeanwhile(before.version);
@@ -127,6 +136,8 @@ export function createConfiguration(options: {
         await recordItemChange(transaction, author, { before, after, at: now() });
         return after;
       });
+      await changed(key);
+      return replaced;
     },
 
     async remove(author, key) {
@@ -135,6 +146,7 @@ export function createConfiguration(options: {
         if (before === undefined) throw notThere();
         await recordItemChange(transaction, author, { before, at: now() });
       });
+      await changed(key);
     },
 
     async read(tenant, key) {
@@ -143,21 +155,7 @@ export function createConfiguration(options: {
       return { secured: true, secret: openSecret(sealer, tenant, key, value.sealed) };
     },
 
-    async readProviderKeys(tenant) {
-      const values = await readSealedValues(pool, tenant, allProviderItems);
-      const keyOf = (item: string): OwnKey | undefined => {
-        const value = values.get(item);
-        // What was stored before the item was always secured may be no key.
-        const key = value && readProviderKey(item, openAgain(tenant, item, value.sealed));
-        return key && { ...key, hasBudgets: value.hasBudgets };
-      };
-      return Object.fromEntries(
-        Object.entries(providerItems).flatMap(([provider, items]) => {
-          const key = items.map(keyOf).find((one) => one !== undefined);
-          return key === undefined ? [] : [[provider, key]];
-        }),
-      );
-    },
+    readProviderKeys: readForAll(readProviderKeys),
   };
 }
 

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createConfiguration } from '../../../src/tenants/configuration/service.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { recordStatements } from '../../support/server/statements.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
 
 const json = { 'content-type': 'application/json' };
@@ -79,6 +81,27 @@ test('a refused token names the item that it is from', async () => {
       body: { details: [{ field: key, message: 'is refused by the provider' }] },
     });
   }
+});
+
+test('calls that begin together read the keys once, and a change has effect in every process once it is answered', async () => {
+  const { pool, db, sealer } = server.context;
+  const { tenant } = await newTenant();
+  const by = { tenant, actor: 'test' };
+  const [one, other] = [1, 2].map(() => createConfiguration({ pool, db, sealer, now: Date.now }));
+  if (one === undefined || other === undefined) throw new Error('there are two');
+  const item = (value: string) => ({ value, json: JSON.stringify(value), size: { bytes: 10, values: 1, levels: 0 } });
+  const keyOf = async () => (await other.readProviderKeys(tenant)).openai?.token;
+  expect(await keyOf()).toBeUndefined();
+  await one.create(by, [{ key: 'providerApiToken', ...item('sk-0') }]);
+  for (let change = 0; change < 3; change += 1) {
+    expect(await keyOf()).toBe(`sk-${change}`);
+    await one.replace(by, 'providerApiToken', item(`sk-${change + 1}`));
+  }
+  const statements = recordStatements(...pool.pools);
+  await Promise.all([keyOf(), keyOf(), keyOf()]);
+  expect(statements.filter(({ name }) => name === 'configuration_sealed')).toHaveLength(1);
+  await one.remove(by, 'providerApiToken');
+  expect(await keyOf()).toBeUndefined();
 });
 
 test('restricted and readOnly: false is taken, true is 400 and told what to write instead', async () => {
