@@ -1,5 +1,3 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { buildHistoryIndexes } from '../../../src/history/tallies/statistics.ts';
@@ -9,7 +7,7 @@ import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedd
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { createValueIndex } from '../../../src/tenants/custom-entities/value-index.ts';
 import { clusterOfEnvironment, createClusterTemplate, onAllNodes, type TestCluster } from './cluster.ts';
-import { copyDataFolder, homeOf, initialiseDataFolder, removeDataFolder } from './data-folder.ts';
+import { copyDataFolder, hashOnce, initialiseDataFolder, removeDataFolder } from './data-folder.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -62,7 +60,6 @@ async function openServer(project: TestProject, initialised: string): Promise<()
     return () => dropTemplate(given);
   }
   const dataDir = await copyDataFolder(initialised);
-  await shortenSignIn(join(await homeOf(dataDir), 'cluster', 'pg_hba.conf'));
   const database = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
   const stop = async () => {
     await database.release();
@@ -77,21 +74,6 @@ async function openServer(project: TestProject, initialised: string): Promise<()
   }
   project.provide('databaseUrl', database.url);
   return stop;
-}
-
-/** A run signs in some ten thousand times. A password that is sent as it is takes a quarter less than one that is proved to be known. */
-async function shortenSignIn(hbaFile: string): Promise<void> {
-  const rules = await readFile(hbaFile, 'utf8');
-  await writeFile(hbaFile, rules.replaceAll('scram-sha-256', 'password'));
-}
-
-/** The server hashes what was sent: once, not 4,096 times, for a password that needs no protection. */
-async function hashOnce(url: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  await client.query('set scram_iterations = 1');
-  await client.query(`alter role current_user password ${client.escapeLiteral(new URL(url).password)}`);
-  await client.end();
 }
 
 async function dropTemplate(url: string): Promise<void> {

@@ -6,7 +6,7 @@ import { inject, onTestFinished } from 'vitest';
 import { findHome, giveTo } from '../../../src/postgres/embedded/home.ts';
 import { ownSettingsFileName } from '../../../src/postgres/embedded/initialise.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
-import { copyDataFolder, removeDataFolder } from './data-folder.ts';
+import { copyDataFolder, hashOnce, removeDataFolder } from './data-folder.ts';
 
 /** A PostgreSQL of its own with `wal_level = logical`, for applications whose changes are captured. */
 export interface SourceServer {
@@ -24,9 +24,11 @@ export async function startSourceServer(): Promise<SourceServer> {
   await writeFile(settings, 'wal_level = logical\nsynchronous_commit = on\nmax_wal_senders = 10\n');
   await giveTo(user, settings);
   const server = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
+  const url = asSuperuser(server.url);
+  await hashOnce(url);
   return {
     dataDir,
-    url: asSuperuser(server.url),
+    url,
     async close() {
       await server.release();
       await removeDataFolder(dataDir);
