@@ -3,6 +3,9 @@ import { figure, memberOf } from './members.ts';
 import { openaiAnswers } from './openai-answers.ts';
 import type { ProviderFault } from './port.ts';
 
+/** Looked up once: each look takes a tenth of the time in which the package writes a request. */
+let vendorPackage: Promise<typeof import('@ai-sdk/openai')> | undefined;
+
 /**
  * The chat completions format. Self-hosted servers and gateways use it, too, and the vendor stores no answers. System
  * messages stay in their position.
@@ -11,22 +14,23 @@ export const openai: Adapter = {
   defaultBaseUrl: 'https://api.openai.com/v1',
 
   async languageModel({ model, apiKey, baseUrl, fetch }) {
-    const { createOpenAI } = await import('@ai-sdk/openai');
+    vendorPackage ??= import('@ai-sdk/openai');
+    const { createOpenAI } = await vendorPackage;
     return createOpenAI({ apiKey, baseURL: baseUrl, fetch }).chat(model);
   },
 
   promptOf: (messages) => messages.map((message) => promptMessage(message)),
 
-  optionsOf: ({ parallelToolCalls, responseFormat, reasoningEffort }) => ({
-    providerOptions: {
-      openai: {
-        ...(parallelToolCalls === undefined ? {} : { parallelToolCalls }),
-        ...(responseFormat === undefined ? {} : { strictJsonSchema: responseFormat.strict ?? false }),
-        // As it is: whether a model takes an effort, the vendor says.
-        ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
-      },
-    },
-  }),
+  optionsOf({ parallelToolCalls, responseFormat, reasoningEffort }) {
+    const options = {
+      ...(parallelToolCalls === undefined ? {} : { parallelToolCalls }),
+      ...(responseFormat === undefined ? {} : { strictJsonSchema: responseFormat.strict ?? false }),
+      // As it is: whether a model takes an effort, the vendor says.
+      ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
+    };
+    // The package checks what there is, and most calls have none.
+    return Object.keys(options).length === 0 ? {} : { providerOptions: { openai: options } };
+  },
 
   usageOf: (raw) => ({
     inputTokens: figure(raw, 'prompt_tokens'),
