@@ -278,6 +278,9 @@ export function deskTests(the: () => ConsoleUnderTest): void {
       .waitFor();
     expect(await sidewaysRoom(page)).toBe(0);
     await checkAccessibility(page);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    const hidden = page.getByLabel('Table of calls').evaluate((table) => table.scrollWidth - table.clientWidth);
+    expect(await hidden).toBe(0);
   });
 
   test('a budget is made in a dialog that tells faults, shows what is used of it, is changed and deleted', async () => {

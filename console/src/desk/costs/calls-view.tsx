@@ -10,6 +10,7 @@ import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
 import { ListCard } from '../../lists/list-card.tsx';
 import { SortHeading } from '../../lists/sort-heading.tsx';
 import { useList } from '../../lists/use-list.ts';
+import './costs.css';
 
 /** Each call of a model in the last 90 days, without texts. */
 export function CallsView() {
@@ -59,13 +60,13 @@ export function CallsView() {
                   <td class="nowrap">
                     <Time at={call.at ?? ''} />
                   </td>
-                  <td class="nowrap" title={call.provider}>
+                  <td class="calls-name" title={`${call.provider} ${call.model}`}>
                     <Name text={call.model ?? ''} />
                   </td>
-                  <td class="nowrap">
+                  <td class="calls-name" title={call.client}>
                     <Name text={call.client ?? ''} />
                   </td>
-                  <td class="nowrap">
+                  <td class="calls-name" title={call.user}>
                     {call.agent === undefined ? undefined : <AgentName id={call.agent} />}
                     {call.user === undefined ? undefined : <Name text={call.user} />}
                   </td>
