@@ -24,7 +24,7 @@ export function findTests(the: () => ConsoleUnderTest): void {
     );
     const call = await caller(the());
     await call('PUT', '/changelog/demo/views/zebra', { name: 'Zebra changes', q: 'path:zebra' });
-    const page = await open('overview');
+    const page = await open('overview', { anew: true });
     await page.locator('.bar-chart canvas').first().waitFor();
     await page.getByRole('link', { name: 'History' }).first().focus();
     await page.keyboard.press('Control+k');

@@ -14,7 +14,7 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     vendor.behave({ kind: 'status', status: 401 });
     await call('POST', '/ai-service/demo/agentic/chat', { agentId: 'troubled', message: 'Hello' }, 400);
     vendor.behave({ kind: 'answer' });
-    const page = await open('', { height: 1_100 });
+    const page = await open('', { height: 1_100, anew: true });
     const month = page.getByRole('region', { name: 'Last 30 days' });
     await month.locator('.figure').waitFor();
     await month.locator('canvas').waitFor();

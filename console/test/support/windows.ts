@@ -16,45 +16,47 @@ export interface OpenOptions {
   readonly statuses?: readonly number[];
   /** Left out: somebody is signed in. */
   readonly signedOut?: boolean;
-  /** For a test that changes the clock or the session of its window, which no other test may have then. */
-  readonly unshared?: boolean;
+  /** For what the console reads when it is loaded; left out: a window that shows it already goes to the address within it. */
+  readonly anew?: boolean;
   /** Where the service is reached; left out: where it listens. */
   readonly baseUrl?: string;
   /** Other places that the pages lead to. */
   readonly others?: readonly string[];
 }
 
-/** The windows of one browser. A test takes those that earlier tests have left: to start one takes longer than to load a page. */
+/** The windows of one browser. A test takes those that earlier tests have left: to start one takes longer than most tests. */
 export interface Windows {
   open(address: string, options?: OpenOptions): Promise<Page>;
   /** Ends a test. Fails where the browser logged an error, or a page called another place. */
   leave(): Promise<void>;
 }
 
-interface Shared {
+type SignedInAs = Pick<OpenOptions, 'scope' | 'query'>;
+type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>;
+
+/** A window with cookies of its own. */
+interface Window {
   readonly context: BrowserContext;
-  readonly free: Page[];
+  readonly page: Page;
+  /** The rights of who is signed in where the console is loaded and as new. */
+  shows?: string | undefined;
 }
 
-type SignedInAs = Pick<OpenOptions, 'scope' | 'query'>;
-type SignedIn = Awaited<ReturnType<BrowserContext['storageState']>>;
-
 export function createWindows(browser: Browser, server: TestServer, tenant: string): Windows {
+  const free: Window[] = [];
+  const taken: Window[] = [];
   /** By the rights of who is signed in. */
-  const shared = new Map<string, Promise<Shared>>();
-  const unshared: BrowserContext[] = [];
-  const taken: { page: Page; from: Shared }[] = [];
+  const sessions = new Map<string, Cookies>();
   const problems: string[] = [];
   /** What the pages of the running test may do. */
   const allowed = { places: [server.baseUrl], statuses: new Set<number>() };
 
-  async function newContext(storageState?: SignedIn): Promise<BrowserContext> {
+  async function startWindow(): Promise<Window> {
     const context = await browser.newContext({
       // Nothing that moves: a test waits for what is there.
       reducedMotion: 'reduce',
       locale: 'en-GB',
       timezoneId: 'Europe/Berlin',
-      ...(storageState === undefined ? {} : { storageState }),
     });
     context.setDefaultTimeout(30_000);
     context.on('request', (request) => {
@@ -67,28 +69,37 @@ export function createWindows(browser: Browser, server: TestServer, tenant: stri
       const isProvoked = [...allowed.statuses].some((status) => text.includes(`status of ${status}`));
       if (['error', 'warning'].includes(message.type()) && !isProvoked) problems.push(`${message.type()}: ${text}`);
     });
-    return context;
+    return { context, page: await context.newPage() };
   }
 
-  async function sharedContext(as: SignedInAs): Promise<Shared> {
-    const key = JSON.stringify([as.scope, as.query]);
-    const known =
-      shared.get(key) ??
-      signIn(browser, server, tenant, as).then(async (state) => ({ context: await newContext(state), free: [] }));
-    shared.set(key, known);
-    return await known;
+  /** One that shows what is wanted, or else one that shows something else than most tests want. */
+  async function takeWindow(wanted: string): Promise<Window> {
+    const found =
+      free.find(({ shows }) => shows === wanted) ?? free.find(({ shows }) => shows !== withAllRights) ?? free[0];
+    if (found === undefined) return await startWindow();
+    free.splice(free.indexOf(found), 1);
+    return found;
   }
 
-  async function takePage({ signedOut = false, unshared: alone = signedOut, ...as }: OpenOptions): Promise<Page> {
-    if (alone) {
-      const context = await newContext(signedOut ? undefined : await signIn(browser, server, tenant, as));
-      unshared.push(context);
-      return await context.newPage();
+  async function signInto({ context }: Window, as: SignedInAs): Promise<void> {
+    await context.clearCookies();
+    const known = sessions.get(rightsOf(as));
+    if (known !== undefined) return await context.addCookies(known);
+    await signIn(context, server, tenant, as);
+    sessions.set(rightsOf(as), await context.cookies());
+  }
+
+  async function leaveWindow(window: Window): Promise<void> {
+    const { context, page } = window;
+    if (page.isClosed()) return await context.close();
+    if (window.shows !== undefined && (await isAsNew(page))) {
+      await goWithin(page, 'no-such-page');
+    } else {
+      window.shows = undefined;
+      await page.evaluate(() => localStorage.clear());
+      await page.goto('about:blank');
     }
-    const from = await sharedContext(as);
-    const page = from.free.pop() ?? (await from.context.newPage());
-    taken.push({ page, from });
-    return page;
+    free.push(window);
   }
 
   return {
@@ -100,24 +111,29 @@ export function createWindows(browser: Browser, server: TestServer, tenant: stri
         statuses = [],
         baseUrl = server.baseUrl,
         others = [],
+        signedOut = false,
+        anew = signedOut || !isWithin(address),
       } = options;
-      const page = await takePage(options);
+      const rights = rightsOf(options);
+      const window = await takeWindow(signedOut ? '' : rights);
+      const { context, page } = window;
+      taken.push(window);
       allowed.places.push(baseUrl, ...others);
       for (const status of statuses) allowed.statuses.add(status);
       await page.setViewportSize({ width, height });
       await page.emulateMedia({ colorScheme });
+      if (window.shows === rights && !anew) {
+        await goWithin(page, address);
+        return page;
+      }
+      if (signedOut) await context.clearCookies();
+      else if (window.shows !== rights) await signInto(window, options);
       await page.goto(`${baseUrl}/console/${address}`);
+      window.shows = signedOut || !isWithin(address) ? undefined : rights;
       return page;
     },
     async leave() {
-      await Promise.all([
-        ...unshared.splice(0).map((context) => context.close()),
-        ...taken.splice(0).map(async ({ page, from }) => {
-          await page.evaluate(() => localStorage.clear());
-          await page.goto('about:blank');
-          from.free.push(page);
-        }),
-      ]);
+      await Promise.all(taken.splice(0).map(leaveWindow));
       allowed.places = [server.baseUrl];
       allowed.statuses.clear();
       expect(problems.splice(0)).toEqual([]);
@@ -125,12 +141,41 @@ export function createWindows(browser: Browser, server: TestServer, tenant: stri
   };
 }
 
+function rightsOf({ scope, query }: SignedInAs): string {
+  return JSON.stringify([scope, query]);
+}
+
+const withAllRights = rightsOf({});
+
+/** Whether an address is one of the console. */
+function isWithin(address: string): boolean {
+  return !/^(?:\.\.|about:)/.test(address);
+}
+
+/** Goes to an address as a link of the console does. */
+async function goWithin(page: Page, address: string): Promise<void> {
+  await page.evaluate((to) => {
+    history.pushState(null, '', new URL(to, document.baseURI));
+    dispatchEvent(new PopStateEvent('popstate'));
+  }, address);
+}
+
+/** Whether a window shows the console with nothing in it that the next test could take for its own. */
+async function isAsNew(page: Page): Promise<boolean> {
+  return await page.evaluate(
+    () =>
+      localStorage.length === 0 &&
+      document.querySelector('.shell') !== null &&
+      document.querySelector('.toast, .sidebar.open, dialog') === null,
+  );
+}
+
 async function signIn(
-  browser: Browser,
+  context: BrowserContext,
   server: TestServer,
   tenant: string,
   { scope, query }: SignedInAs,
-): Promise<SignedIn> {
+): Promise<void> {
   const { clientId, clientSecret } = await server.createClient(tenant, {
     name: 'Robin Reader',
     ...(scope === undefined ? {} : { scope }),
@@ -138,13 +183,9 @@ async function signIn(
       ? {}
       : { scope: 'changelog.changelog_read', restriction: readRestriction([{ query, hide: ['price'] }]) }),
   });
-  const context = await browser.newContext();
   const response = await context.request.post(`${server.baseUrl}/console/api/session`, {
     headers: { origin: server.baseUrl },
     data: { clientId, clientSecret },
   });
   expect(response.status()).toBe(200);
-  const state = await context.storageState();
-  await context.close();
-  return state;
 }
