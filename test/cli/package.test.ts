@@ -8,7 +8,7 @@ import { stateFile } from '../../build/checkout.js';
 import { maxInlineCharacters } from '../../src/core/concurrency/threaded.ts';
 import { annals, startAnnals } from '../support/server/command.ts';
 import { createEmptyTestDatabase } from '../support/server/database.ts';
-import { copyPackage, linkModules, temporaryFolder } from '../support/server/package-copy.ts';
+import { copyPackage, linkModules, temporaryFolder, unpackPackage } from '../support/server/package-copy.ts';
 
 const run = promisify(execFile);
 
@@ -16,15 +16,12 @@ test('the packed package migrates an empty database, and serves it with the shop
   timeout: 300_000,
 }, async () => {
   const source = await copyPackage();
-  const target = await temporaryFolder();
+  const folder = await temporaryFolder();
   const path = `${dirname(process.execPath)}:${process.env.PATH}`;
   // The pages are those of the run: `prepare` would build them once more.
   const env = { ...process.env, PATH: path };
   await run('npm', ['run', 'build'], { cwd: source, env });
-  await run('npm', ['pack', '--offline', '--ignore-scripts', '--pack-destination', target], { cwd: source, env });
-  const [tarball] = await readdir(target);
-  await run('tar', ['xzf', join(target, tarball ?? 'none'), '-C', target]);
-  const folder = join(target, 'package');
+  await unpackPackage(source, folder);
   expect(await readdir(folder)).not.toContain('src');
   for (const page of ['console', 'clients/viewer'])
     expect(await readdir(join(folder, page, 'dist'))).not.toContain(stateFile);
