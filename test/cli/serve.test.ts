@@ -61,15 +61,14 @@ test.each(['1', '2'])(
     await once(holder, 'listening');
     onTestFinished(() => void holder.close());
     const { port } = holder.address() as AddressInfo;
-    const service = startAnnals(['serve'], {
+    const settings = {
       ...environment,
       PORT: String(port),
-      ANNALS_WORKERS: workers,
       ANNALS_RECORDER_PORT: '0',
       ANNALS_RECORDER_MAPPING: mapping,
-    });
-    running.push(service);
-    const { code, stdout, stderr } = await service.ended;
+    };
+    const { code, stdout, stderr } =
+      workers === '1' ? await annals(['serve'], settings) : await serve({ ...settings, ANNALS_WORKERS: workers }).ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('tabels: is not a key that this object can have');
     expect(stderr).not.toContain(String(port));

@@ -174,10 +174,10 @@ test.for([
   { timeout, concurrent: true },
   async ([, statement = '', reason], context) => {
     const world = await World.make(context);
-    const service = world.serve();
-    await service.firstLine;
+    const ending = annals(['serve'], world.environment);
+    await world.registered();
     await world.database.pool.query(statement);
-    const ended = await service.ended;
+    const ended = await ending;
     expect(ended.code).toBe(1);
     expect(ended.stderr).toContain(reason);
   },
@@ -215,8 +215,8 @@ test('a process that was killed without a word holds an upgrade up only until it
   concurrent: true,
 }, async (context) => {
   const world = await World.make(context);
-  const old = world.serve();
-  await old.firstLine;
+  await annals(['tenant', 'create', 'acme'], world.environment);
+  const old = world.start(['tail', '--tenant', 'acme']);
   await world.registered();
   old.process.kill('SIGKILL');
   expect(await world.start(['migrate'], nextVersion).ended).toMatchObject({ code: 0 });
