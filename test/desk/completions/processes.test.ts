@@ -12,6 +12,7 @@ import { wrongSums } from '../../support/server/calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
+import { chatFormat } from '../../support/vendor/vendor-formats.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
 
 const random = new Random();
@@ -47,7 +48,7 @@ beforeAll(async () => {
 beforeEach(() => {
   counted = { ...start };
   answered = { ...start };
-  vendor.behave(({ text, cap: allowed = 0 }) => {
+  vendor.behave(({ text, cap: allowed = 0, streaming }) => {
     // Answers of random length, most of them short, some as long as they may be.
     const usage = {
       input: 1 + random.below(text.length),
@@ -55,7 +56,9 @@ beforeEach(() => {
     };
     counted.input += usage.input;
     counted.output += usage.output;
-    return { kind: 'answer', text: JSON.stringify(usage), delay: random.below(30), usage };
+    const answer = { text: JSON.stringify(usage), delay: random.below(30), usage };
+    if (!streaming) return { kind: 'answer', ...answer };
+    return { kind: 'events', events: chatFormat.events(answer), every: random.below(6), delay: answer.delay };
   });
 });
 
@@ -90,7 +93,7 @@ test('from several processes the quota is used up to its last token, and never b
   );
 });
 
-test('with processes killed under way neither it nor a budget is passed, and what was in flight is charged in full and recorded', {
+test('with processes killed under way, and streams left at random bytes, neither it nor a budget is passed, and what was in flight is charged in full and recorded', {
   // With a whole quota, calls wait for what dead processes have reserved until their leases end.
   timeout: wholeQuota ? 900_000 : 300_000,
 }, async () => {
@@ -104,7 +107,10 @@ test('with processes killed under way neither it nor a budget is passed, and wha
   const over = new AbortController();
   const kills = killNowAndThen(over.signal);
   const leasesEnd = wholeQuota ? Promise.resolve() : letLeasesEnd(over.signal);
-  const statuses = await inParallel(async () => await complete(await services.next(), tenant, token).catch(() => 0));
+  const statuses = await inParallel(async () => {
+    const call = random.below(2) === 0 ? complete : stream;
+    return await call(await services.next(), tenant, token).catch(() => 0);
+  });
   over.abort();
   const killed = await kills;
   await leasesEnd;
@@ -112,6 +118,7 @@ test('with processes killed under way neither it nor a budget is passed, and wha
   expect(counted.input).toBeLessThanOrEqual(quotaLimits.input);
   expect(counted.output).toBeLessThanOrEqual(quotaLimits.output);
   expect(killed).toBeGreaterThan(0);
+  await drainsEnd();
   await database.pool.query('update completion_reservation set expires_at = now() where not charged');
   await quota.upkeep(lookAtOnce(database.db));
   const { used, reserved } = await quota.state(tenant);
@@ -164,17 +171,54 @@ async function newTenant(tenant: string): Promise<{ tenant: string; token: strin
 }
 
 async function complete(baseUrl: string, tenant: string, token: string): Promise<number> {
-  const content = 'x'.repeat(1 + random.below(400));
-  const response = await fetch(`${baseUrl}/ai-service/${tenant}/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ messages: [{ role: 'USER', content }] }),
-  });
+  const response = await post(`${baseUrl}/ai-service/${tenant}/completions`, token, {});
   const { result = '{"input":0,"output":0}' } = (await response.json()) as { result?: string };
   const usage: { input: number; output: number } = JSON.parse(result);
   answered.input += usage.input;
   answered.output += usage.output;
   return response.status;
+}
+
+/** A stream, of which most clients leave after random bytes, some before the first one. */
+async function stream(baseUrl: string, tenant: string, token: string): Promise<number> {
+  const gone = new AbortController();
+  const leaves = random.below(4);
+  if (leaves === 0) setTimeout(() => gone.abort(), random.below(40));
+  let bytes = leaves === 3 ? Number.POSITIVE_INFINITY : random.below(1_500);
+  const { signal } = gone;
+  const isOpenai = random.below(2) === 0;
+  const openai = { model: 'gpt-5.4-mini', stream: true, stream_options: { include_usage: true } };
+  let text = '';
+  try {
+    const response = isOpenai
+      ? await post(`${baseUrl}/openai/${tenant}/v1/chat/completions`, token, openai, signal)
+      : await post(`${baseUrl}/ai-service/${tenant}/completions-stream`, token, {}, signal);
+    const decoder = new TextDecoder();
+    for await (const part of response.body ?? []) {
+      text += decoder.decode(part, { stream: true });
+      bytes -= part.length;
+      if (bytes <= 0) gone.abort();
+    }
+    const told = /"(?:prompt_tokens|inputTokens)":(\d+),"(?:completion_tokens|outputTokens)":(\d+)/.exec(text);
+    answered.input += Number(told?.[1] ?? 0);
+    answered.output += Number(told?.[2] ?? 0);
+    return response.status;
+  } catch (error) {
+    if (gone.signal.aborted) return left;
+    throw error;
+  }
+}
+
+/** Stands for a status where the client has left. */
+const left = 499;
+
+async function post(url: string, token: string, body: object, signal?: AbortSignal): Promise<Response> {
+  return await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(1 + random.below(400)) }], ...body }),
+    signal: signal ?? null,
+  });
 }
 
 async function inParallel(work: () => Promise<number>): Promise<number[]> {
@@ -219,6 +263,18 @@ async function letLeasesEnd(over: AbortSignal): Promise<void> {
   }
 }
 
+/** Answers whose clients have left are read on for a moment. Then only reservations of dead processes are left. */
+async function drainsEnd(): Promise<void> {
+  const open = async () =>
+    (await database.pool.query('select count(*) as calls from completion_reservation where not charged')).rows[0].calls;
+  let [before, now] = [-1, await open()];
+  while (now !== before) {
+    before = now;
+    await sleep(500);
+    now = await open();
+  }
+}
+
 /** What the records of the tenant's calls tell. */
 async function recorded(tenant: string): Promise<{ input: number; output: number } | undefined> {
   const { rows } = await database.pool.query<{ input: number; output: number }>(
@@ -248,5 +304,7 @@ function refuseSecrets(log: string): void {
 
 function tally(statuses: readonly number[]): string {
   const counts = Map.groupBy(statuses, (status) => status);
-  return [...counts].map(([status, all]) => `${all.length} × ${status === 0 ? 'connection lost' : status}`).join(', ');
+  return [...counts]
+    .map(([status, all]) => `${all.length} × ${{ 0: 'connection lost', [left]: 'left' }[status] ?? status}`)
+    .join(', ');
 }

@@ -42,7 +42,7 @@ export interface VendorBody {
   tools?: unknown[];
 }
 
-const chat: VendorFormat = {
+export const chatFormat: VendorFormat = {
   name: 'openai',
   read(path, body) {
     if (path !== '/v1/chat/completions') return undefined;
@@ -210,7 +210,7 @@ const responses: VendorFormat = {
     ];
     return events.map((event, index) => `event: ${event.type}\n${dataEvent({ ...event, sequence_number: index })}`);
   },
-  error: chat.error,
+  error: chatFormat.error,
 };
 
 function response({ text, toolCall, usage }: VendorAnswer, status: string) {
@@ -253,7 +253,7 @@ function response({ text, toolCall, usage }: VendorAnswer, status: string) {
   };
 }
 
-export const vendorFormats: readonly VendorFormat[] = [chat, messages, generateContent, responses];
+export const vendorFormats: readonly VendorFormat[] = [chatFormat, messages, generateContent, responses];
 
 function candidate({ toolCall, usage }: VendorAnswer, text: string, finishReason: string | undefined) {
   const part =
