@@ -1,30 +1,18 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { sql } from 'kysely';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { packageFolder } from '../../../src/core/package-folder.ts';
-import { createSealer } from '../../../src/core/sealing.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
-import { createReadBundle } from '../../../src/history/proof/bundle/bundle-lines.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
-import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
-import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
-import { readLog } from '../../../src/history/proof/tree/log-store.ts';
-import { readReceiptsBetween } from '../../../src/history/proof/tree/receipts.ts';
-import { parseReceipt } from '../../../src/history/proof/verify/receipts.ts';
-import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
-import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
-import { createRecorder } from '../../../src/recording/record-change.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { annals } from '../../support/server/command.ts';
 import { copyDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import { createEmptyTestDatabase, createSingleTestDatabase, type TestDatabase } from '../../support/server/database.ts';
-import { changeOf } from '../../support/server/history.ts';
+import { runErasureLaw } from '../../support/server/erasure-law.ts';
+import type { Call } from '../../support/server/jobs.ts';
 import { tablesWith } from '../../support/server/places-with.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startReceiver } from '../../support/vendor/receiver.ts';
 
 const secret = Buffer.alloc(32, 9).toString('base64');
 const now = Date.now();
@@ -73,97 +61,27 @@ test('wrong usage is exit 2 and changes nothing', async () => {
   expect(await has('Canary usage')).toContain('change_actor');
 });
 
-/** Records, folds and seals a tenant until it is told to end; then all that there is. */
-function recordAndSeal(tenant: string, keyFile: string) {
-  const { db } = database;
-  const signer = openSigner(keyFile, 'annals.example');
-  const record = createRecorder(db, tenant, () => Date.now(), createSealer([Buffer.from(secret, 'base64')]));
-  let isOver = false;
-  const seal = async () => {
-    await foldHistory(db, tenant);
-    await sql`update proof_log set signed_at = null where tenant = ${tenant}`.execute(db);
-    return await sealPortion(db, tenant, { signer, now: () => Date.now() });
-  };
-  const working = (async () => {
-    for (let round = 0; !isOver; round += 1) {
-      await record([changeOf({ at: now + round, entityId: `other${round}`, actor: `Canary ${tenant}` })]);
-      await seal();
-    }
-  })();
-  return async () => {
-    isOver = true;
-    await working;
-    while (await seal());
-    signer.newest.close();
-  };
-}
-
-/** What the history of a tenant is found to be, all receipts accepted. */
-async function judged(tenant: string) {
-  const { db, pool } = database;
-  const regexes = new RegexMatcherPool();
-  const readBundle = createReadBundle({ db, pool, regexes, now: Date.now, dictionaries: new DictionaryCache(pool) });
-  const { vkey = '' } = (await readLog(db, tenant)) ?? {};
-  const receipts = await readReceiptsBetween(db, tenant, 1, Number.MAX_SAFE_INTEGER);
-  const accept = new Set(receipts.flatMap(([position, text]) => parseReceipt(position, text)?.name ?? []));
-  const result = await verifyBundle(
-    () => readBundle(tenant, {}),
-    { keys: [vkey], accept },
-    () => {},
-  );
-  await regexes.close();
-  return result;
-}
-
-test('an erasure that is killed while others record and seal goes on with the next call, and all of it is proved', async () => {
-  const kills = trials(2);
-  const entries = 300 * kills;
-  const lines = await newTenant('killed', entries);
-  const folder = mkdtempSync(join(tmpdir(), 'annals-killed-'));
-  makeProofKey(join(folder, 'key'));
-  const endOthers = recordAndSeal('killed', join(folder, 'key'));
-  const of = [
-    'erase',
-    '--tenant',
-    'killed',
-    '--entity',
-    'customer',
-    '--entity-id',
-    'canary-killed',
-    '--reason',
-    'law',
-    '--yes',
-  ];
-  for (let trial = 0; trial < kills; trial += 1) {
-    const child = spawn(process.execPath, [join(packageFolder(), 'bin', 'annals.js'), ...of], {
-      env: { ...process.env, ...environment },
-      stdio: 'ignore',
-    });
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    // Until it has erased a portion more than the one before.
-    for (let left = 0; child.exitCode === null; ) {
-      const { rows } = await database.pool.query(`select entries from change_erasure where tenant = 'killed'`);
-      left = rows[0]?.entries ?? 0;
-      if (left > 200 * trial) break;
-      await sleep(5);
-    }
-    child.kill('SIGKILL');
-    await ended;
+test('an erasure that is killed while others record, seal, export and deliver goes on with the next call, and all of it is proved', async () => {
+  const key = Buffer.from(secret, 'base64');
+  const server = await startTestServer({
+    ...{ database, secretKeys: [key] },
+    environment: { ANNALS_DELIVERY_ALLOW: 'killed=127.0.0.0/8' },
+  });
+  const receiver = await startReceiver();
+  const keyFile = join(mkdtempSync(join(tmpdir(), 'annals-killed-')), 'key');
+  makeProofKey(keyFile);
+  try {
+    const token = await server.token('killed');
+    const call: Call = (path, init) => server.call(path, { ...init, token });
+    const law = { database, secret: key, keyFile, tenant: 'killed', call, receiver, kills: trials(3) };
+    const { faults, kills } = await runErasureLaw(law);
+    expect(faults).toEqual([]);
+    expect(kills).toBeGreaterThan(1);
+  } finally {
+    await server.close();
+    await receiver.close();
+    rmSync(dirname(keyFile), { recursive: true });
   }
-  const { stdout } = await run(...of);
-  expect(JSON.parse(stdout)).toMatchObject({ tenant: 'killed', entries });
-  await endOthers();
-  const { isRight, counts } = await judged('killed');
-  expect(isRight).toBe(true);
-  expect(counts.get('redacted')).toBeGreaterThan(200);
-  rmSync(folder, { recursive: true });
-  const { rows } = await database.pool.query(
-    `select distinct entity_id from change_entry where tenant = 'killed' and entity_id not like 'other%'`,
-  );
-  expect(rows).toHaveLength(1);
-  expect(await has('canary-killed')).toEqual([]);
-  const again = await annals(['import', '--tenant', 'killed', '-'], environment, lines);
-  expect(JSON.parse(again.stdout)).toMatchObject({ duplicate: entries, recorded: 0 });
 });
 
 /** Files of tables, indexes and catalogues in a data folder whose server has stopped that have a text. */
