@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { eraseSubject } from '../../../src/history/erasure/erase.ts';
-import { type Doing, places } from '../../../src/history/erasure/places.ts';
+import { places } from '../../../src/history/erasure/places.ts';
 import { replaceInJson, replaceInText } from '../../../src/history/erasure/replace-in-text.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { rejectedRow } from '../../../src/recording/batches/kept-change.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { plantCanaries } from '../../support/server/planted-canaries.ts';
 
 const tenant = 'acme';
 const jane = 'Jane "J." Canary';
@@ -41,78 +42,6 @@ test('in JSON, texts within texts are searched, and numbers keep their digits', 
   expect(replaced.startsWith('{"n":1.50,')).toBe(true);
 });
 
-/** A value with the name for a column of that type. */
-function canaryFor(type: string, column: string, unique: string): unknown {
-  const query = `actor:${JSON.stringify(jane)} and ${unique}`;
-  if (type === 'json' || type === 'jsonb') return JSON.stringify({ id: unique, q: query, of: [jane] });
-  if (type === 'text' && /document|exchange|input|counted|call/.test(column))
-    return JSON.stringify({ id: unique, q: query });
-  if (type === 'text') return `${jane} ${unique}`;
-  throw new Error(`no canary for ${column} ${type}`);
-}
-
-/** Any value of a column in which the name does not stand. */
-function plainValueOf(type: string, unique: string): unknown {
-  if (type === 'text[]') return '{}';
-  if (type === 'bytea') return Buffer.from(unique);
-  if (type === 'uuid') return `00000000-0000-4000-8000-${unique.padStart(12, '0')}`;
-  if (type.startsWith('json')) return '{}';
-  if (type.startsWith('timestamp')) return new Date();
-  if (type === 'boolean') return false;
-  return type === 'text' ? `u${unique}` : 1;
-}
-
-const searched: readonly Doing[] = ['text', 'row', 'clear'];
-
-/** Writes a canary into each column that is searched, a row for each, with no regard to other tables. */
-async function plant(of: string): Promise<number> {
-  const { rows } = await database.pool.query<{ table: string; column: string; type: string; needed: boolean }>(
-    `select c.relname as "table", a.attname as "column", format_type(a.atttypid, null) as type,
-            a.attnotnull and not a.atthasdef and a.attidentity = '' as needed
-       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-       where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace`,
-  );
-  const client = await database.pool.connect();
-  let planted = 0;
-  try {
-    await client.query('begin');
-    for (const [table, columns] of Object.entries(places)) {
-      const ofTable = rows.filter((row) => row.table === table);
-      for (const [column, [does]] of Object.entries(columns)) {
-        if (!searched.includes(does)) continue;
-        planted += 1;
-        const unique = String(planted);
-        const written = ofTable.filter((one) => one.needed || one.column === column);
-        const values = written.map((one) =>
-          one.column === 'tenant'
-            ? of
-            : one.column === column
-              ? canaryFor(one.type, column, unique)
-              : fixedOf(one, unique),
-        );
-        const names = written.map((one) => `"${one.column}"`).join(', ');
-        await client.query(
-          `insert into ${table} (${names}) values (${values.map((_value, index) => `$${index + 1}`).join(', ')})`,
-          values,
-        );
-      }
-    }
-    await client.query('commit');
-  } finally {
-    client.release();
-  }
-  return planted;
-}
-
-/** Values that a check of the table asks for. */
-function fixedOf({ table, column, type }: { table: string; column: string; type: string }, unique: string): unknown {
-  if (table === 'job' && column === 'type') return 'AGENT_CHAT';
-  if (table === 'job' && column === 'status') return 'success';
-  if (table === 'agent_turn' && column === 'state') return 'answered';
-  if (table === 'agent_turn' && column === 'position') return Number(unique);
-  return plainValueOf(type, unique);
-}
-
 async function dumpOf(of: string): Promise<string[]> {
   const found: string[] = [];
   for (const table of Object.keys(places)) {
@@ -127,15 +56,8 @@ async function dumpOf(of: string): Promise<string[]> {
 
 test('a canary in each column that is searched is gone, with what goes as a whole, and another tenant keeps its own', async () => {
   const { pool, db } = database;
-  // References to other tables and checks of values are not what is tried here.
-  const { rows: constraints } = await pool.query(
-    `select format('alter table %s drop constraint %I', conrelid::regclass, conname) as statement from pg_constraint
-       where contype in ('f', 'c') and confrelid <> 'job'::regclass and connamespace = 'public'::regnamespace`,
-  );
-  for (const { statement } of constraints) await pool.query(statement);
-  const planted = await plant(tenant);
-  expect(planted).toBeGreaterThan(40);
-  await plant('globex');
+  expect((await plantCanaries(pool, tenant, [jane])).length).toBeGreaterThan(40);
+  await plantCanaries(pool, 'globex', [jane]);
   const line = JSON.stringify({ actor: jane, entity: 'order' });
   const recordedBy = { way: 'recorder', by: 'shop' } as const;
   for (const [position, text] of [

@@ -13,6 +13,7 @@ import { createEmptyTestDatabase, type TestDatabase } from '../../support/server
 import { changeOf } from '../../support/server/history.ts';
 import { temporaryFolder } from '../../support/server/package-copy.ts';
 import { startPackagedPostgres } from '../../support/server/packaged-postgres.ts';
+import { plantCanaries } from '../../support/server/planted-canaries.ts';
 import { schemaText } from '../../support/server/schema-text.ts';
 
 async function emptyDatabase(): Promise<TestDatabase> {
@@ -51,25 +52,51 @@ test('pg_dump and annals restore move a database of an older server to one of lo
     expect(await resumedExport(target, regexes)).toBe(then);
   }
   // Statistics of values are no part of a dump; what each table has is.
-  const canaries = (text: string) => new Set(text.match(/canary-\w+/g));
+  const words = ['Canary Jane', 'canary-4711'];
+  const [jane = '', id = ''] = words;
+  const dumpedWith = async () => columnsWith(await server.run('pg_dump', [server.url]), words);
   const canary = changeOf({
-    at: Date.now(),
-    entityId: 'canary-id',
-    actor: 'canary-actor',
-    paths: '{"note":{"after":"canary-value"}}',
+    ...{ at: Date.now(), entityId: id, name: `Cana ${id}`, actor: jane },
+    ...{ context: `{"of":"${id}"}`, paths: `{"note":{"before":"of ${jane}","after":"of ${id}"}}` },
   });
-  await createRecorder(source.db, 'acme', Date.now)([canary]);
-  expect(canaries(await server.run('pg_dump', [server.url]))).toEqual(
-    new Set(['canary-actor', 'canary-id', 'canary-value']),
+  const related = changeOf({ at: Date.now(), entityId: 'o2', related: [{ entity: 'order', entityId: id }] });
+  await createRecorder(source.db, 'acme', Date.now)([canary, related]);
+  const planted = await plantCanaries(source.pool, 'acme', words);
+  await source.pool.query(
+    `insert into job (tenant, id, type, status, document, fields, input) values ('acme', 'export', 'EXPORT', 'success', '{}', '{}', '{}')`,
   );
+  await source.pool.query(
+    `insert into job_chunk (tenant, job, chunk, content, bytes) values ('acme', 'export', 0, $1, 1)`,
+    [Buffer.from(words.join())],
+  );
+  const ofEntries = ['entity_id', 'name', 'related', 'paths', 'context'].map((column) => `change_entry.${column}`);
+  const ofHistory = [...ofEntries, 'change_actor.name', 'change_delta.names', 'change_related.entity_id'];
+  expect(await dumpedWith()).toEqual([...planted, ...ofHistory, 'job_chunk.content'].sort());
   for (const of of [
-    ['--actor', 'canary-actor'],
-    ['--entity', 'order', '--entity-id', 'canary-id'],
+    ['--actor', jane],
+    ['--entity', 'order', '--entity-id', id],
   ]) {
     const erase = ['erase', '--tenant', 'acme', ...of, '--reason', 'request', '--yes', '--vacuum'];
     expect(
       await annals(erase, { DATABASE_URL: server.url, ANNALS_SECRET_KEY: Buffer.alloc(32).toString('base64') }),
     ).toMatchObject({ code: 0 });
   }
-  expect(canaries(await server.run('pg_dump', [server.url]))).toEqual(new Set());
+  expect(await dumpedWith()).toEqual([]);
 });
+
+/** The columns of a dump in plain text that have one of these words, as a text or as bytes. */
+function columnsWith(dump: string, words: readonly string[]): string[] {
+  const sought = words.flatMap((word) => [word, Buffer.from(word).toString('hex')]);
+  const tables = dump.matchAll(/^COPY public\.(\w+) \((.*)\) FROM stdin;\n((?:.*\n)*?)^\\\.$/gm);
+  const found = [...tables].flatMap(([, table, columns = '', rows = '']) =>
+    columns
+      .split(', ')
+      .filter((_column, place) =>
+        rows.split('\n').some((row) => sought.some((word) => row.split('\t')[place]?.includes(word))),
+      )
+      .map((column) => `${table}.${column.replaceAll('"', '')}`),
+  );
+  // Nothing of it stands elsewhere, as in a default.
+  expect(found.length > 0).toBe(sought.some((word) => dump.includes(word)));
+  return found.sort();
+}
