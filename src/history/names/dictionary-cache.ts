@@ -1,17 +1,12 @@
-import { unlessAborted } from '../../core/concurrency/deadline.ts';
-import { currentWork, doWork, requestLimit } from '../../core/concurrency/work.ts';
+import { SharedReading } from '../../core/concurrency/shared-reading.ts';
+import { requestLimit } from '../../core/concurrency/work.ts';
 import { clearOnErasure } from '../../core/forgetting.ts';
-import { Stop } from '../../core/stop-signal.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { readNames } from './name-store.ts';
 
 interface Cached {
-  reading: Promise<Dictionary>;
-  /** Cancels the read. */
-  readonly abandoned: Stop;
-  /** The number of callers that wait for the read. */
-  waiting: number;
+  readonly reading: SharedReading<Dictionary>;
   /** Set once the names have been read. */
   dictionary: Dictionary | undefined;
   /** In milliseconds of performance.now(). */
@@ -73,7 +68,7 @@ export class DictionaryCache {
    */
   async get(tenant: string, outdated?: Dictionary): Promise<Dictionary> {
     const cached = this.#cached.get(tenant);
-    if (cached !== undefined) {
+    if (cached !== undefined && !cached.reading.isLost) {
       const dictionary = await this.#waitFor(tenant, cached);
       this.#touch(tenant, cached);
       if (dictionary !== outdated) return dictionary;
@@ -85,20 +80,13 @@ export class DictionaryCache {
   }
 
   #read(tenant: string, outdated: Dictionary | undefined): Cached {
-    const abandoned = new Stop();
-    const options = { tenant, timeLimit: this.#timeLimit, signal: abandoned };
-    const reading = doWork(options, () => readNames(this.#pool, tenant, outdated)).then(
-      (news) => {
-        begun.dictionary = extendDictionary(outdated, news);
-        this.#evict();
-        return begun.dictionary;
-      },
-      (error: unknown) => {
-        this.#forget(tenant, begun);
-        throw error;
-      },
-    );
-    const begun: Cached = { reading, abandoned, waiting: 0, dictionary: undefined, usedAt: performance.now() };
+    const reading = new SharedReading({ tenant, timeLimit: this.#timeLimit }, async () => {
+      const news = await readNames(this.#pool, tenant, outdated);
+      begun.dictionary = extendDictionary(outdated, news);
+      this.#evict();
+      return begun.dictionary;
+    });
+    const begun: Cached = { reading, dictionary: undefined, usedAt: performance.now() };
     this.#cached.delete(tenant);
     this.#cached.set(tenant, begun);
     return begun;
@@ -106,21 +94,11 @@ export class DictionaryCache {
 
   async #waitFor(tenant: string, cached: Cached): Promise<Dictionary> {
     if (cached.dictionary !== undefined) return cached.dictionary;
-    cached.waiting += 1;
     try {
-      return await unlessAborted(cached.reading, currentWork()?.signal);
+      return await cached.reading.result();
     } finally {
-      cached.waiting -= 1;
-      if (cached.waiting === 0 && cached.dictionary === undefined) {
-        this.#forget(tenant, cached);
-        cached.reading.catch(() => {});
-        cached.abandoned.abort(new Error('nobody waits for the names any more'));
-      }
+      if (cached.reading.isLost && this.#cached.get(tenant) === cached) this.#cached.delete(tenant);
     }
-  }
-
-  #forget(tenant: string, cached: Cached): void {
-    if (this.#cached.get(tenant) === cached) this.#cached.delete(tenant);
   }
 
   #touch(tenant: string, cached: Cached): void {

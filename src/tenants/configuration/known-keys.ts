@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { doWork } from '../../core/concurrency/work.ts';
+import { SharedReading } from '../../core/concurrency/shared-reading.ts';
 
 /**
  * Milliseconds that what was read of a tenant is used. Whoever changes it waits a little longer before it answers, so a call that begins
@@ -20,15 +20,17 @@ export async function keysReadAnew(): Promise<void> {
 
 /** Reads for all calls of a tenant that begin in these milliseconds together. */
 export function readForAll<Keys>(read: (tenant: string) => Promise<Keys>): (tenant: string) => Promise<Keys> {
-  const known = new LRUCache<string, Promise<Keys>>({ max: maxTenants, ttl: keysKnownFor, ttlResolution: 0 });
-  return (tenant) => {
-    const kept = known.get(tenant);
-    if (kept !== undefined) return kept;
-    const reading = doWork({ tenant, writes: true }, () => read(tenant));
+  const known = new LRUCache<string, SharedReading<Keys>>({ max: maxTenants, ttl: keysKnownFor, ttlResolution: 0 });
+
+  function begin(tenant: string): SharedReading<Keys> {
+    const reading = new SharedReading({ tenant, writes: true }, () => read(tenant));
     known.set(tenant, reading);
-    reading.catch(() => {
-      if (known.peek(tenant) === reading) known.delete(tenant);
-    });
     return reading;
+  }
+
+  return async (tenant) => {
+    const kept = known.get(tenant);
+    const reading = kept === undefined || kept.isLost ? begin(tenant) : kept;
+    return await reading.result();
   };
 }
