@@ -73,11 +73,14 @@ begin
         from pg_proc where pronamespace = 'pg_catalog'::regnamespace and prokind in ('f', 'a', 'w')
       union all
       select names.name, concat_ws(', ', one, other), one, names.name || '(' || concat_ws(', ', one, other) || ')'
-        from (select distinct proname::text as name from pg_proc
+        from (select distinct proname::text as name, case when provariadic = 0 then pronargs - pronargdefaults else 1 end as fewest,
+                              case when provariadic = 0 then pronargs else 2 end as most
+                from pg_proc
                where pronamespace = 'pg_catalog'::regnamespace and provolatile <> 'v'
                  and (provariadic = '"any"'::regtype or exists (select from unnest(proargtypes::oid[]) as a where a::regtype::text like 'any%'
                                                                 or a = '"any"'::regtype))) as names
         cross join unnest(fitting) as one cross join unnest(fitting || null) as other
+        where num_nonnulls(one, other) between fewest and most
       union all
       select 'operator_' || oid, concat_ws(', ', nullif(oprleft, 0)::regtype, oprright::regtype), oprresult::regtype::text, oid::regoperator::text
         from pg_operator where oprnamespace = 'pg_catalog'::regnamespace
