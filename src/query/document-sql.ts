@@ -229,4 +229,5 @@ function isString(value: RawBuilder<unknown>, condition: RawBuilder<unknown>): P
   return sql`(jsonb_typeof(${value}) = 'string' and (${value} #>> '{}') collate "C" ${condition})`;
 }
 
-const sqlOperators = { '>': sql`>`, '>=': sql`>=`, '<': sql`<`, '<=': sql`<=` } as const;
+/** How SQL writes the operators of bounds. */
+export const sqlOperators = { '>': sql`>`, '>=': sql`>=`, '<': sql`<`, '<=': sql`<=` } as const;

@@ -11,6 +11,7 @@ import { listsOfNumbers } from '../ask/path-candidates.ts';
 import { type PathNames, readNumbers } from '../names/path-name-store.ts';
 import { isFound } from './found-ids.ts';
 import { hiddenSides, mayHide } from './hidden-paths.ts';
+import { toldByText } from './values-in-text.ts';
 
 type SqlCondition = RawBuilder<SqlBool>;
 
@@ -25,7 +26,8 @@ export function pathSatisfies({ candidates, path }: PathTerm): SqlCondition {
 }
 
 /** The same for a condition on one path and its values. */
-export function changeSatisfies({ candidates, paths, sides, is, hide }: ChangeTerm): SqlCondition {
+export function changeSatisfies(term: ChangeTerm): SqlCondition {
+  const { candidates, paths, sides, is, hide } = term;
   const conditions = [
     sql`p.sides is not null`,
     ...paths.map(accepts),
@@ -33,10 +35,11 @@ export function changeSatisfies({ candidates, paths, sides, is, hide }: ChangeTe
     ...sidesAreNoMasks(sides),
     ...is.map(comparesNumbers),
   ];
-  const isTold = candidates !== undefined && withoutTold(candidates).length === 0;
-  const ofEntry = pathsOfEntry(paths, isTold);
-  const isHiding =
-    hide.length > 0 && sides.operands.length + is.length > 0 && !paths.some(({ matcher }) => isShown(matcher, hide));
+  const asksForValues = sides.operands.length + is.length > 0;
+  const isHiding = hide.length > 0 && asksForValues && !paths.some(({ matcher }) => isShown(matcher, hide));
+  const [path, ...others] = paths;
+  const isTold = candidates !== undefined && withoutTold(candidates).length === 0 && others.length === 0;
+  const ofEntry = pathsOfEntry(paths);
   // Evaluated once for each path, after the conditions that it may be left out by.
   const all = isHiding
     ? sql`(select p.path, ${hiddenSides(sql`p.path`, sql`p.sides`, hide)} as sides from ${ofEntry}
@@ -47,12 +50,13 @@ export function changeSatisfies({ candidates, paths, sides, is, hide }: ChangeTe
     ...(isTold ? [] : paths.map(({ matcher }) => textsOf(matcher))),
     ...(isHiding ? [] : textsOfSides(sides)),
   ];
-  const reads = sql<SqlBool>`(${mayContain(sought)} and exists (
-    select from ${all} where ${sql.join(conditions, sql` and `)}))`;
+  const exact = sql<SqlBool>`exists (select from ${all} where ${sql.join(conditions, sql` and `)})`;
+  const told = isTold && !isHiding && path?.matcher.kind === 'text' ? toldByText(path.matcher.text, term) : undefined;
+  const reads = sql<SqlBool>`(${mayContain(sought)} and ${told === undefined ? exact : sql`coalesce(${told}, ${exact})`})`;
   if (candidates === undefined) return reads;
   const { certain, possible, unnumberedTo } = candidates;
   const among = anyOf([...hasListed([...certain, ...possible]), ...unnumbered(unnumberedTo)]);
-  return sql`(${among} and ${reads})`;
+  return isTold && !asksForValues ? among : sql`(${among} and ${reads})`;
 }
 
 /** Whether it is sure that each path that the matcher accepts is shown with its values. */
@@ -61,34 +65,12 @@ function isShown(matcher: ResolvedMatcher, hide: ChangeTerm['hide']): boolean {
   return items.every((item) => item.kind === 'text' && !mayHide(hide, item.text));
 }
 
-/**
- * The paths that come into question, with their values. To list all paths of an entry takes twice as long as to take one.
- * `isTold`: whether each of the entries has a path that is asked for.
- */
-function pathsOfEntry(paths: readonly PathMatcher[], isTold: boolean): RawBuilder<unknown> {
+/** The paths that come into question, with their values. To list all paths of an entry takes twice as long as to take one. */
+function pathsOfEntry(paths: readonly PathMatcher[]): RawBuilder<unknown> {
   const [text] = paths.flatMap(({ matcher }) => (matcher.kind === 'text' ? [matcher.text] : []));
   if (text === undefined) return sql`jsonb_each(change_paths(e.paths)) as p (path, sides)`;
   const path = projectedText(text);
-  const sides = sql`change_paths(e.paths) -> ${path}::text`;
-  if (!isTold || !isPlain.test(text)) return sql`(select ${path}::text as path, ${sides} as sides offset 0) as p`;
-  return sql`(
-    select ${path}::text as path, case when ${isCutRight(text)} then ('{' || cut.sides || '}')::jsonb else ${sides} end as sides
-      from (select split_part(split_part(e.paths, ${`"${text}":{`}, 2), '}', 1) as sides offset 0) as cut offset 0) as p`;
-}
-
-/** A text that JSON writes as it is, and that is no part of JSON before its begin. */
-const isPlain = /^[\p{L}\p{N}_][^"\\\p{Cc}]*$/u;
-
-/**
- * Whether `cut.sides` is what stands between the braces after the key of an entry that has such a path. To parse that alone
- * takes half of the time, with this look. Without a backslash, the key is written so, and if it is there once, it is the path. A brace
- * ends the values if it is in no string and none begins before it. jsonb has the numbers without large exponents.
- */
-function isCutRight(text: string): SqlCondition {
-  return sql`(split_part(e.paths, ${`"${text}":`}, 3) = '' and strpos(e.paths, '\\') = 0
-    and octet_length(cut.sides) < 1000
-    and (octet_length(cut.sides) - octet_length(replace(cut.sides, '"', ''))) % 2 = 0
-    and cut.sides !~ '[{]|[0-9][eE][-+]?[0-9][0-9][0-9][0-9][0-9]')`;
+  return sql`(select ${path}::text as path, change_paths(e.paths) -> ${path}::text as sides offset 0) as p`;
 }
 
 /** The condition that the numbers of an entry do not tell all of its paths. */
@@ -219,7 +201,7 @@ function mayContain(all: readonly Texts[]): SqlCondition {
     return [anyOf(texts.map((text) => sql<SqlBool>`strpos(e.paths, ${text}) > 0`))];
   });
   if (conditions.length === 0) return sql`true`;
-  return sql`(strpos(e.paths, '\\') > 0 or (${sql.join(conditions, sql` and `)}))`;
+  return sql`((${sql.join(conditions, sql` and `)}) or strpos(e.paths, '\\') > 0)`;
 }
 
 const maxSought = 16;

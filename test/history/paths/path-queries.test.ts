@@ -49,6 +49,16 @@ test('the values of a path are its own, whatever stands in the other values and 
     { paths: `{"price":{"before":0.${'1'.repeat(20_000)},"after":1e3}}` },
     { paths: '{"price":{"after":true}}' },
     { paths: '{"price":{"before":null}}' },
+    { paths: '{"price":{"before":{"before":4,"after":3},"after":7}}' },
+    { paths: '{"price":{"before":[{"after":3}],"after":"a"}}' },
+    { paths: '{"price":{"before":"a}","after":5}}' },
+    { paths: '{"price":{"after":-4.50,"before":["}",2]}}' },
+    { paths: '{"price":{"after":[2,"a"],"before":1e99999}}' },
+    { paths: '{"price":{"after":-4.5,"before":-1E-99999}}' },
+    { paths: '{"price":{"after":"a,b","before":"-4.5"}}' },
+    { paths: '{"price":{"before":"********","after":2}}' },
+    { paths: '{"price":{"before":true,"after":null}}' },
+    { paths: `{"price":{"before":6,"after":"a"},"x":{"before":"\\"price\\":{"}}` },
   ]);
   const found = await history.agree('own', [
     'change:elemMatch(path:price after:2)',
@@ -64,8 +74,22 @@ test('the values of a path are its own, whatever stands in the other values and 
     'change:elemMatch(path:price after:7e*)',
     'change:elemMatch(path:price after:1000)',
     'change:elemMatch(path:price after:true)',
+    'change:elemMatch(path:price)',
+    'change:elemMatch(path:price is:(lower, higher))',
+    'change:elemMatch(path:price before:1 after:2)',
+    'change:elemMatch(path:price after:-4.50 is:lower)',
+    'change:elemMatch(path:price after:(a, 5))',
+    'change:elemMatch(path:price after:"a,b")',
+    'change:elemMatch(path:price before:"********")',
+    'change:elemMatch(path:price before:(null, true))',
+    'change:elemMatch(path:price before:missing after:true)',
+    'change:elemMatch(path:price before:(>=1 AND <10) after:exists)',
+    'change:elemMatch(path:price after:missing)',
+    'change:elemMatch(path:price after:<0)',
+    'change:elemMatch(path:price before:*)',
+    'change:elemMatch(path:price after:(a*b, 2))',
   ]);
-  expect(found).toEqual([6, 1, 6, 14, 1, 1, 2, 1, 1, 2, 1, 1, 1]);
+  expect(found).toEqual([8, 2, 6, 24, 1, 1, 3, 1, 1, 3, 1, 1, 1, 25, 8, 5, 1, 4, 1, 0, 2, 1, 8, 1, 3, 6, 9]);
 });
 
 test('characters that jsonb does not know mean themselves in texts, globs and regular expressions, numbered or not', async () => {
