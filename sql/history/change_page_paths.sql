@@ -1,7 +1,7 @@
 -- The rows of change_read_paths as one text, as change_page has those of change_read.
 create function change_page_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
                                   actors bigint[], entities text[], names_like text[], skip bigint, size bigint,
-                                  names_since xid8, recent bigint, lineage text)
+                                  max_total bigint, names_since xid8, recent bigint, lineage text)
 returns table (page text) language plpgsql stable as $$
 begin
   return query
@@ -10,6 +10,6 @@ begin
                   change_page_entry(at, kind, actor, entity_id, name, schema_version, related, paths, erased),
                   ''), '')
       from change_read_paths(of_tenant, now, since, before, kinds, actors, entities, names_like, skip, size,
-                             names_since, recent, lineage);
+                             max_total, names_since, recent, lineage);
 end
 $$;

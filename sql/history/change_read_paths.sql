@@ -1,10 +1,10 @@
 -- The history of entries with a path whose name is like one of some texts, in [since, before), as change_read answers
 -- it. Null stands for any: kinds, actors, and the entity types of the paths. The total is null where numbers of paths
--- do not decide alone (docs/decisions/finding.md), or there are too many: then entries are to be read, in several
--- statements.
+-- do not decide alone (docs/decisions/finding.md), there are too many of them, or more entries than `max_total`: then
+-- entries are to be read, in several statements.
 create function change_read_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
                                   actors bigint[], entities text[], names_like text[], skip bigint, size bigint,
-                                  names_since xid8, recent bigint, lineage text)
+                                  max_total bigint, names_since xid8, recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text,
                name text, schema_version text, related text, paths text, erased text)
 language plpgsql stable
@@ -14,8 +14,9 @@ set jit = off set random_page_cost = '1.1' set enable_sort = off set enable_incr
 declare
   -- lists of numbers: see the service's conditions on paths
   max_lists constant integer := 64;
+  end_moment constant bigint := coalesce(before, 9223372036854775807);
   first_moment bigint;
-  lists text[];
+  numbers integer[];
   is_told boolean;
   -- where the entries of the page stand
   ats bigint[];
@@ -23,14 +24,24 @@ declare
 begin
   select greatest(since, s.horizon), s.current into first_moment, current
     from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
-  select array_agg(distinct format('e.path_numbers && ''{%s}''::integer[]', n.number))
-           filter (where n.number is not null),
+  select array_agg(distinct n.number) filter (where n.number is not null),
          coalesce(not bool_or(n.is_shared or n.entity = '' or n.unnumbered_to is not null), true)
-    into lists, is_told
+    into numbers, is_told
     from change_path_names(of_tenant, entities, names_like, false) n;
-  if is_told and lists is null then
+  if is_told and max_total is not null and numbers is not null then
+    -- Who wants a few does not search for many: the newest entries have some of those.
+    is_told := (
+      select count(*) < 300 or count(*) filter (where newest.path_numbers && numbers
+               and (kinds is null or newest.kind = any (kinds)) and (actors is null or newest.actor = any (actors))) < 2
+        from (
+          select n.kind, n.actor, n.path_numbers from change_entry n
+            where n.tenant = of_tenant and n.at >= first_moment and n.at < end_moment
+            order by n.at desc, n.sequence desc limit 300
+        ) as newest);
+  end if;
+  if is_told and numbers is null then
     total := 0;
-  elsif is_told and cardinality(lists) <= max_lists then
+  elsif is_told and cardinality(numbers) <= max_lists then
     -- The planner sees how many entries each number has: of one value for all it would not.
     execute format($statement$
       with found as materialized (
@@ -43,9 +54,15 @@ begin
         cross join (
           select array_agg(place.at) as ats, array_agg(place.sequence) as sequences
             from (select * from found order by at desc, sequence desc offset $6 limit $7) as place
-        ) as page $statement$, array_to_string(lists, ' or '))
+        ) as page $statement$,
+      (select string_agg(format('e.path_numbers && ''{%s}''::integer[]', n.number), ' or ')
+         from unnest(numbers) as n (number)))
       into total, ats, sequences
-      using of_tenant, first_moment, coalesce(before, 9223372036854775807), kinds, actors, skip, size;
+      using of_tenant, first_moment, end_moment, kinds, actors, skip, size;
+    if total > max_total then
+      total := null;
+      ats := null;
+    end if;
   end if;
   return query
     select total, current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths,

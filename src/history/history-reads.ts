@@ -4,8 +4,9 @@ import type { Restriction } from '../http/restriction.ts';
 import { insufficientScopes } from '../http/scopes.ts';
 import { and, type Query } from '../query/ast.ts';
 import { entityTypesOf, showsDocument } from './ask/restriction.ts';
-import { type Facets, readFacets } from './count/facets.ts';
-import { type Histogram, type HistogramWanted, readHistogram } from './count/histogram.ts';
+import type { TimeBounds } from './ask/window.ts';
+import { countValues, type Facets, readFacets } from './count/facets.ts';
+import { countInBuckets, type Histogram, type HistogramWanted, readHistogram } from './count/histogram.ts';
 import type { FacetField } from './count/summary-store.ts';
 import { findVisibleNames } from './count/visible-names.ts';
 import { type DocumentSearch, type FoundDocument, searchDocuments } from './directory/search-documents.ts';
@@ -25,7 +26,8 @@ import {
   type QuerySnapshot,
   queryAt,
 } from './page/query-snapshot.ts';
-import type { PageOfEntries } from './page/store.ts';
+import { readFew } from './page/single-statement.ts';
+import type { EntryRow, PageOfEntries } from './page/store.ts';
 import { type PathSearch, searchPaths } from './paths/search-paths.ts';
 
 /** What the caller may see. */
@@ -84,13 +86,22 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
     return dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
   }
 
-  async function inQuery<Result>(
+  /** Counts the entries of a query: those that one statement reads where they are few, and otherwise in a snapshot. */
+  async function count<Result>(
     tenant: string,
     query: Query,
     { restriction }: Restricted,
-    work: (snapshot: QuerySnapshot) => Promise<Result>,
-  ) {
-    return await inQuerySnapshot(reading, queryAt(tenant, query, now(), restriction), await knownNames(tenant), work);
+    ways: {
+      few: (entries: readonly EntryRow[], at: { asked: TimeBounds; now: number }) => Result;
+      all: (snapshot: QuerySnapshot) => Promise<Result>;
+    },
+  ): Promise<Result> {
+    const of = queryAt(tenant, query, now(), restriction);
+    const names = await knownNames(tenant);
+    const entries = await readFew(reading, of, names);
+    // Without an entry, the times of the snapshot tell where the answer begins.
+    if (entries === undefined || entries.length === 0) return await inQuerySnapshot(reading, of, names, ways.all);
+    return ways.few(entries, { asked: { from: Math.max(of.from, of.bounds.from), to: of.bounds.to }, now: of.now });
   }
 
   /** A snapshot that tells of the entity types which a restriction shows. */
@@ -111,11 +122,17 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
 
   return {
     async histogram(tenant, query, wanted) {
-      return await inQuery(tenant, query, wanted, (snapshot) => readHistogram(snapshot, wanted));
+      return await count(tenant, query, wanted, {
+        few: (entries, at) => countInBuckets(entries, at, wanted),
+        all: (snapshot) => readHistogram(snapshot, wanted),
+      });
     },
 
     async facets(tenant, query, asked) {
-      return await inQuery(tenant, query, asked, (snapshot) => readFacets(snapshot, asked));
+      return await count(tenant, query, asked, {
+        few: (entries) => countValues(entries, asked),
+        all: (snapshot) => readFacets(snapshot, asked),
+      });
     },
 
     async names(tenant, asked) {

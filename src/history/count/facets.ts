@@ -1,7 +1,9 @@
+import { nameOfPath } from '../../recording/path-names.ts';
+import { compareCodePoints } from '../names/code-points.ts';
 import { isUnderestimated } from '../page/planner-estimate.ts';
 import { partsOf, wayOf } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
-import type { Way } from '../page/store.ts';
+import type { EntryRow, Way } from '../page/store.ts';
 import { partsInRanges } from './counted-parts.ts';
 import { readPathFacets } from './path-facets.ts';
 import { type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
@@ -25,6 +27,26 @@ export async function readFacets(snapshot: QuerySnapshot, asked: { field: FacetF
   const { total, values } = await readFacetValues(snapshot, { parts: counted, search: parts.search }, asked);
   const others = values.reduce((left, { count }) => left - count, total);
   return { way: wayOf(parts), field: asked.field, total, values, others };
+}
+
+/** Counts the entries that are all of a query. */
+export function countValues(
+  entries: readonly EntryRow[],
+  { field, size }: { field: FacetField; size: number },
+): Facets {
+  const valuesOf = (entry: EntryRow) => (field === 'path' ? pathsOf(entry) : [entry[field] ?? '']);
+  const counts = new Map<string, number>();
+  for (const value of entries.flatMap(valuesOf)) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const counted = [...counts].map(([value, count]) => ({ value, count }));
+  counted.sort((one, other) => other.count - one.count || compareCodePoints(one.value, other.value));
+  const left = counted.slice(size);
+  const others = field === 'path' ? left.length : left.reduce((sum, { count }) => sum + count, 0);
+  return { way: 'search', field, total: entries.length, values: counted.slice(0, size), others };
+}
+
+/** The names of the paths of an entry, each once. */
+function pathsOf({ paths }: EntryRow): string[] {
+  return [...new Set(Object.keys(JSON.parse(paths)).map(nameOfPath))];
 }
 
 /** No tally knows paths, so the entries are read, as their table or an index has them. */

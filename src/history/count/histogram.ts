@@ -1,7 +1,7 @@
 import { partsOf, wayOf } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import type { Search } from '../page/search-store.ts';
-import type { Way } from '../page/store.ts';
+import type { EntryRow, Way } from '../page/store.ts';
 import { type Calendar, utcCalendar } from './calendar.ts';
 import { partsInRanges } from './counted-parts.ts';
 import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
@@ -41,26 +41,13 @@ export interface HistogramWanted {
 }
 
 /** Counts the entries of a query over time, in at most `maxBuckets` buckets, by type. */
-export async function readHistogram(
-  snapshot: QuerySnapshot,
-  { maxBuckets, calendar = utcCalendar }: HistogramWanted,
-): Promise<Histogram> {
-  const { asked, now } = snapshot;
-  const parts = await partsOf(snapshot, { split: 'kind', ranges: maxBuckets });
-  const isOpen = asked.to === Number.POSITIVE_INFINITY;
-  const to = isOpen ? now : writable(asked.to);
-  const lowest = writable(asked.from);
-  // An entry at this very millisecond is not later.
-  const end = isOpen ? to + 1 : to;
-  const divided = (oldest: number | undefined) => {
-    const from = Math.min(Math.max(lowest, oldest ?? lowest), to);
-    const interval = intervalFor({ from, end }, maxBuckets, calendar);
-    const begins = boundariesOf({ from, end }, interval, calendar).slice(0, -1);
-    return { from, interval, begins, moments: [...begins, end] };
-  };
+export async function readHistogram(snapshot: QuerySnapshot, wanted: HistogramWanted): Promise<Histogram> {
+  const parts = await partsOf(snapshot, { split: 'kind', ranges: wanted.maxBuckets });
+  const divided = dividing(snapshot, wanted);
   const found = parts.search && (await searchInBuckets(snapshot, parts.search, divided));
   const times = [...(await oldestTallied(snapshot, parts)), ...(found?.counts.map(({ oldest }) => oldest) ?? [])];
-  const { from, interval, begins, moments } = divided(times.length === 0 ? undefined : Math.min(...times));
+  const division = divided(times.length === 0 ? undefined : Math.min(...times));
+  const { moments } = division;
   const counts = await countParts(snapshot, partsInRanges(parts.intervals, moments, 'kind'));
   if (parts.search !== undefined && found !== undefined) {
     const skipped = found.moments.length - moments.length;
@@ -68,6 +55,47 @@ export async function readHistogram(
     if (fits) counts.push(...found.counts.map((count) => ({ ...count, place: count.place - skipped })));
     else counts.push(...(await countSearch(snapshot, parts.search, moments)));
   }
+  return histogramOf(wayOf(parts), division, counts);
+}
+
+/** Counts the entries that are all of a query; at least one. */
+export function countInBuckets(entries: readonly EntryRow[], asked: AskedTimes, wanted: HistogramWanted): Histogram {
+  const division = dividing(asked, wanted)(Math.min(...entries.map(({ at }) => at)));
+  const counts = entries.map(({ at, type }) => {
+    return { type, place: division.moments.findLastIndex((moment) => moment <= at), entries: 1 };
+  });
+  return histogramOf('search', division, counts);
+}
+
+type AskedTimes = Pick<QuerySnapshot, 'asked' | 'now'>;
+
+interface Division extends Pick<Histogram, 'from' | 'to' | 'interval'> {
+  /** Where the buckets begin. */
+  readonly begins: readonly number[];
+  /** The same, and the end of the last one. */
+  readonly moments: readonly number[];
+}
+
+/** Divides the time of a query, from its oldest entry on, if there is one. */
+function dividing({ asked, now }: AskedTimes, { maxBuckets, calendar = utcCalendar }: HistogramWanted) {
+  const isOpen = asked.to === Number.POSITIVE_INFINITY;
+  const to = isOpen ? now : writable(asked.to);
+  const lowest = writable(asked.from);
+  // An entry at this very millisecond is not later.
+  const end = isOpen ? to + 1 : to;
+  return (oldest: number | undefined): Division => {
+    const from = Math.min(Math.max(lowest, oldest ?? lowest), to);
+    const interval = intervalFor({ from, end }, maxBuckets, calendar);
+    const begins = boundariesOf({ from, end }, interval, calendar).slice(0, -1);
+    return { from, to, interval, begins, moments: [...begins, end] };
+  };
+}
+
+function histogramOf(
+  way: Way,
+  { from, to, interval, begins }: Division,
+  counts: readonly { type: string; place: number; entries: number }[],
+): Histogram {
   const buckets = begins.map((at) => ({ at, count: 0, create: 0, update: 0, delete: 0 }));
   let after = 0;
   for (const { type: typeName, place, entries } of counts) {
@@ -80,7 +108,7 @@ export async function readHistogram(
     }
   }
   const total = counts.reduce((sum, { entries }) => sum + entries, 0);
-  return { way: wayOf(parts), from, to, interval, total, buckets, after };
+  return { way, from, to, interval, total, buckets, after };
 }
 
 /**
@@ -90,7 +118,7 @@ export async function readHistogram(
 async function searchInBuckets(
   snapshot: QuerySnapshot,
   search: Search,
-  divided: (oldest: number | undefined) => { moments: readonly number[] },
+  divided: (oldest: number | undefined) => Division,
 ) {
   const { moments } = divided(await firstMoment(snapshot));
   return { moments, counts: await countSearch(snapshot, search, moments) };

@@ -15,17 +15,22 @@ export interface PathsPage {
   patterns: readonly string[];
   skip: number;
   size: number;
+  /** With more entries the query is for several statements; null: with any number it is for one. */
+  maxTotal: number | null;
   dictionary: Dictionary;
 }
 
 /** Reads a page and its total in one statement, if numbers tell which entries have the paths. */
 export async function readPathsPage(statements: Statements, tenant: string, page: PathsPage): Promise<PageRead> {
-  const { now, since, before, kinds, actors, entities, patterns, skip, size, dictionary } = page;
+  const { now, since, before, kinds, actors, entities, patterns, skip, size, maxTotal, dictionary } = page;
   const { since: namesSince, recent, lineage } = dictionary;
   const { rows } = await statements.query<PageRow>({
     name: 'paths page',
-    text: 'select page from change_page_paths($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::xid8, $12, $13)',
-    values: [tenant, now, since, before, kinds, actors, entities, patterns, skip, size, namesSince, recent, lineage],
+    text: 'select page from change_page_paths($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::xid8, $13, $14)',
+    values: [
+      ...[tenant, now, since, before, kinds, actors, entities, patterns],
+      ...[skip, size, maxTotal, namesSince, recent, lineage],
+    ],
   });
   return pageOf(rows, dictionary, 'search');
 }

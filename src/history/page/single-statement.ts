@@ -13,7 +13,8 @@ import type { PageQuery } from './page-query.ts';
 import { type PageRead, severalStatements } from './page-rows.ts';
 import { readPathsPage } from './paths-page.ts';
 import { namedDocuments } from './predicate.ts';
-import type { Reading } from './query-snapshot.ts';
+import type { QueryAtMoment, Reading } from './query-snapshot.ts';
+import type { EntryRow } from './store.ts';
 import { readTalliedPage } from './tallied-page.ts';
 
 /**
@@ -22,7 +23,7 @@ import { readTalliedPage } from './tallied-page.ts';
  */
 export async function readInSingleStatement(
   reading: Reading,
-  page: PageQuery,
+  page: WantedPage,
   dictionary: Dictionary,
 ): Promise<PageRead> {
   if (patternsOnIds(page.query).length > 0) return severalStatements;
@@ -34,7 +35,27 @@ export async function readInSingleStatement(
   return await read(reading, page, dictionary, expression);
 }
 
-type Read = (reading: Reading, page: PageQuery, dictionary: Dictionary, expression: Expression) => Promise<PageRead>;
+/** So many entries cost less than the statements that would count them one value at a time. */
+const maxFew = 100;
+
+/**
+ * All entries of a query for paths in one statement, if they are few and numbers tell them; undefined: Annals needs several
+ * statements.
+ */
+export async function readFew(
+  reading: Reading,
+  asked: QueryAtMoment,
+  dictionary: Dictionary,
+): Promise<EntryRow[] | undefined> {
+  if (termsOnPaths(asked.query) === undefined) return undefined;
+  const page = { ...asked, skip: 0, size: maxFew, maxTotal: maxFew };
+  const read = await readInSingleStatement(reading, page, dictionary);
+  return read.kind === 'page' ? read.entries : undefined;
+}
+
+type WantedPage = QueryAtMoment & Pick<PageQuery, 'skip' | 'size'> & { readonly maxTotal?: number };
+
+type Read = (reading: Reading, page: WantedPage, dictionary: Dictionary, expression: Expression) => Promise<PageRead>;
 
 const readTallies: Read = async ({ pool }, { tenant, query, from, ...page }, dictionary, expression) => {
   const plan = await planTallies(expression, dictionary, from, new TimeSlice());
@@ -59,5 +80,6 @@ const readPaths: Read = async ({ pool }, { tenant, from, ...page }, dictionary, 
   const patterns = decidingPatterns(conjunction.open.path);
   if (patterns === undefined) return severalStatements;
   const entities = entitiesOf(conjunction.kinds, dictionary);
-  return await readPathsPage(pool, tenant, { ...page, ...conjunction, entities, patterns, dictionary });
+  const { maxTotal = null } = page;
+  return await readPathsPage(pool, tenant, { ...page, ...conjunction, entities, patterns, maxTotal, dictionary });
 };

@@ -5,6 +5,7 @@ import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
+import { nameOfPath } from '../../../src/recording/path-names.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
@@ -39,7 +40,7 @@ test('buckets, facets and others are what an evaluator counts that tests every e
           query: arbitraryQuery(history.vocabulary),
           buckets: fc.constantFrom(1, 2, 7, 60, 500),
           timeZone: fc.constantFrom(undefined, 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia'),
-          field: fc.constantFrom('entity' as const, 'type' as const, 'actor' as const),
+          field: fc.constantFrom('entity' as const, 'type' as const, 'actor' as const, 'path' as const),
           size: fc.constantFrom(1, 3, 100),
         }),
         queriesOfHistory,
@@ -121,14 +122,21 @@ function localTimeOf(moment: number, timeZone = 'UTC'): number {
   return Date.parse(`${clock.format(moment).replace(' ', 'T')}Z`);
 }
 
-function facetsOf(wanted: readonly Entry[], field: 'entity' | 'type' | 'actor', size: number): object {
-  const groups = Map.groupBy(wanted, (entry) => entry[field]);
+function facetsOf(wanted: readonly Entry[], field: 'entity' | 'type' | 'actor' | 'path', size: number): object {
+  const valuesOf = (entry: Entry) =>
+    field === 'path' ? new Set(Object.keys(JSON.parse(entry.paths)).map(nameOfPath)) : [entry[field]];
+  const groups = Map.groupBy(
+    wanted.flatMap((entry) => [...valuesOf(entry)]),
+    (value) => value,
+  );
   const counted = [...groups].map(([value, entries]) => ({ value, count: entries.length }));
   counted.sort(
     (one, other) => other.count - one.count || Buffer.compare(Buffer.from(one.value), Buffer.from(other.value)),
   );
   const values = counted.slice(0, size);
-  const others = wanted.length - values.reduce((sum, { count }) => sum + count, 0);
+  const left = counted.slice(size);
+  // Of paths, `others` counts those that are left out.
+  const others = field === 'path' ? left.length : left.reduce((sum, { count }) => sum + count, 0);
   return { field, totalElements: wanted.length, values, others };
 }
 

@@ -46,7 +46,7 @@ test('a page of a search that joins nothing asks for no estimate, and one that j
 test('a histogram counts and finds its oldest entry with one statement, from the begin of the query on', async () => {
   await watched(async (means) => {
     const from = new Date(now - 2 * day).toISOString();
-    const query = parseQuery(`path:price occurredAt:>="${from}"`, changelogDialect);
+    const query = parseQuery(`change:elemMatch(path:price) occurredAt:>="${from}"`, changelogDialect);
     const histogram = await createHistoryReads(means).histogram(tenant, query, { maxBuckets: 60 });
     expect(histogram).toMatchObject({ total: 10, from: now - day });
   });
@@ -55,6 +55,24 @@ test('a histogram counts and finds its oldest entry with one statement, from the
   const [moments, of] = ofOldest[0]?.values ?? [];
   expect(of).toBe(tenant);
   expect(Math.min(...(moments as number[]))).toBeGreaterThanOrEqual(now - 2 * day);
+});
+
+test('few entries with a path are read by one statement and counted, and many are counted by others', async () => {
+  const counted = async (q: string, total: number) => {
+    await watched(async (means) => {
+      const reads = createHistoryReads(means);
+      const query = parseQuery(q, changelogDialect);
+      const histogram = await reads.histogram(tenant, query, { maxBuckets: 60 });
+      expect({ q, total: histogram.total }).toEqual({ q, total });
+      const facets = await reads.facets(tenant, query, { field: 'path', size: 20 });
+      expect({ q, ...facets }).toMatchObject({ q, total, values: [{ value: 'price', count: total }], others: 0 });
+    });
+    const pages = statements.filter(({ text }) => text.includes('change_page_paths')).length;
+    return { pages, searches: statements.some(({ text }) => text.includes('as oldest')) };
+  };
+  const from = new Date(now - 2 * day).toISOString();
+  expect(await counted(`path:price occurredAt:>="${from}"`, 10)).toEqual({ pages: 2, searches: false });
+  expect(await counted('path:price', 410)).toEqual({ pages: 2, searches: true });
 });
 
 type Means = Parameters<typeof createFindPage>[0];
