@@ -1,4 +1,7 @@
+import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { olderSnapshotsEnded } from '../../../src/history/erasure/older-snapshots.ts';
+import { createDatabase } from '../../../src/postgres/database.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
 import { startCapture } from '../../sources/capture/captured.ts';
@@ -9,7 +12,12 @@ import { eventually } from '../../support/server/patience.ts';
 import { databaseFilesWith, tablesWith } from '../../support/server/places-with.ts';
 import { startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { createSourceDatabase, type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
+import {
+  createSourceDatabase,
+  type SourceDatabase,
+  type SourceServer,
+  startSourceServer,
+} from '../../support/server/source-server.ts';
 
 const tenant = 'acme';
 const secret = Buffer.alloc(32);
@@ -105,3 +113,53 @@ test('a person who was recorded in every way is nowhere after an erasure, and wh
   expect(again.messages).toContain('rows of documents that were erased are still there; they are left out');
   await expectNothing();
 });
+
+test('a prepared transaction is waited for, and a replication slot where it keeps rows of tables, or of the catalogue and these count', async () => {
+  const shop = await createSourceDatabase(source);
+  const { pool } = shop;
+  const db = createDatabase(pool);
+  const ended = (slots: boolean) => olderSnapshotsEnded(db, { slots, wait: 100 });
+  await pool.query(`begin; select pg_current_xact_id(); prepare transaction 'canary'`);
+  await expect(ended(false)).rejects.toThrow('the prepared transaction canary still sees');
+  await pool.query(`commit prepared 'canary'`);
+  await ended(true);
+
+  await pool.query(`select pg_create_logical_replication_slot('logical', 'pgoutput'), pg_create_physical_replication_slot('physical')`); // biome-ignore format: one line
+  await pool.query('select pg_current_xact_id()');
+  await ended(false);
+  await expect(ended(true)).rejects.toThrow('the replication slot logical still sees');
+  await pool.query(`select pg_drop_replication_slot('logical')`);
+  await ended(true);
+
+  const { rows } = await pool.query('select pg_current_xact_id()::text as xmin, pg_current_wal_lsn() as lsn');
+  await tellFeedback(shop, 'physical', rows[0]);
+  await expect(ended(false)).rejects.toThrow('the replication slot physical still sees');
+  await pool.query(`select pg_drop_replication_slot('physical')`);
+  await ended(true);
+});
+
+/** Says by a slot, as a standby with hot_standby_feedback does, which transaction its queries still see. */
+async function tellFeedback(
+  { url, pool }: SourceDatabase,
+  slot: string,
+  { xmin, lsn }: { xmin: string; lsn: string },
+): Promise<void> {
+  const standby = new pg.Client({ connectionString: url, replication: 'true' } as pg.ClientConfig);
+  await standby.connect();
+  // Kind, time, the transaction and its epoch, the same of the catalogue.
+  const message = Buffer.alloc(25);
+  message.write('h');
+  message.writeUInt32BE(Number(xmin), 9);
+  standby.query({
+    submit(connection: pg.Connection & { sendCopyFromChunk(chunk: Buffer): void }) {
+      connection.once('replicationStart', () => connection.sendCopyFromChunk(message));
+      connection.query(`START_REPLICATION SLOT ${slot} PHYSICAL ${lsn}`);
+    },
+    handleCopyData() {},
+    handleError() {},
+  } as unknown as pg.Submittable);
+  const isTold = async () =>
+    (await pool.query(`select from pg_replication_slots where slot_name = '${slot}' and xmin is not null`)).rowCount;
+  await eventually(isTold).toBe(1);
+  await standby.end();
+}
