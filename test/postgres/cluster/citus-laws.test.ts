@@ -2,8 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { EventSource } from 'eventsource';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { RestoredCursor } from '../../../src/history/feed/feed-cursor.ts';
 import { createFeedReads } from '../../../src/history/feed/read-matches.ts';
@@ -14,10 +17,13 @@ import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { moveTenant } from '../../support/server/cluster.ts';
+import { startAnnals } from '../../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { eventually } from '../../support/server/patience.ts';
 import { runPositionLaw } from '../../support/server/position-law.ts';
 import { placesOf } from '../../support/server/positions.ts';
 import { runSealingLaw } from '../../support/server/sealing-law.ts';
+import { startTestServer, testSecretKeys } from '../../support/server/server.ts';
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const cluster = inject('cluster') ?? { url: '', workers: [] };
@@ -60,14 +66,46 @@ function followFeed(tenant: string) {
   };
 }
 
+/** Follows by server-sent events, over connections that are cut with `cut`, and by `annals tail`. The positions grow as they come. */
+async function followOutside(tenant: string) {
+  const server = await startTestServer({ database });
+  const token = await server.token(tenant);
+  const events = new EventSource(`${server.baseUrl}/changelog/${tenant}/feed?after=start`, {
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } }),
+  });
+  let opened = 0;
+  events.addEventListener('open', () => {
+    opened += 1;
+  });
+  const bySse: number[] = [];
+  const byTail: number[] = [];
+  events.addEventListener('change', ({ data }) => bySse.push(JSON.parse(data).position));
+  const [key = new Uint8Array()] = testSecretKeys;
+  const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: Buffer.from(key).toString('base64') };
+  const tail = startAnnals(['tail', '--tenant', tenant, '--after', 'start'], environment);
+  const lines = createInterface({ input: tail.process.stdout as Readable });
+  lines.on('line', (line) => byTail.push(JSON.parse(line).position));
+  onTestFinished(async () => {
+    events.close();
+    tail.process.kill('SIGTERM');
+    await tail.ended;
+    await server.close();
+  });
+  return { bySse, byTail, opened: () => opened, cut: () => server.app.server.closeAllConnections() };
+}
+
 test('the law of positions holds while processes are killed and the tenant moves forth and back', async () => {
   const { url, db, pool } = database;
   await createTenant(db, 'given');
   const endFollowing = followFeed('given');
+  const { bySse, byTail, opened, cut } = await followOutside('given');
   const outcome = await runPositionLaw({
     ...{ url, db, tenant: 'given', seed: random.below(1_000_000) },
     ...{ recorders: 3, transactions: 20, maxDelay: 50, maxChanges: 10, imports: [3_000], kills: trials(4) },
-    onKill: async () => void (await moveTenant(cluster, pool, 'given')),
+    onKill: async () => {
+      cut();
+      await moveTenant(cluster, pool, 'given');
+    },
   });
   expect(outcome).toMatchObject({ faults: [], kills: trials(4) });
   expect(outcome.positions).toBeGreaterThan(3_000);
@@ -77,6 +115,12 @@ test('the law of positions holds while processes are killed and the tenant moves
   const identities = new Map(rows.map(({ key, identity }) => [key, identity]));
   const places = await placesOf(db, 'given');
   expect(await endFollowing()).toEqual(places.map(({ at, sequence }) => identities.get(`${at} ${sequence}`)));
+  const positions = places.map(({ position }) => position);
+  for (const seen of [bySse, byTail]) {
+    await eventually(() => seen.length).toBeGreaterThanOrEqual(positions.length);
+    expect(seen).toEqual(positions);
+  }
+  expect(opened()).toBeGreaterThan(1);
 });
 
 test('a log is one while processes that seal it are killed and the tenant moves forth and back', async () => {
