@@ -21,7 +21,10 @@ export async function startSourceServer(): Promise<SourceServer> {
   const { cluster, user } = await findHome(dataDir);
   const settings = join(cluster, ownSettingsFileName);
   // The log is read only as far as it is flushed, so without fsync too a commit is to flush at once.
-  await writeFile(settings, 'wal_level = logical\nsynchronous_commit = on\nmax_wal_senders = 10\nmax_prepared_transactions = 2\n');
+  await writeFile(
+    settings,
+    'wal_level = logical\nsynchronous_commit = on\nmax_wal_senders = 10\nmax_prepared_transactions = 2\n',
+  );
   await giveTo(user, settings);
   const server = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
   const url = asSuperuser(server.url);
