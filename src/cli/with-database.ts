@@ -74,7 +74,7 @@ export async function withWatch<Result>(
   database: MigratedDatabase,
   work: (database: CurrentDatabase) => Promise<Result>,
 ): Promise<Result> {
-  const watch = await watchSchema(database.url, await readCurrentSchema(database.url));
+  const watch = await watchSchema(database.url, readCurrentSchema);
   try {
     return await work({ ...database, watch });
   } finally {
@@ -147,10 +147,8 @@ export async function withPool<Result>(
 }
 
 /** The schema that this version needs: a distributed database has other forms of some routines. */
-async function readCurrentSchema(url: string): Promise<Schema> {
-  return await withPool(url, { applicationName: 'annals migrate', maximum: 1 }, async (pool) =>
-    readSchema(packageSchema(), (await isDistributed(pool)) ? 'distributed' : 'single'),
-  );
+async function readCurrentSchema(pool: pg.Pool): Promise<Schema> {
+  return await readSchema(packageSchema(), (await isDistributed(pool)) ? 'distributed' : 'single');
 }
 
 /** Runs the migrations. Returns the names of those that ran. */

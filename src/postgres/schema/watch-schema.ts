@@ -39,8 +39,9 @@ interface Seen {
 /**
  * Records each second that this process uses the database with this schema, and checks whether the schema is still the
  * same. Besides, the process forgets what it keeps in memory of histories where something was erased. It has a separate connection, so that it does not wait behind requests. Throws if the first check fails.
+ * `read` reads the schema of this process, which depends on the database.
  */
-export async function watchSchema(url: string, schema: Schema): Promise<SchemaWatch> {
+export async function watchSchema(url: string, read: (pool: pg.Pool) => Promise<Schema>): Promise<SchemaWatch> {
   const pool = createPool(url, { applicationName: 'annals schema', maximum: 1, statementLimit: lookLimit });
   const process = randomUUID();
   const controller = new AbortController();
@@ -49,6 +50,7 @@ export async function watchSchema(url: string, schema: Schema): Promise<SchemaWa
   let late = false;
 
   let erasures: number | undefined;
+  let schema: Schema;
 
   const look = async () => {
     const seen = await lookOnce(pool, process, schema);
@@ -62,6 +64,7 @@ export async function watchSchema(url: string, schema: Schema): Promise<SchemaWa
   };
 
   try {
+    schema = await read(pool);
     await look();
   } catch (error) {
     await pool.end();

@@ -275,7 +275,7 @@ describe('the entries', () => {
     const { tenant } = await newTenant();
     await importLines(tenant, linesOf(1));
     const schema = await readSchema(packageSchema(), 'single');
-    const watch = await watchSchema(server.database.url, schema);
+    const watch = await watchSchema(server.database.url, async () => schema);
     try {
       const { promise, resolve } = Promise.withResolvers<void>();
       const keeper = { clear: resolve };

@@ -133,7 +133,7 @@ function asSuperuser(url: string): string {
 
 test('a process whose URL leads to a copy from another server is told to end', async () => {
   await migrateAtOnce(1);
-  const watch = await watchSchema(database.url, await readSchema(packageSchema()));
+  const watch = await watchSchema(database.url, () => readSchema(packageSchema()));
   onTestFinished(() => watch.close());
   expect(watch.reason).toBeUndefined();
   await makeForeign(database);
