@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, vi } from 'vitest';
 import { actorTests } from './pages/actor.ts';
 import { bringBackTests } from './pages/bring-back.ts';
 import { companyAccountTests } from './pages/company-account.ts';
@@ -24,6 +24,8 @@ import { type ConsoleUnderTest, startConsole } from './support/console-under-tes
 let started: ConsoleUnderTest;
 
 beforeAll(async () => {
+  // Each look goes through four processes, and takes a tenth of the time between two.
+  vi.setConfig({ expect: { poll: { timeout: 30_000, interval: 200 } } });
   started = await startConsole();
 });
 
@@ -36,7 +38,10 @@ beforeEach(async ({ task }) => {
 
 afterEach(() => started.leaveWindows());
 
-afterAll(() => started?.end());
+afterAll(async () => {
+  vi.resetConfig();
+  await started?.end();
+});
 
 describe('signing in', () => sessionTests(() => started));
 describe('a company account', () => companyAccountTests(() => started));

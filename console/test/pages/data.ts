@@ -4,6 +4,7 @@ import { checkScrolling } from '../support/accessibility.ts';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
+import { goWithin } from '../support/windows.ts';
 
 const types = '/schema/demo/custom-entities';
 const attack = '<img src=x onerror=alert(1)>\u202egnp';
@@ -192,11 +193,11 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await call('DELETE', job);
     for (let count = 0; count < 2; count += 1)
       await call('POST', '/changelog/demo/viewer-tokens', { q: 'entity:order', subject: 'Customer 17' });
-    const ofViewers = await open('data/accesses?q=kind%3Aviewer_token_made');
-    await ofViewers.getByRole('cell', { name: 'Viewer token made' }).waitFor();
-    await ofViewers.getByRole('cell', { name: '2 times for Customer 17' }).waitFor();
-    await checkAccessibility(ofViewers);
-    const page = await open('data/accesses');
+    const page = await open('data/accesses?q=kind%3Aviewer_token_made');
+    await page.getByRole('cell', { name: 'Viewer token made' }).waitFor();
+    await page.getByRole('cell', { name: '2 times for Customer 17' }).waitFor();
+    await checkAccessibility(page);
+    await goWithin(page, 'data/accesses');
     await page.getByRole('cell', { name: 'Signed in' }).first().waitFor();
     await page.getByRole('button', { name: 'Exports', exact: true }).click();
     await page.getByRole('cell', { name: 'Export downloaded' }).first().waitFor();

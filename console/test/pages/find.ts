@@ -12,6 +12,13 @@ const hasFocus = (page: Page, selector: string) =>
 /** The titles of what was found, in the order of the page. */
 const groups = (page: Page) => page.locator('dialog .find-group').evaluateAll((all) => all.map((one) => one.ariaLabel));
 
+/** The addresses that what was found leads to. */
+const addresses = (page: Page) =>
+  page
+    .getByRole('option')
+    .evaluateAll((all) => all.map((one) => decodeURIComponent(one.getAttribute('href') ?? '').replaceAll('+', ' ')))
+    .then((all) => all.map((address) => address.split('/console/')[1]));
+
 /** How a person finds anything from any page. */
 export function findTests(the: () => ConsoleUnderTest): void {
   test('one search finds saved views, documents, people, types, fields and pages, and Enter opens the first', async () => {
@@ -42,6 +49,17 @@ export function findTests(the: () => ConsoleUnderTest): void {
       .getByRole('status')
       .getByText(/^\d+ results$/)
       .waitFor();
+    await expect
+      .poll(() => addresses(page))
+      .toEqual(
+        expect.arrayContaining([
+          'history?view=zebra',
+          'document?entity=zebra-order&id=z-77',
+          'actor?name=Zora Zebulon',
+          'history?q=entity:zebra-order',
+          'history?q=path:zebra.stripes',
+        ]),
+      );
     await checkAccessibility(page, 'dialog');
     // Escape gives the focus back to where it was.
     await page.keyboard.press('Escape');
@@ -69,18 +87,6 @@ export function findTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Enter');
     await expect.poll(shown).toBe('document?entity=zebra-order&id=z-77');
     await expect.poll(() => hasFocus(page, 'main')).toBe(true);
-    await find('zora');
-    await page.getByRole('option', { name: 'Zora Zebulon' }).waitFor();
-    await page.keyboard.press('Enter');
-    await expect.poll(shown).toBe('actor?name=Zora Zebulon');
-    await find('zebra.s');
-    await page.getByRole('option', { name: 'zebra.stripes' }).waitFor();
-    await page.keyboard.press('Enter');
-    await expect.poll(shown).toBe('history?q=path:zebra.stripes');
-    await find('zebra ch');
-    await page.getByRole('option', { name: 'Zebra changes' }).waitFor();
-    await page.keyboard.press('Enter');
-    await expect.poll(shown).toBe('history?view=zebra');
     await call('DELETE', '/changelog/demo/views/zebra');
     await find('job');
     await page.getByRole('option', { name: 'Jobs' }).waitFor();

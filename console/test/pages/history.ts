@@ -47,12 +47,12 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     const title = await panel.getByRole('heading').first().textContent();
     await checkAccessibility(page, '.side-panel');
 
-    const shared = await open(page.url().split('/console/')[1] ?? '');
-    await shared.getByRole('complementary').getByText('Who').waitFor();
-    await expect.poll(() => shared.getByRole('complementary').getByRole('heading').first().textContent()).toBe(title);
-    await shared.keyboard.press('Escape');
-    await expect.poll(() => shared.url()).not.toContain('entry=');
-    await shared.getByText('Page 2 of').waitFor();
+    await page.reload();
+    await panel.getByText('Who').waitFor();
+    await expect.poll(() => panel.getByRole('heading').first().textContent()).toBe(title);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.url()).not.toContain('entry=');
+    await page.getByText('Page 2 of').waitFor();
   });
 
   test('an empty result says why, and widens the time to where something is', async () => {

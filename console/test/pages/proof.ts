@@ -13,6 +13,7 @@ import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts
 import { verifyProof } from '../../../src/history/proof/verify/verify-proof.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
+import { goWithin } from '../support/windows.ts';
 
 /** What an auditor takes away. */
 export function proofTests(the: () => ConsoleUnderTest): void {
@@ -32,17 +33,18 @@ export function proofTests(the: () => ConsoleUnderTest): void {
 
     await page.setViewportSize({ width: 380, height: 800 });
     expect(await sidewaysRoom(page)).toBe(0);
-    const entry = await open('history?q=entity%3Aproduct+entityId%3Abrisk-go');
-    await entry.locator('.entry-link').first().click();
-    const proof = await saved(entry, 'Proof');
+    await page.setViewportSize({ width: 1280, height: 860 });
+    await goWithin(page, 'history?q=entity%3Aproduct+entityId%3Abrisk-go');
+    await page.locator('.entry-link').first().click();
+    const proof = await saved(page, 'Proof');
     expect(verifyProof(proof, [log?.vkey ?? ''])).toMatchObject({ size: log?.size, hidden: [] });
-    await entry.keyboard.press('Escape');
-    await entry.getByRole('button', { name: 'Export', exact: true }).click();
-    await entry.getByRole('dialog').getByLabel('With proof that nothing was altered').check();
-    expect(await entry.getByLabel('Format').isDisabled()).toBe(true);
-    await checkAccessibility(entry, 'dialog');
-    await entry.getByRole('button', { name: 'Export with proof' }).click();
-    const bundle = await downloaded(entry, () => entry.getByRole('link', { name: 'Download' }).click());
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Export', exact: true }).click();
+    await page.getByRole('dialog').getByLabel('With proof that nothing was altered').check();
+    expect(await page.getByLabel('Format').isDisabled()).toBe(true);
+    await checkAccessibility(page, 'dialog');
+    await page.getByRole('button', { name: 'Export with proof' }).click();
+    const bundle = await downloaded(page, () => page.getByRole('link', { name: 'Download' }).click());
     const trusted = { keys: [log?.vkey ?? ''], accept: new Set<string>() };
     const { isRight, counts } = await verifyBundle(
       () => readBundle(bundle),

@@ -4,6 +4,7 @@ import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { recordLife } from '../support/record-life.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
+import { goWithin } from '../support/windows.ts';
 
 /** What a person does with subscriptions. */
 export function subscriptionTests(the: () => ConsoleUnderTest): void {
@@ -114,10 +115,12 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await call('POST', `/changelog/${tenant}/subscriptions`, {
       ...{ id: 'alert', name: 'Post alert', target: { type: 'email', to: 'operations@example.com' } },
     });
-    const alert = await open('subscriptions/one?id=alert');
-    await alert.getByRole('heading', { name: 'Post alert' }).waitFor();
-    await alert.getByRole('button', { name: 'Edit' }).waitFor();
-    expect(await alert.getByRole('button', { name: 'Replay…' }).count()).toBe(0);
+    await goWithin(page, 'subscriptions/one?id=alert');
+    await page.getByRole('heading', { name: 'Post alert' }).waitFor();
+    await page.getByRole('button', { name: 'Edit' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Replay…' }).count()).toBe(0);
+    // Nobody looks at what is deleted.
+    for (const one of [page, reader]) await goWithin(one, 'connect');
     await call('DELETE', `/changelog/${tenant}/subscriptions/alert`);
     await call('DELETE', `/changelog/${tenant}/subscriptions/${id}`);
     await receiver.close();

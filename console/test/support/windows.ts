@@ -152,8 +152,8 @@ function isWithin(address: string): boolean {
   return !/^(?:\.\.|about:)/.test(address);
 }
 
-/** Goes to an address as a link of the console does. */
-async function goWithin(page: Page, address: string): Promise<void> {
+/** Goes to an address of the console as one of its links does. */
+export async function goWithin(page: Page, address: string): Promise<void> {
   await page.evaluate((to) => {
     history.pushState(null, '', new URL(to, document.baseURI));
     dispatchEvent(new PopStateEvent('popstate'));
