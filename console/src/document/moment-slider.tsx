@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useState } from 'preact/hooks';
 import { countText } from '../components/numbers.ts';
 
 interface MomentSliderProps {
@@ -15,7 +15,8 @@ const pause = 120;
 export function MomentSlider({ change, total, onChange }: MomentSliderProps) {
   const [position, setPosition] = useState(change);
   const id = useId();
-  useEffect(() => setPosition(change), [change]);
+  // Before the reader can move it: a move made at once would be lost.
+  useLayoutEffect(() => setPosition(change), [change]);
   useEffect(() => {
     if (position === change) return;
     const timer = setTimeout(() => onChange(position), pause);

@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { readNames } from '../api/history-reads.ts';
 import { allows, historyAbilities } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
@@ -32,7 +32,8 @@ export function QueryBar({ q, fault, action = 'Search', onSubmit, onText }: Quer
   const input = useRef<HTMLInputElement>(null);
   const id = useId();
 
-  useEffect(() => setText(q), [q]);
+  // Before the reader can write: what is written at once would be lost.
+  useLayoutEffect(() => setText(q), [q]);
   useEffect(() => {
     // Scrolls to the fault, which the bar may not show. If the reader is writing again, the caret stays.
     if (fault?.offset !== undefined && text === q) input.current?.setSelectionRange(fault.offset, fault.offset + 1);

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
 import './lists.css';
@@ -16,7 +16,8 @@ interface FilterBarProps {
 /** A filter in the query language over the fields of the items. Enter applies it. */
 export function FilterBar({ filter, onFilter, example, children }: FilterBarProps) {
   const [text, setText] = useState(filter);
-  useEffect(() => setText(filter), [filter]);
+  // Before the reader can write: what is written at once would be lost.
+  useLayoutEffect(() => setText(filter), [filter]);
   const apply = (event: SubmitEvent) => {
     event.preventDefault();
     onFilter(text.trim());

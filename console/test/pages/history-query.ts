@@ -44,9 +44,22 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await recordLife(server, tenant, { entity: 'mug', entityId: 'm-1', name: 'Large mug', actor: 'Mug Maker' }, [
       '{"mug":1}',
     ]);
-    const page = await open('history', { statuses: [400] });
+    const page = await open('connect', { statuses: [400] });
     const query = page.getByRole('combobox', { name: 'Query' });
-    await query.fill('mug');
+    // What is written as soon as the field is there stays.
+    await page.evaluate(() => {
+      new MutationObserver((_changes, observer) => {
+        const field = document.querySelector<HTMLInputElement>('input[aria-label=Query]');
+        if (field === null) return;
+        observer.disconnect();
+        field.focus();
+        field.value = 'mug';
+        field.dispatchEvent(new Event('input', { bubbles: true }));
+      }).observe(document.body, { childList: true, subtree: true });
+    });
+    await page.getByRole('link', { name: 'History' }).click();
+    await page.locator('.entry-row').first().waitFor();
+    expect(await query.inputValue()).toBe('mug');
     await page.keyboard.press('Enter');
     const told = page.getByRole('alert');
     await told.waitFor();
