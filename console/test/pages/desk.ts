@@ -3,6 +3,7 @@ import { vendorFormats } from '../../../test/support/vendor/vendor-formats.ts';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { findMotion, findUnaskedAnimations } from '../support/find-motion.ts';
+import { waitForQuiet } from '../support/quiet.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
 
 const agents = '/ai-service/demo/agentic/agents';
@@ -260,6 +261,8 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     vendor.behave({ kind: 'answer' });
     const page = await open('desk/costs', { width: 380, height: 800 });
     await page.locator('tbody').getByText('gpt-5.4-mini').waitFor();
+    await page.locator('.bar-chart canvas').waitFor();
+    await waitForQuiet(page);
     const chart = page.getByRole('application', { name: 'Costs over time by model, in US dollars' });
     await chart.focus();
     await page.keyboard.press('ArrowLeft');

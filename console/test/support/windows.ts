@@ -160,14 +160,16 @@ export async function goWithin(page: Page, address: string): Promise<void> {
   }, address);
 }
 
-/** Whether a window shows the console with nothing in it that the next test could take for its own. */
+/** Closes messages. Returns whether the console has nothing else that the next test could take for its own. */
 async function isAsNew(page: Page): Promise<boolean> {
-  return await page.evaluate(
-    () =>
+  return await page.evaluate(() => {
+    for (const close of document.querySelectorAll<HTMLElement>('.toast button')) close.click();
+    return (
       localStorage.length === 0 &&
       document.querySelector('.shell') !== null &&
-      document.querySelector('.toast, .sidebar.open, dialog') === null,
-  );
+      document.querySelector('.sidebar.open, dialog') === null
+    );
+  });
 }
 
 async function signIn(
