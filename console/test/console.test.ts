@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, vi } from 'vitest';
 import { actorTests } from './pages/actor.ts';
+import { agentTests } from './pages/agents.ts';
 import { bringBackTests } from './pages/bring-back.ts';
+import { chatTests } from './pages/chat.ts';
 import { companyAccountTests } from './pages/company-account.ts';
+import { costTests } from './pages/costs.ts';
 import { dataTests } from './pages/data.ts';
-import { deskTests } from './pages/desk.ts';
 import { documentTests } from './pages/document.ts';
 import { entryDetailTests } from './pages/entry-detail.ts';
 import { findTests } from './pages/find.ts';
@@ -53,7 +55,11 @@ describe('entry', () => entryDetailTests(() => started));
 describe('Document', () => documentTests(() => started));
 describe('bringing back', () => bringBackTests(() => started));
 describe('Actor', () => actorTests(() => started));
-describe('AI desk', () => deskTests(() => started));
+describe('AI desk', () => {
+  agentTests(() => started);
+  chatTests(() => started);
+  costTests(() => started);
+});
 describe('Data', () => dataTests(() => started));
 describe('Proof', () => proofTests(() => started));
 describe('Subscriptions', () => subscriptionTests(() => started));

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { caller } from '../support/caller.ts';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { waitForQuiet } from '../support/quiet.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
+
+const agents = '/ai-service/demo/agentic/agents';
+const usage = { input: 412, output: 96 };
+
+/** What a person sees of costs, and does with budgets. */
+export function costTests(the: () => ConsoleUnderTest): void {
+  test('what calls cost is shown over time and by model, client, agent and user, and each call in a list', async () => {
+    const { vendor, open, checkAccessibility } = the();
+    const call = await caller(the());
+    await call('PUT', `${agents}/prices`, { name: { en: 'Prices' }, llmConfig: { provider: 'shared' } });
+    vendor.behave({ kind: 'answer', usage });
+    await call('POST', '/ai-service/demo/agentic/chat', { agentId: 'prices', message: 'Hello' });
+    vendor.behave({ kind: 'answer' });
+    const page = await open('desk/costs', { width: 380, height: 800 });
+    await page.locator('tbody').getByText('gpt-5.4-mini').waitFor();
+    await page.locator('.bar-chart canvas').waitFor();
+    await waitForQuiet(page);
+    const chart = page.getByRole('application', { name: 'Costs over time by model, in US dollars' });
+    await chart.focus();
+    await page.keyboard.press('ArrowLeft');
+    await expect
+      .poll(() => page.locator('.bar-chart-readout').textContent())
+      .toMatch(/\$0\.\d+ · gpt-5\.4-mini \$0\.\d+$/);
+    await page.getByLabel('By', { exact: true }).selectOption('agent');
+    await page.locator('tbody').getByText('Prices').waitFor();
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    await page.getByRole('link', { name: 'Calls', exact: true }).click();
+    await page.getByRole('button', { name: 'Chats' }).click();
+    await page
+      .getByRole('row', { name: /Prices 412 in, 96 out \$0\.\d+/ })
+      .first()
+      .waitFor();
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    const hidden = page.getByLabel('Table of calls').evaluate((table) => table.scrollWidth - table.clientWidth);
+    expect(await hidden).toBe(0);
+  });
+
+  test('a budget is made in a dialog that tells faults, shows what is used of it, is changed and deleted', async () => {
+    const { open, checkAccessibility } = the();
+    const page = await open('desk/budgets', { width: 380, height: 800 });
+    await page.getByText('There is no budget yet').waitFor();
+    await page.getByRole('button', { name: 'New budget' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Id').fill('whole');
+    await dialog.getByLabel('Limit').fill('fifty');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByText('US dollars, such as 50 or 0.25.').waitFor();
+    await checkAccessibility(page, 'dialog');
+    await dialog.getByLabel('Limit').fill('50');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('of $50.00').waitFor();
+    await page.getByRole('button', { name: 'Edit whole' }).click();
+    await dialog.getByLabel('Unit').selectOption('tokens');
+    await dialog.getByLabel('Limit').fill('2000000');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('of 2,000,000').waitFor();
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    await page.getByRole('button', { name: 'Delete whole' }).click();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('There is no budget yet').waitFor();
+  });
+}
