@@ -7,14 +7,14 @@ interface Keeper {
 const keepers = new Set<WeakRef<Keeper>>();
 const collected = new FinalizationRegistry<WeakRef<Keeper>>((reference) => keepers.delete(reference));
 
-/** Registers what has to drop what it keeps, for as long as somebody uses it. */
+/** Registers what `forgetAll` clears. It is registered for as long as somebody else uses it. */
 export function clearOnErasure(keeper: Keeper): void {
   const reference = new WeakRef(keeper);
   keepers.add(reference);
   collected.register(keeper, reference);
 }
 
-/** Everything that is registered drops what it keeps. */
+/** Clears everything that is registered. */
 export function forgetAll(): void {
   for (const reference of keepers) reference.deref()?.clear();
 }

@@ -29,8 +29,8 @@ export interface WhileListening {
   end?(): Promise<void> | void;
 }
 
-/** Milliseconds after which other work begins although the work before it has not ended its first time. */
-const longestTurn = 1_000;
+/** Milliseconds after which the next work begins, although the work before it has not ended its first time. */
+const maxTurn = 1_000;
 
 /** Of each server: resolves when the work that began last gives its turn to the next. */
 const turns = new WeakMap<object, Promise<void>>();
@@ -53,7 +53,7 @@ export function whileListening(app: HttpServer, { upkeep, begin, end }: WhileLis
       const onError = (error: unknown) => app.log.warn({ err: error }, `${what} failed; it is tried again`);
       const { promise: firstTime, resolve: endFirstTime } = Promise.withResolvers<void>();
       const run = async () => void (await work(signal, onError).finally(endFirstTime));
-      await waitForTurn(() => Promise.race([firstTime, rest(longestTurn, signal)]));
+      await waitForTurn(() => Promise.race([firstTime, rest(maxTurn, signal)]));
       await repeat({ every, signal, run, onError });
     });
     await Promise.all(runs);
