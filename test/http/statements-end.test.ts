@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { comesTrueWithin, eventually } from '../support/server/patience.ts';
@@ -92,7 +93,10 @@ async function isQuietWithinASecond(): Promise<boolean> {
   let isQuiet = false;
   let over = false;
   const look = (async () => {
-    while (!isQuiet && !over) isQuiet = (await busy()) === 0;
+    while (!isQuiet && !over) {
+      await sleep(10);
+      isQuiet = (await busy()) === 0;
+    }
   })();
   await comesTrueWithin(1_000, () => isQuiet);
   over = true;
