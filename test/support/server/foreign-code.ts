@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import pg from 'pg';
 import type { SourceServer } from './source-server.ts';
 
@@ -6,12 +8,26 @@ export const hostileTemplate = 'hostile';
 
 /**
  * Makes a template for databases of the server: its schema `public` has functions, operators, types and views under the names of
- * PostgreSQL's own, which a role without rights has made. Each counts its calls.
+ * PostgreSQL's own, which a role without rights has made. Each counts its calls. Of the functions there are those alone whose names
+ * stand in the product's files, because nothing else of it can call one by its name, and to make all of them takes long.
  */
 export async function plantForeignCode(server: SourceServer): Promise<void> {
   await onPlainPath(server.url, (client) => client.query(`create database ${hostileTemplate}`));
   const template = Object.assign(new URL(server.url), { pathname: hostileTemplate });
-  await onPlainPath(template.href, (client) => client.query(plant));
+  await onPlainPath(template.href, async (client) => {
+    await client.query('create temp table word as select unnest($1::text[]) as word', [wordsOfProduct()]);
+    await client.query('grant select on word to public');
+    await client.query(plant);
+  });
+}
+
+/** All words of Annals' own files, in lower case. */
+function wordsOfProduct(): string[] {
+  const root = join(import.meta.dirname, '..', '..', '..');
+  const texts = globSync(['src/**/*.ts', 'sql/**/*.sql', 'migrations/**/*.sql'], { cwd: root }).map((file) =>
+    readFileSync(join(root, file), 'utf8'),
+  );
+  return [...new Set(texts.flatMap((text) => text.toLowerCase().match(/[a-z_][a-z_0-9]*/g) ?? []))];
 }
 
 /** From now on a database made of the template looks names up in `public` first. `url` is that of a superuser. */
@@ -70,13 +86,13 @@ begin
   for statement in
     with made (name, takes, gives, what) as (
       select proname::text, pg_get_function_identity_arguments(oid), pg_get_function_result(oid), oid::regprocedure::text
-        from pg_proc where pronamespace = 'pg_catalog'::regnamespace and prokind in ('f', 'a', 'w')
+        from pg_proc where pronamespace = 'pg_catalog'::regnamespace and prokind in ('f', 'a', 'w') and proname in (select word from word)
       union all
       select names.name, concat_ws(', ', one, other), one, names.name || '(' || concat_ws(', ', one, other) || ')'
         from (select distinct proname::text as name, case when provariadic = 0 then pronargs - pronargdefaults else 1 end as fewest,
                               case when provariadic = 0 then pronargs else 2 end as most
                 from pg_proc
-               where pronamespace = 'pg_catalog'::regnamespace and provolatile <> 'v'
+               where pronamespace = 'pg_catalog'::regnamespace and provolatile <> 'v' and proname in (select word from word)
                  and (provariadic = '"any"'::regtype or exists (select from unnest(proargtypes::oid[]) as a where a::regtype::text like 'any%'
                                                                 or a = '"any"'::regtype))) as names
         cross join unnest(fitting) as one cross join unnest(fitting || null) as other
