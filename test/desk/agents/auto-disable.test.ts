@@ -8,7 +8,6 @@ import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts'
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
 import { type MailServer, startMailServer } from '../../support/vendor/mail-server.ts';
 import { type Behaviour, startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
 
@@ -23,7 +22,8 @@ const rounds = trials(1);
 let vendor: Vendor;
 let smtp: MailServer;
 let server: TestServer;
-let services: ServiceProcesses;
+/** A second one on the same database. */
+let beside: TestServer;
 let token: string;
 
 beforeAll(async () => {
@@ -35,11 +35,7 @@ beforeAll(async () => {
   const body = JSON.stringify([{ key: 'notificationEmail', value: address }]);
   const headers = { 'content-type': 'application/json' };
   await server.call(`/configuration/${tenant}/configurations`, { token, method: 'POST', headers, body });
-  services = await startServices(2, {
-    ...environment,
-    DATABASE_URL: server.database.url,
-    ANNALS_SECRET_KEY: secretKey.toString('base64'),
-  });
+  beside = await startTestServer({ environment, secretKeys: [secretKey], database: server.database });
 });
 
 afterEach(() => {
@@ -47,7 +43,7 @@ afterEach(() => {
 });
 
 afterAll(async () => {
-  await services.end();
+  await beside.close();
   await server.close();
   await smtp.close();
   await vendor.close();
@@ -80,27 +76,20 @@ const mailsAbout = async (id: string) => {
     ).rows;
   expect(await queued()).not.toEqual([]);
   await eventually(async () => (await queued()).every(({ sent }) => sent)).toBe(true);
-  // A process that sends one, perhaps for the second time, has the table in use until the server has taken it.
+  // A service that sends one, perhaps for the second time, has the table in use until the server has taken it.
   await pool.query('begin; lock table mail in access exclusive mode; commit');
   // And a turn that comes later finds nothing to send.
   await server.context.mail.deliver(new AbortController().signal, lookAtOnce(server.database.db));
   return smtp.all().filter(({ message }) => message.includes(`The agent "${id}"`));
 };
 
-test('failures sent 20 at a time from 2 processes disable an agent once and send one e-mail', async () => {
+test('failures at the same time, of 2 services, disable an agent once and send one e-mail', async () => {
   for (let round = 0; round < rounds; round += 1) {
     const id = `busy-${round}`;
     await putAgent(server, { tenant, token, id });
     vendor.behave(() => ({ ...refused, delay: random.below(20) }));
     const statuses = await Promise.all(
-      Array.from({ length: 40 }, async () => {
-        const response = await fetch(`${await services.next()}/ai-service/${tenant}/agentic/chat`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ agentId: id, message: 'x' }),
-        });
-        return response.status;
-      }),
+      Array.from({ length: 24 }, (_, place) => chat(id, undefined, place % 2 === 0 ? server : beside)),
     );
     expect(statuses.every((status) => status === 400 || status === 409)).toBe(true);
     expect(statuses.filter((status) => status === 400).length).toBeGreaterThanOrEqual(10);
@@ -123,12 +112,14 @@ test('failures sent 20 at a time from 2 processes disable an agent once and send
   expect(items[0]?.paths).toMatchObject({ enabled: { before: true, after: false } });
 });
 
-test('nine failures, one success, nine failures do not disable; the tenth in a row does', async () => {
+test('a failure, one success, nine failures do not disable; the tenth in a row does, after a change too', async () => {
   await putAgent(server, { tenant, token, id: 'nine' });
-  for (let failures = 0; failures < 9; failures += 1) expect(await chat('nine', refused)).toBe(400);
+  expect(await chat('nine', refused)).toBe(400);
   expect(await chat('nine', { kind: 'answer' })).toBe(200);
   for (let failures = 0; failures < 9; failures += 1) expect(await chat('nine', refused)).toBe(400);
   expect((await agentOf('nine')).enabled).toBe(true);
+  // A change of an agent that stays enabled does not reset the count.
+  await putAgent(server, { tenant, token, id: 'nine' }, { enabled: true });
   expect(await chat('nine', refused)).toBe(400);
   expect((await agentOf('nine')).enabled).toBe(false);
   expect(await chat('nine')).toBe(409);
@@ -175,14 +166,6 @@ test('enabling it again resets the count, and takes the reason away', async () =
   expect(await mailsAbout('again')).toHaveLength(2);
 });
 
-test('a change of an agent that stays enabled does not reset the count', async () => {
-  await putAgent(server, { tenant, token, id: 'changed' });
-  for (let failures = 0; failures < 9; failures += 1) await chat('changed', refused);
-  await putAgent(server, { tenant, token, id: 'changed' }, { enabled: true });
-  await chat('changed', refused);
-  expect((await agentOf('changed')).enabled).toBe(false);
-});
-
 test('a failure of a chat that began before the agent was enabled again does not count', async () => {
   await putAgent(server, { tenant, token, id: 'stale' });
   const { promise: enabledAgain, resolve: refuse } = Promise.withResolvers<void>();
@@ -198,7 +181,7 @@ test('a failure of a chat that began before the agent was enabled again does not
   expect((await agentOf('stale')).enabled).toBe(true);
 });
 
-test('a mail server that refuses connections for a while gets the mail later, once, from whichever process', async () => {
+test('a mail server that refuses connections for a while gets the mail later, once, from whichever service', async () => {
   await smtp.stop();
   const { port } = new URL(smtp.url);
   await expect(once(connect(Number(port), '127.0.0.1'), 'connect')).rejects.toThrow('ECONNREFUSED');
@@ -282,15 +265,20 @@ test('a self-hosted address that is refused, cannot be reached, or is no model s
     secretKeys: [secretKey],
   });
   const texts = new Set<string>();
-  for (const baseUrl of [`http://127.0.0.1:${port}/v1`, 'http://127.0.0.1:1', 'http://169.254.169.254/latest']) {
-    const id = `at-${texts.size}-${new URL(baseUrl).port}`;
-    await putAgent(server, { tenant, token, id }, { llmConfig: { provider: 'self_hosted', model: 'm', baseUrl } });
-    for (let failures = 0; failures < 10; failures += 1) {
-      const response = await callAgentic(allowing, { tenant, token, path: '/chat' }, { agentId: id, message: 'x' });
+  let failures = 0;
+  const places = [`http://127.0.0.1:${port}/v1`, 'http://127.0.0.1:1', 'http://169.254.169.254/latest'];
+  // Ten failures disable, so each of them has counted.
+  for (const [place, count] of [4, 3, 3].entries()) {
+    const llmConfig = { provider: 'self_hosted', model: 'm', baseUrl: places[place] };
+    await putAgent(server, { tenant, token, id: 'away' }, { llmConfig });
+    expect([failures, (await agentOf('away')).enabled]).toEqual([failures, true]);
+    for (let nth = 0; nth < count; nth += 1) {
+      const response = await callAgentic(allowing, { tenant, token, path: '/chat' }, { agentId: 'away', message: 'x' });
       texts.add(`${response.status} ${await response.text()}`);
+      failures += 1;
     }
-    expect([baseUrl, (await agentOf(id)).enabled]).toEqual([baseUrl, false]);
   }
+  expect([failures, (await agentOf('away')).enabled]).toEqual([10, false]);
   // Every failure to reach a server has the same message.
   expect([...texts]).toHaveLength(1);
   await allowing.close();
