@@ -36,6 +36,32 @@ async function listed(of: 'sort' | 'filters' | 'history'): Promise<Record<string
   return indexes.filter((index) => index.for === of);
 }
 
+// The first test, because each index makes it dearer to store so many.
+test('a range of 20,000 instances is read by the index, a longer one as without an index', async () => {
+  const { pool, db } = server.database;
+  await schemaClient(server, 'acme', token).type('MANY');
+  await pool.query(
+    `insert into custom_instance (tenant, type, id, version, document, fields)
+       select 'acme', 'MANY', n::text, 1, made.text, made.text::jsonb
+         from generate_series(1, 20001) n, format('{"id":"%s","deep":{"amount":%s}}', n, n) made (text)`,
+  );
+  await createSortIndex(db, 'deep.amount');
+  await pool.query('vacuum analyze custom_instance');
+  const statements = recordStatements(...server.context.pool.pools);
+  const asked = { tenant: 'acme', type: 'MANY', token, by: 'list' } as const;
+  for (const [q, total, byIndex] of [
+    ['deep.amount:>=2', '20000', true],
+    ['deep.amount:>=1', '20001', false],
+  ] as const) {
+    statements.length = 0;
+    const page = await readInstances(server, { ...asked, q }, {}, { 'X-Total-Count': 'true' });
+    const read = statements.findLast(({ text }) => text.includes('key_id'));
+    expect({ q, total: page.total, byIndex: read?.text.includes('sort_key(') }).toEqual({ q, total, byIndex });
+  }
+  await pool.query('truncate custom_instance');
+  expect((await annals(['index', 'drop', '--sort', 'deep.amount'], environment)).code).toBe(0);
+});
+
 test('an index is made, listed and dropped, and a second call is no error', async () => {
   const made = await annals(['index', 'create', '--sort', "a.b:DESC,it's\\,odd"], environment);
   expect([made.code, made.stderr]).toEqual([0, '']);
@@ -102,7 +128,7 @@ test('pages of the sort are read along the index, in both directions, and longes
   await storeInstances(
     server,
     place,
-    Array.from({ length: 300 }, (_, index) => ({
+    Array.from({ length: 150 }, (_, index) => ({
       id: `${'\u{10fffd}'.repeat(62)}${String(index).padStart(4, '0')}`,
       content: {
         members: Object.fromEntries(['a', 'b', 'c', 'd'].map((name): [string, JsonModel] => [name, longest(index)])),
@@ -114,7 +140,7 @@ test('pages of the sort are read along the index, in both directions, and longes
     expect(await annals(['index', 'create', '--sort', sort], environment)).toMatchObject({ code: 0, stderr: '' });
     statements.length = 0;
     const read = (paging: Record<string, string>) =>
-      readInstances(server, { ...place, token, by: 'list' }, { sort, pageSize: 100, ...paging });
+      readInstances(server, { ...place, token, by: 'list' }, { sort, pageSize: 50, ...paging });
     const first = await read({});
     const second = await read({ next: first.next ?? '' });
     expect((await read({ prev: second.prev ?? '' })).ids).toEqual(first.ids);
@@ -136,7 +162,7 @@ test('ranges and beginnings of strings are found by the index of the field, in e
   await storeInstances(
     server,
     place,
-    Array.from({ length: 1000 }, (_, index) => ({
+    Array.from({ length: 400 }, (_, index) => ({
       id: String(index).padStart(4, '0'),
       content: {
         members: {
@@ -150,15 +176,15 @@ test('ranges and beginnings of strings are found by the index of the field, in e
   await server.database.pool.query('analyze custom_instance');
   const statements = recordStatements(...server.context.pool.pools);
   for (const [q, ids] of [
-    ['deep.amount:>997', ['0998', '0999']],
+    ['deep.amount:>397', ['0398', '0399']],
     ['deep.amount:(>=5 AND <8)', ['0005', '0006']],
     ['deep.amount:<1', ['0000', '0007']],
     ['name:"thing 0001*"', []],
     ['name:thing 0001*', ['0001']],
     ['name:~^thing.0001', ['0001']],
-    ['name:~"^thing 099[89]"', ['0998', '0999']],
-    ['name:>="thing 0998"', ['0998', '0999']],
-    ['name:(nothing, thing 09?*, thing 0999*)', ['0999']],
+    ['name:~"^thing 039[89]"', ['0398', '0399']],
+    ['name:>="thing 0398"', ['0398', '0399']],
+    ['name:(nothing, thing 03?*, thing 0399*)', ['0399']],
   ] as const) {
     statements.length = 0;
     const { ids: found } = await readInstances(server, { ...place, token, by: 'list', q }, {});
@@ -167,28 +193,5 @@ test('ranges and beginnings of strings are found by the index of the field, in e
     const { rows } = await server.database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     expect({ q, plan }).toEqual({ q, plan: expect.stringMatching(/custom_instance_(?:sort|narrow_values)/) });
-  }
-});
-
-test('a range of 20,000 instances is read by the index, a longer one as without an index', async () => {
-  const { pool, db } = server.database;
-  await createSortIndex(db, 'deep.amount');
-  await schemaClient(server, 'acme', token).type('MANY');
-  await pool.query(
-    `insert into custom_instance (tenant, type, id, version, document, fields)
-       select 'acme', 'MANY', n::text, 1, made.text, made.text::jsonb
-         from generate_series(1, 20001) n, format('{"id":"%s","deep":{"amount":%s}}', n, n) made (text)`,
-  );
-  await pool.query('vacuum analyze custom_instance');
-  const statements = recordStatements(...server.context.pool.pools);
-  const asked = { tenant: 'acme', type: 'MANY', token, by: 'list' } as const;
-  for (const [q, total, byIndex] of [
-    ['deep.amount:>=2', '20000', true],
-    ['deep.amount:>=1', '20001', false],
-  ] as const) {
-    statements.length = 0;
-    const page = await readInstances(server, { ...asked, q }, {}, { 'X-Total-Count': 'true' });
-    const read = statements.findLast(({ text }) => text.includes('key_id'));
-    expect({ q, total: page.total, byIndex: read?.text.includes('sort_key(') }).toEqual({ q, total, byIndex });
   }
 });
