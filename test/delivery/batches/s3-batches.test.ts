@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { trials } from '../../support/oracle/trials.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -24,20 +24,23 @@ afterAll(async () => {
   await bucket.close();
 });
 
-async function start(
-  environment: Record<string, string>,
-): Promise<{ server: TestServer; acme: ReturnType<typeof subscriptionsOf> }> {
-  const server = await startTestServer({ environment, secretKeys: [key], clock: { now: () => now } });
-  onTestFinished(() => server.close());
-  return { server, acme: subscriptionsOf(server, 'acme', await server.token('acme')) };
+async function start(environment: Record<string, string>): Promise<TestServer> {
+  return await startTestServer({ environment, secretKeys: [key], clock: { now: () => now } });
 }
 
-const allowed = { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' };
+const allowed = { ANNALS_DELIVERY_ALLOW: ['acme', 'globex', 'initech'].map((one) => `${one}=127.0.0.0/8`).join() };
 
-async function makeSubscription(acme: ReturnType<typeof subscriptionsOf>, members: object = {}): Promise<string> {
+/** With a new token: those of before may have expired by the clock of the tests. */
+async function subscriptionsIn(server: TestServer, tenant: string) {
+  return subscriptionsOf(server, tenant, await server.token(tenant));
+}
+
+type Subscriptions = ReturnType<typeof subscriptionsOf>;
+
+async function makeSubscription(of: Subscriptions, members: object = {}): Promise<string> {
   const { region, url: endpoint, accessKeyId, secretAccessKey } = bucket;
   const s3 = { type: 's3', endpoint, region, bucket: bucket.bucket, accessKeyId, secretAccessKey, maxSeconds: 0 };
-  return (await acme.make({ q: 'entity:product', target: { ...s3, ...members } })).id;
+  return (await of.make({ q: 'entity:product', target: { ...s3, ...members } })).id;
 }
 
 /** The objects of a subscription: names below its folder, and what batches have. */
@@ -62,7 +65,9 @@ function manifestOf(id: string, date: string) {
 }
 
 test(`killed ${3 * rounds} times between an upload and its note, over the ends of days: no object twice, no change missing, and true manifests`, async () => {
-  const { server, acme } = await start({ ...allowed, ANNALS_DELIVERIES: 'off' });
+  const server = await start({ ...allowed, ANNALS_DELIVERIES: 'off' });
+  onTestFinished(() => server.close());
+  const acme = await subscriptionsIn(server, 'acme');
   const id = await makeSubscription(acme, { maxChanges: 2 });
   const environment = {
     ...allowed,
@@ -123,58 +128,69 @@ function clockAhead(milliseconds: number): string {
   return `--import data:text/javascript,${encodeURIComponent(text)}`;
 }
 
-test('each UTC day has a manifest when it is over, with its objects and their sums; an empty day an empty one', async () => {
-  now = noon;
-  const { server, acme } = await start(allowed);
-  const id = await makeSubscription(acme, { maxChanges: 3 });
-  await recordUpdates(server, 'acme', ['a', 'b', 'c', 'd']);
-  await eventually(() => acme.counts(id)).toMatchObject({ delivered: 4 });
-  expect(stored(id).names.filter((name) => name.includes('manifest'))).toEqual([]);
-  now += 2 * day;
-  await server.database.pool.query('update subscription_state set due_at = now()');
-  await eventually(() => manifestOf(id, '2026-11-24')).toBeDefined();
-  await recordUpdates(server, 'acme', ['e']);
-  const later = subscriptionsOf(server, 'acme', await server.token('acme'));
-  await eventually(() => later.counts(id)).toMatchObject({ delivered: 5, isWhole: true });
-  const first = manifestOf(id, '2026-11-23');
-  expect(first?.changes).toBe(4);
-  expect(first?.objects.map(({ changes }) => changes)).toEqual([3, 1]);
-  for (const object of first?.objects ?? []) {
-    const text = gunzipSync(bucket.objects.get(object.key)?.body ?? '');
-    expect(object.sha256).toBe(createHash('sha256').update(text).digest('hex'));
-  }
-  expect(manifestOf(id, '2026-11-24')).toMatchObject({ changes: 0, objects: [] });
-  expect(manifestOf(id, '2026-11-25')).toBeUndefined();
-  expect(stored(id).names.at(-1)).toMatch(/^date=2026-11-25\/\d+-\d+\.ndjson\.gz$/);
-});
+describe('a service whose clock the test sets', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await start(allowed);
+  });
+  beforeEach(() => {
+    now = noon;
+  });
+  afterAll(() => server.close());
 
-test('a day has no manifest before its last batch has arrived, and then a true one', async () => {
-  now = noon;
-  const { server, acme } = await start(allowed);
-  const id = await makeSubscription(acme);
-  bucket.refuse({ status: 503, code: 'SlowDown' });
-  await recordUpdates(server, 'acme', ['late']);
-  await eventually(() => acme.get(id)).toMatchObject({ state: 'retrying', pending: 1 });
-  now += day;
-  const later = subscriptionsOf(server, 'acme', await server.token('acme'));
-  await later.call('POST', `/${id}/resume`);
-  await eventually(() => manifestOf(id, '2026-11-23')).toMatchObject({ changes: 1 });
-  expect(stored(id).ids).toEqual(['late']);
-  expect(stored(id).names[0]).toMatch(/^date=2026-11-23\//);
-});
+  test('each UTC day has a manifest when it is over, with its objects and their sums; an empty day an empty one', async () => {
+    const acme = await subscriptionsIn(server, 'acme');
+    const id = await makeSubscription(acme, { maxChanges: 3 });
+    await recordUpdates(server, 'acme', ['a', 'b', 'c', 'd']);
+    await eventually(() => acme.counts(id)).toMatchObject({ delivered: 4 });
+    expect(stored(id).names.filter((name) => name.includes('manifest'))).toEqual([]);
+    now += 2 * day;
+    await server.database.pool.query('update subscription_state set due_at = now()');
+    await eventually(() => manifestOf(id, '2026-11-24')).toBeDefined();
+    await recordUpdates(server, 'acme', ['e']);
+    const later = await subscriptionsIn(server, 'acme');
+    await eventually(() => later.counts(id)).toMatchObject({ delivered: 5, isWhole: true });
+    const first = manifestOf(id, '2026-11-23');
+    expect(first?.changes).toBe(4);
+    expect(first?.objects.map(({ changes }) => changes)).toEqual([3, 1]);
+    for (const object of first?.objects ?? []) {
+      const text = gunzipSync(bucket.objects.get(object.key)?.body ?? '');
+      expect(object.sha256).toBe(createHash('sha256').update(text).digest('hex'));
+    }
+    expect(manifestOf(id, '2026-11-24')).toMatchObject({ changes: 0, objects: [] });
+    expect(manifestOf(id, '2026-11-25')).toBeUndefined();
+    expect(stored(id).names.at(-1)).toMatch(/^date=2026-11-25\/\d+-\d+\.ndjson\.gz$/);
+  });
 
-test('another object of the name of a batch suspends the subscription, which says so', async () => {
-  now = noon;
-  const { server, acme } = await start(allowed);
-  const id = await makeSubscription(acme);
-  const { rows } = await server.database.pool.query<{ position: string }>('select position from subscription_state');
-  const next = Number(rows[0]?.position) + 1;
-  // The subscription's own change takes a position, too.
-  for (const position of [next, next + 1]) {
-    const name = `${id}/date=2026-11-23/${position}-${position}.ndjson.gz`;
-    bucket.objects.set(name, { body: Buffer.from('?'), contentType: undefined, metadata: {} });
-  }
-  await recordUpdates(server, 'acme', ['foreign']);
-  await eventually(() => acme.get(id)).toMatchObject({ state: 'suspended', pending: 1 });
-  expect((await acme.get(id)).lastError?.message).toContain('another object');
+  test('a day has no manifest before its last batch has arrived, and then a true one', async () => {
+    const globex = await subscriptionsIn(server, 'globex');
+    const id = await makeSubscription(globex);
+    bucket.refuse({ status: 503, code: 'SlowDown' });
+    await recordUpdates(server, 'globex', ['late']);
+    await eventually(() => globex.get(id)).toMatchObject({ state: 'retrying', pending: 1 });
+    now += day;
+    const later = await subscriptionsIn(server, 'globex');
+    await later.call('POST', `/${id}/resume`);
+    await eventually(() => manifestOf(id, '2026-11-23')).toMatchObject({ changes: 1 });
+    expect(stored(id).ids).toEqual(['late']);
+    expect(stored(id).names[0]).toMatch(/^date=2026-11-23\//);
+  });
+
+  test('another object of the name of a batch suspends the subscription, which says so', async () => {
+    const initech = await subscriptionsIn(server, 'initech');
+    const id = await makeSubscription(initech);
+    const { rows } = await server.database.pool.query<{ position: string }>(
+      'select position from subscription_state where subscription = $1',
+      [id],
+    );
+    const next = Number(rows[0]?.position) + 1;
+    // The subscription's own change takes a position, too.
+    for (const position of [next, next + 1]) {
+      const name = `${id}/date=2026-11-23/${position}-${position}.ndjson.gz`;
+      bucket.objects.set(name, { body: Buffer.from('?'), contentType: undefined, metadata: {} });
+    }
+    await recordUpdates(server, 'initech', ['foreign']);
+    await eventually(() => initech.get(id)).toMatchObject({ state: 'suspended', pending: 1 });
+    expect((await initech.get(id)).lastError?.message).toContain('another object');
+  });
 });
