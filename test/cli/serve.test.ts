@@ -32,21 +32,57 @@ afterEach(async () => {
 
 afterAll(() => database.drop());
 
-test('serve prints its base URL alone and makes the signing key before a token is asked for; its port is in use then, which is exit code 1; SIGINT ends it with 0', async () => {
-  const service = serve();
-  const baseUrl = await service.firstLine;
-  expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-  expect((await fetch(`${baseUrl}/health/ready`)).status).toBe(200);
+test('serve prints its base URL alone and makes the signing key before a token is asked for; its port is in use then, which is exit code 1; what is in flight when SIGTERM comes is still answered; the log says that once, and which port is whose', async () => {
+  const service = serve({ LOG_LEVEL: 'info', ANNALS_RECORDER_PORT: '0', ANNALS_METRICS_PORT: '0' });
+  const line = await service.firstLine;
+  expect(line).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  const baseUrl = new URL(line);
+  expect((await fetch(new URL('/health/ready', baseUrl))).status).toBe(200);
   const keys = async () => (await database.pool.query('select kid from oauth_signing_key')).rowCount;
   await expect.poll(keys).toBe(1);
-  const { port } = new URL(baseUrl);
+  const { port } = baseUrl;
   expect(await annals(['serve'], { ...environment, PORT: port })).toMatchObject({
     code: 1,
     stdout: '',
     stderr: `annals: port ${port} of 127.0.0.1 is in use; set PORT to another one, or to 0 for any free one\n`,
   });
-  service.process.kill('SIGINT');
-  expect(await service.ended).toEqual({ code: 0, signal: null, stdout: `${baseUrl}\n`, stderr: '' });
+
+  const socket = connect(Number(baseUrl.port), baseUrl.hostname);
+  const body = 'grant_type=client_credentials';
+  const halfRequest =
+    `POST /oauth/token HTTP/1.1\r\nHost: annals\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
+    `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body.slice(0, 5)}`;
+  const answer = text(socket);
+  await new Promise((resolve) => socket.write(halfRequest, resolve));
+  // Asked of the service before it is told to end, so that the half request has arrived too.
+  await fetch(new URL('/health/live', baseUrl));
+  service.process.kill('SIGTERM');
+  await refuses(baseUrl);
+  socket.write(body.slice(5));
+  expect(await answer).toMatch(/^HTTP\/1\.1 401 /);
+  const { code, stdout, stderr } = await service.ended;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: `${line}\n` });
+  const logged: { level: string; msg: string }[] = stderr
+    .trim()
+    .split('\n')
+    .filter((one) => one.startsWith('{'))
+    .map((one) => JSON.parse(one));
+  expect(logged.filter(({ level }) => level !== 'info')).toEqual([]);
+  const messages = logged.map(({ msg }) => msg);
+  expect(messages.filter((message) => message.startsWith('asked to stop'))).toEqual([
+    'asked to stop: no more connections are accepted, and requests in flight have 30 s',
+  ]);
+  const told = stderr
+    .match(/[^"\n]*(?:listen(?:ing|s)|metrics are) (?:at|on) http:[^"\n]*/g)
+    ?.map((one) => one.replace(/:\d+/, ':1'));
+  expect(messages).toContain(`service listening at ${baseUrl.origin}`);
+  expect(told?.toSorted()).toEqual([
+    'The metrics are at http://127.0.0.1:1/metrics',
+    'The recorder listens on http://127.0.0.1:1',
+    'metrics listening at http://127.0.0.1:1',
+    'recorder listening at http://127.0.0.1:1',
+    'service listening at http://127.0.0.1:1',
+  ]);
 });
 
 test.each(['1', '2'])(
@@ -74,45 +110,6 @@ test.each(['1', '2'])(
     expect(stderr).not.toContain(String(port));
   },
 );
-
-test('what is in flight when SIGTERM comes is still answered; the log says that once, and which port is whose', async () => {
-  const service = serve({ LOG_LEVEL: 'info', ANNALS_RECORDER_PORT: '0', ANNALS_METRICS_PORT: '0' });
-  const baseUrl = new URL(await service.firstLine);
-  const socket = connect(Number(baseUrl.port), baseUrl.hostname);
-  const body = 'grant_type=client_credentials';
-  const halfRequest =
-    `POST /oauth/token HTTP/1.1\r\nHost: annals\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
-    `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body.slice(0, 5)}`;
-  const answer = text(socket);
-  await new Promise((resolve) => socket.write(halfRequest, resolve));
-  // Asked of the service before it is told to end, so that the half request has arrived too.
-  await fetch(new URL('/health/live', baseUrl));
-  service.process.kill('SIGTERM');
-  await refuses(baseUrl);
-  socket.write(body.slice(5));
-  expect(await answer).toMatch(/^HTTP\/1\.1 401 /);
-  const { code, stderr } = await service.ended;
-  expect(code).toBe(0);
-  const messages = stderr
-    .trim()
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line): string => JSON.parse(line).msg);
-  expect(messages.filter((message) => message.startsWith('asked to stop'))).toEqual([
-    'asked to stop: no more connections are accepted, and requests in flight have 30 s',
-  ]);
-  const told = stderr
-    .match(/[^"\n]*(?:listen(?:ing|s)|metrics are) (?:at|on) http:[^"\n]*/g)
-    ?.map((line) => line.replace(/:\d+/, ':1'));
-  expect(messages).toContain(`service listening at ${baseUrl.origin}`);
-  expect(told?.toSorted()).toEqual([
-    'The metrics are at http://127.0.0.1:1/metrics',
-    'The recorder listens on http://127.0.0.1:1',
-    'metrics listening at http://127.0.0.1:1',
-    'recorder listening at http://127.0.0.1:1',
-    'service listening at http://127.0.0.1:1',
-  ]);
-});
 
 test('a host that is not ours is exit code 1 and says what to set', async () => {
   const { code, stderr } = await annals(['serve'], { ...environment, HOST: '192.0.2.1' });

@@ -121,7 +121,7 @@ test('when the worker that does the upkeep is killed, the other serves and goes 
   const acknowledged: string[] = [];
   const broken: unknown[] = [];
   let isOver = false;
-  const loops = Array.from({ length: 6 }, async (_, loop) => {
+  const loops = Array.from({ length: 3 }, async (_, loop) => {
     for (let turn = 0; !isOver; turn++) {
       const id = `late-${loop}-${turn}`;
       try {
@@ -132,11 +132,11 @@ test('when the worker that does the upkeep is killed, the other serves and goes 
         if (!(error instanceof Error && 'code' in error)) throw error;
         broken.push(error.code);
       }
-      await rest(50);
+      await rest(100);
     }
   });
   try {
-    await expect.poll(() => acknowledged.length).toBeGreaterThan(12);
+    await expect.poll(() => acknowledged.length).toBeGreaterThan(6);
     process.kill(Number(victim), 'SIGKILL');
     // To start a process takes long on a busy machine, and the loops keep it busy.
     await expect.poll(() => saidBy('a worker is ready').length, { timeout: 120_000 }).toBe(3);
@@ -145,7 +145,7 @@ test('when the worker that does the upkeep is killed, the other serves and goes 
     await Promise.all(loops);
   }
   // Each loop has one request under way.
-  expect(broken.length).toBeLessThanOrEqual(6);
+  expect(broken.length).toBeLessThanOrEqual(3);
   expect((await idsOfList(500)).filter((id) => id.startsWith('late'))).toEqual(expect.arrayContaining(acknowledged));
   expect(saidBy('a worker ended by SIGKILL; a new one takes its place')).toMatchObject([
     { worker: leader, seconds: 0 },

@@ -25,8 +25,8 @@ export async function initialiseDataFolder(): Promise<string> {
 }
 
 /** A new data folder with a copy of the database of another one, where no server runs: to make one takes a second of processor time. */
-export async function copyDataFolder(from: string): Promise<string> {
-  const dataDir = await makeDataFolder();
+export async function copyDataFolder(from: string, name?: string): Promise<string> {
+  const dataDir = await makeDataFolder(name);
   const { folder, cluster } = await findHome(dataDir);
   await promisify(execFile)('cp', ['-a', `${await homeOf(from)}/.`, folder]);
   await shortenSignIn(join(cluster, 'pg_hba.conf'));
