@@ -401,7 +401,7 @@ test.skipIf(!hasGo)(
       [1, 257],
       [400, 657],
       // Up to a tile of the second level.
-      [66_000, 66_657],
+      [64_900, 65_557],
     ] as const) {
       if (count < 1_000) await record('judged', count);
       else await losePositions('judged', size - count + 1, size);

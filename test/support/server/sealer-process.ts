@@ -19,5 +19,5 @@ for (let round = 0; ; round += 1) {
     // The database may be away for a while, and another process may be at it.
     await sleep(50);
   }
-  await sleep(round % 3);
+  await sleep(5 * (round % 3));
 }

@@ -72,11 +72,11 @@ export async function runSealingLaw({ url, db, tenant, keyFile, kills, random, o
     repeated(async () => {
       const count = 1 + random.below(40);
       await record(Array.from({ length: count }, () => changeOf({ at: Date.now() })));
-      await sleep(20);
+      await sleep(50);
     }),
     repeated(async () => {
       await witness();
-      await sleep(2);
+      await sleep(10);
     }),
   ];
   try {
@@ -92,7 +92,7 @@ export async function runSealingLaw({ url, db, tenant, keyFile, kills, random, o
       child.kill('SIGKILL');
       await ended;
       await onKill?.(killed + 1);
-      processes[place] = start();
+      if (killed + 1 < kills) processes[place] = start();
     }
   } finally {
     isOver = true;
