@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
 import { countOfEntries, type Entry, entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { createSourceDatabase, type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
 import { startRelay } from '../outbox/relayed.ts';
-import { captureOrders, createHistory, startCapture } from './captured.ts';
+import { captureOrders, startCapture, useCaptureDatabases } from './captured.ts';
 
-let server: SourceServer;
-beforeAll(async () => {
-  server = await startSourceServer();
-});
-afterAll(async () => {
-  await server.close();
-});
+const databases = useCaptureDatabases();
 
 test('inserts, updates and deletes become entries in the order of the commits', async () => {
-  const { source, history } = await captureOrders(server, undefined, { entity: 'order', name: 'title' });
+  const { source, history } = await captureOrders(databases, undefined, { entity: 'order', name: 'title' });
   await source.pool.query(`insert into orders values (1, 'one', 1.10)`);
   await source.pool.query(`update orders set total = 2.50 where id = 1`);
   await source.pool.query(`update orders set total = 2.50 where id = 1`);
@@ -31,7 +25,7 @@ test('inserts, updates and deletes become entries in the order of the commits', 
 });
 
 test('a transaction larger than memory would like is recorded whole, masked, with the actor that it names at its end', async () => {
-  const { source, history } = await captureOrders(server, undefined, { entity: 'order', mask: ['title'] });
+  const { source, history } = await captureOrders(databases, undefined, { entity: 'order', mask: ['title'] });
   const client = await source.pool.connect();
   await client.query('begin');
   // From 2,000 rows on, a transaction waits in a file for its end, and is recorded in portions.
@@ -55,7 +49,7 @@ test('a transaction larger than memory would like is recorded whole, masked, wit
 });
 
 test('a message about the actor that cannot be read is ignored, and the log does not show its content', async () => {
-  const { source, history, running } = await captureOrders(server);
+  const { source, history, running } = await captureOrders(databases);
   await source.pool.query(
     `begin; select pg_logical_emit_message(true, 'annals.actor', '{"actor":17, "secret":"hunter2"}');
      insert into orders values (1, 'one', 1); commit`,
@@ -67,7 +61,7 @@ test('a message about the actor that cannot be read is ignored, and the log does
 });
 
 test('a value that is stored outside of the row and does not change comes from the row before', async () => {
-  const { source, history } = await captureOrders(server);
+  const { source, history } = await captureOrders(databases);
   await source.pool.query(`alter table orders alter title set storage external`);
   await source.pool.query(`insert into orders values (1, repeat('x', 20000), 1)`);
   await source.pool.query(`update orders set total = 2`);
@@ -76,7 +70,7 @@ test('a value that is stored outside of the row and does not change comes from t
 });
 
 test('a table with its primary key as identity: updates are compared with the history, deletes have the key', async () => {
-  const { source, history } = await captureOrders(server, 'create table orders (id int primary key, title text)');
+  const { source, history } = await captureOrders(databases, 'create table orders (id int primary key, title text)');
   await source.pool.query(`insert into orders values (1, 'one')`);
   await source.pool.query(`update orders set title = 'two'`);
   await source.pool.query(`update orders set id = 2`);
@@ -95,7 +89,7 @@ test('a table with its primary key as identity: updates are compared with the hi
 
 test('partitions: the root names the table, and a row that moves between two is one update', async () => {
   const { source, history } = await captureOrders(
-    server,
+    databases,
     `create table orders (id int, region text, title text, primary key (id, region)) partition by list (region);
      create table orders_north partition of orders for values in ('north');
      create table orders_south partition of orders for values in ('south');
@@ -118,7 +112,7 @@ test('partitions: the root names the table, and a row that moves between two is 
 
 test('a partition that was added later has its key alone before a change, and no entry claims nulls', async () => {
   const { source, history, running } = await captureOrders(
-    server,
+    databases,
     `create table orders (id int, region text, title text, total int, primary key (id, region)) partition by list (region);
      create table orders_north partition of orders for values in ('north');
      alter table orders replica identity full;
@@ -149,7 +143,7 @@ test('a partition that was added later has its key alone before a change, and no
 
 test('four writers with savepoints rolled back and long transactions: each document in the order of its commits', async () => {
   const { source, history } = await captureOrders(
-    server,
+    databases,
     'create table orders (id int primary key, version int); alter table orders replica identity full',
   );
   await source.pool.query(`insert into orders select n, 0 from generate_series(1, 6) n`);
@@ -181,7 +175,7 @@ test('four writers with savepoints rolled back and long transactions: each docum
 });
 
 test('a truncate deletes every document that the history has, by the actor of its transaction', async () => {
-  const { source, history } = await captureOrders(server);
+  const { source, history } = await captureOrders(databases);
   await source.pool.query(`insert into orders values (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)`);
   await source.pool.query('delete from orders where id = 2');
   await source.pool.query(
@@ -196,7 +190,7 @@ test('a truncate deletes every document that the history has, by the actor of it
 });
 
 test('a truncate of a table whose mapping ignores truncates deletes nothing', async () => {
-  const { source, history } = await captureOrders(server, undefined, { entity: 'order', truncate: 'ignore' });
+  const { source, history } = await captureOrders(databases, undefined, { entity: 'order', truncate: 'ignore' });
   await source.pool.query(`insert into orders values (1, 'one', 1)`);
   await source.pool.query('truncate orders');
   await source.pool.query(`insert into orders values (2, 'two', 2)`);
@@ -204,7 +198,7 @@ test('a truncate of a table whose mapping ignores truncates deletes nothing', as
 });
 
 test('masked values are in no table, log or error of Annals', async () => {
-  const { source, history, running } = await captureOrders(server, undefined, { entity: 'order', mask: ['title'] });
+  const { source, history, running } = await captureOrders(databases, undefined, { entity: 'order', mask: ['title'] });
   await source.pool.query(`insert into orders values (1, 'canary-hunter2', 1)`);
   await source.pool.query(`update orders set title = 'canary-hunter3' where id = 1`);
   await eventually(() => entriesOf(history)).toHaveLength(2);
@@ -223,11 +217,11 @@ test('masked values are in no table, log or error of Annals', async () => {
 });
 
 test('a change that can never be recorded is kept aside, and what follows is recorded', async () => {
-  const source = await createSourceDatabase(server);
+  const source = databases.openSource();
   await source.pool.query(
     'create table orders (id int primary key, org text); alter table orders replica identity full',
   );
-  const history = await createHistory();
+  const history = databases.openHistory();
   const mapping = { version: 1, tenant: { column: 'org' }, tables: { 'public.orders': { entity: 'order' } } };
   await startCapture({ source, history, mapping }).running;
   await source.pool.query(`insert into orders values (1, 'nobody'), (2, 'acme'), (3, null)`);
@@ -240,7 +234,7 @@ test('a change that can never be recorded is kept aside, and what follows is rec
 });
 
 test('values are the same by capture, by snapshot and by triggers', async () => {
-  const source = await createSourceDatabase(server);
+  const source = databases.openSource();
   await source.pool.query(
     `create type mood as enum ('glad'); create type address as (street text, number int); create domain euro as numeric(9, 2);
      create domain stamp as timestamptz; create domain home as address; create domain handle as oid;
@@ -264,16 +258,18 @@ test('values are the same by capture, by snapshot and by triggers', async () => 
   const tables = { 'public.things': { entity: 'thing' } };
   const mapping = { version: 1, tenant: { value: 'acme' }, tables };
   await source.pool.query(outboxSql(readMapping(JSON.stringify(mapping))));
-  const [history, relayed] = [await createHistory(), await createHistory()];
+  const history = databases.openHistory();
+  const relayed = 'relayed';
+  await createTenant(history.db, relayed);
   await startCapture({ source, history, tables, choice: { snapshot: true } }).running;
-  startRelay({ url: source.url, history: relayed, mapping });
+  startRelay({ url: source.url, history, mapping: { ...mapping, tenant: { value: relayed } } });
   await source.pool.query(
     `set timezone = 'Asia/Tokyo'; set intervalstyle = 'iso_8601'; set datestyle = 'German'; insert into things values (2, ${values})`,
   );
   await eventually(() => entriesOf(history)).toHaveLength(2);
-  await eventually(() => entriesOf(relayed)).toHaveLength(1);
+  await eventually(() => entriesOf(history, relayed)).toHaveLength(1);
   const [copied, captured] = await entriesOf(history);
-  const [triggered] = await entriesOf(relayed);
+  const [triggered] = await entriesOf(history, relayed);
   const without = (entry: Entry | undefined) => ({ ...entry?.paths, id: undefined });
   expect(without(captured)).toEqual(without(copied));
   expect(without(triggered)).toEqual(without(captured));

@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { Tracer } from '../../../src/core/concurrency/trace.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
@@ -9,16 +9,60 @@ import { capture } from '../../../src/sources/capture/capture.ts';
 import type { StartChoice } from '../../../src/sources/capture/capture-options.ts';
 import { CaptureFigures } from '../../../src/sources/capture/figures.ts';
 import type { SourceLog } from '../../../src/sources/source-log.ts';
-import { createTestDatabaseForThisTest, type TestDatabase } from '../../support/server/database.ts';
-import { createSourceDatabase, type SourceDatabase, type SourceServer } from '../../support/server/source-server.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import {
+  dropSourceDatabase,
+  emptySourceDatabase,
+  openSourceDatabase,
+  type SourceDatabase,
+  type SourceServer,
+  startSourceServer,
+} from '../../support/server/source-server.ts';
 
 export const tenant = 'acme';
 
-/** A database of Annals for this test, with the tenant. */
-export async function createHistory(): Promise<TestDatabase> {
-  const database = await createTestDatabaseForThisTest();
-  await createTenant(database.db, tenant);
-  return database;
+/** The databases that the tests of a file use one after the other. Each test finds them empty, but for the tenant in the history. */
+export interface CaptureDatabases {
+  openSource(): SourceDatabase;
+  openHistory(): TestDatabase;
+}
+
+/** For the top of a test file. */
+export function useCaptureDatabases(): CaptureDatabases {
+  let server: SourceServer;
+  let source: SourceDatabase;
+  let history: TestDatabase;
+  beforeAll(async () => {
+    server = await startSourceServer();
+    source = await openSourceDatabase(server);
+    history = await createTestDatabase();
+    await createTenant(history.db, tenant);
+  });
+  afterAll(async () => {
+    await history.drop();
+    await dropSourceDatabase(server, source);
+    await server.close();
+  });
+  return {
+    openSource() {
+      onTestFinished(() => emptySourceDatabase(source));
+      return source;
+    },
+    openHistory() {
+      onTestFinished(() => emptyHistory(history));
+      return history;
+    },
+  };
+}
+
+async function emptyHistory({ pool }: TestDatabase): Promise<void> {
+  await pool.query(
+    `do $$ declare found text; begin
+       for found in select tablename from pg_tables
+         where schemaname = current_schema() and (tablename like 'change\\_%' or tablename like 'capture\\_%')
+       loop execute format('delete from %I', found); end loop;
+     end $$`,
+  );
 }
 
 export interface RunningCapture {
@@ -91,13 +135,13 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
 
 /** A source with one table `orders`, and a capture of it that runs. */
 export async function captureOrders(
-  server: SourceServer,
+  databases: CaptureDatabases,
   definition = 'create table orders (id int primary key, title text, total numeric); alter table orders replica identity full',
   rules: object = { entity: 'order' },
 ) {
-  const source = await createSourceDatabase(server);
+  const source = databases.openSource();
   await source.pool.query(definition);
-  const history = await createHistory();
+  const history = databases.openHistory();
   const setup = { source, history, tables: { 'public.orders': rules } };
   const running = startCapture(setup);
   await running.running;

@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
-import { captureOrders, startCapture } from './captured.ts';
+import { captureOrders, startCapture, useCaptureDatabases } from './captured.ts';
 
-let server: SourceServer;
-beforeAll(async () => {
-  server = await startSourceServer();
-});
-afterAll(async () => {
-  await server.close();
-});
+const databases = useCaptureDatabases();
 
 const orders =
   'create table orders (id int primary key, title text, card text, doc jsonb, owner int); alter table orders replica identity full';
@@ -23,7 +16,7 @@ async function captured(
   own: object = rules,
   rest: object = {},
 ): Promise<Setup & { start: (own: object) => ReturnType<typeof startCapture> }> {
-  const found = await captureOrders(server, orders, own);
+  const found = await captureOrders(databases, orders, own);
   const { source, history, running } = found;
   const start = (table: object) =>
     startCapture({

@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
-import { captureOrders, startCapture } from './captured.ts';
+import { captureOrders, startCapture, useCaptureDatabases } from './captured.ts';
 
-let server: SourceServer;
-beforeAll(async () => {
-  server = await startSourceServer();
-});
-afterAll(async () => {
-  await server.close();
-});
+const databases = useCaptureDatabases();
 
 const flags = 'create table orders (id int primary key, title text, enabled bool, card text, doc jsonb, large text)';
 const masked = '********';
 
 async function captured(rules: object = { entity: 'flag' }) {
-  const found = await captureOrders(server, flags, rules);
+  const found = await captureOrders(databases, flags, rules);
   const paths = async () => (await entriesOf(found.history)).map((entry) => entry.paths);
   return { ...found, paths };
 }

@@ -1,25 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { createSourceDatabase, type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
-import { type CaptureSetup, createHistory, startCapture } from './captured.ts';
+import { type CaptureSetup, startCapture, useCaptureDatabases } from './captured.ts';
 
-let server: SourceServer;
-beforeAll(async () => {
-  server = await startSourceServer();
-});
-afterAll(async () => {
-  await server.close();
-});
+const databases = useCaptureDatabases();
 
 const orders = 'create table orders (id int primary key, title text); alter table orders replica identity full';
 const rebuild = `begin; create table orders_new (like orders including all); alter table orders_new replica identity full;
   insert into orders_new select * from orders; drop table orders; alter table orders_new rename to orders; commit`;
 
 async function prepared(definition = orders) {
-  const source = await createSourceDatabase(server);
+  const source = databases.openSource();
   await source.pool.query(definition);
-  const history = await createHistory();
+  const history = databases.openHistory();
   const setup: CaptureSetup = { source, history, tables: { 'public.orders': { entity: 'order' } }, heartbeat: 50 };
   const idsOf = async () => (await entriesOf(history)).map(({ type, entityId }) => `${type} ${entityId}`);
   return { ...setup, source, history, idsOf, setup };

@@ -1,24 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { connectSource, readSource } from '../../../src/postgres/source/source.ts';
 import { removeCapture } from '../../../src/sources/capture/setup.ts';
 import type { TestDatabase } from '../../support/server/database.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
-import {
-  createSourceDatabase,
-  type SourceDatabase,
-  type SourceServer,
-  startSourceServer,
-} from '../../support/server/source-server.ts';
-import { type CaptureSetup, createHistory, startCapture, tenant } from './captured.ts';
+import type { SourceDatabase } from '../../support/server/source-server.ts';
+import { type CaptureSetup, startCapture, tenant, useCaptureDatabases } from './captured.ts';
 
-let server: SourceServer;
-beforeAll(async () => {
-  server = await startSourceServer();
-});
-afterAll(async () => {
-  await server.close();
-});
+const databases = useCaptureDatabases();
 
 const orders = 'create table orders (id int primary key, title text); alter table orders replica identity full';
 const tables = { 'public.orders': { entity: 'order' } };
@@ -26,9 +15,9 @@ const tables = { 'public.orders': { entity: 'order' } };
 async function prepared(
   definition = orders,
 ): Promise<CaptureSetup & { source: SourceDatabase; history: TestDatabase }> {
-  const source = await createSourceDatabase(server);
+  const source = databases.openSource();
   await source.pool.query(definition);
-  return { source, history: await createHistory(), tables };
+  return { source, history: databases.openHistory(), tables };
 }
 
 /** The server ends its side of a replication connection a moment after the client has left. */

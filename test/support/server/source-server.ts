@@ -55,34 +55,62 @@ export interface SourceDatabase {
 
 /** A new database on the server, dropped with its slot when the test ends. */
 export async function createSourceDatabase(server: SourceServer, template = 'template1'): Promise<SourceDatabase> {
+  const source = await openSourceDatabase(server, template);
+  onTestFinished(() => dropSourceDatabase(server, source));
+  return source;
+}
+
+/** A new database on the server, to be dropped in afterAll. */
+export async function openSourceDatabase(server: SourceServer, template = 'template1'): Promise<SourceDatabase> {
   const name = `shop_${randomBytes(6).toString('hex')}`;
   await administer(server, `create database ${name} template ${template} strategy file_copy`);
   const url = new URL(server.url);
   url.pathname = name;
   const pool = new pg.Pool({ connectionString: url.href, max: 8 });
   pool.on('error', () => {});
-  const slot = `annals_${name}`;
-  onTestFinished(async () => {
-    await pool.end();
-    await administer(
-      server,
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and backend_type in ('client backend', 'walsender')`,
-    );
-    await administer(
-      server,
-      `do $$ begin
-         for i in 1..100 loop
-           begin
-             perform pg_drop_replication_slot(slot_name) from pg_replication_slots where database = '${name}';
-             exit;
-           exception when object_in_use then perform pg_sleep(0.05);
-           end;
-         end loop;
-       end $$`,
-    );
-    await administer(server, `drop database ${name} with (force)`);
-  });
-  return { url: url.href, slot, pool };
+  return { url: url.href, slot: `annals_${name}`, pool };
+}
+
+export async function dropSourceDatabase(server: SourceServer, { url, pool }: SourceDatabase): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  await pool.end();
+  await administer(
+    server,
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and backend_type in ('client backend', 'walsender')`,
+  );
+  await administer(server, dropSlots(name));
+  await administer(server, `drop database ${name} with (force)`);
+}
+
+/** Leaves nothing of a test in the database: that takes a third of the time of another database. */
+export async function emptySourceDatabase({ url, pool }: SourceDatabase): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  await pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and backend_type = 'walsender'`,
+  );
+  await pool.query(dropSlots(name));
+  await pool.query(
+    `do $$ declare found text; begin
+       for found in select format('drop publication %I', pubname) from pg_publication
+         union all select format('drop schema %I cascade', nspname) from pg_namespace
+           where nspname !~ '^pg_' and nspname <> 'information_schema'
+       loop execute found; end loop;
+       create schema public;
+     end $$`,
+  );
+}
+
+/** The server ends its side of a replication connection a moment after the client has left. */
+function dropSlots(database: string): string {
+  return `do $$ begin
+    for i in 1..100 loop
+      begin
+        perform pg_drop_replication_slot(slot_name) from pg_replication_slots where database = '${database}';
+        exit;
+      exception when object_in_use then perform pg_sleep(0.05);
+      end;
+    end loop;
+  end $$`;
 }
 
 async function administer(server: SourceServer, statement: string): Promise<void> {
