@@ -20,7 +20,8 @@ test('the packed package migrates an empty database, and serves it with the shop
   const path = `${dirname(process.execPath)}:${process.env.PATH}`;
   // The pages are those of the run: `prepare` would build them once more.
   const env = { ...process.env, PATH: path };
-  await run('npm', ['run', 'build'], { cwd: source, env });
+  const { scripts } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8'));
+  await run('sh', ['-c', scripts.build], { cwd: source, env });
   await unpackPackage(source, folder);
   expect(await readdir(folder)).not.toContain('src');
   for (const page of ['console', 'clients/viewer'])

@@ -63,7 +63,7 @@ test('what is read and written again is what the service itself makes of the tex
       expect(parseJson(stringifyJson(parseJson(text), 2))).toEqual(parseJson(text));
       expect(toPlain(parseJson(text))).toEqual(JSON.parse(text));
     }),
-    { numRuns: 500, seed },
+    { numRuns: trials(150), seed },
   );
 });
 
@@ -165,7 +165,7 @@ test('what JSON cannot express is refused', () => {
 });
 
 test('nesting has no limit', () => {
-  const text = `${'[{"a":'.repeat(50_000)}1.0${'}]'.repeat(50_000)}`;
+  const text = `${'[{"a":'.repeat(20_000)}1.0${'}]'.repeat(20_000)}`;
   const value = parseJson(text);
   expect(stringifyJson(value)).toBe(text);
   expect(Array.isArray(toPlain(value))).toBe(true);

@@ -27,6 +27,7 @@ import { parseDocumentQuery, parseQuery } from '../../src/query/parse.ts';
 import { compileRegex } from '../../src/query/regex.ts';
 import { hardNames } from '../support/oracle/query-arbitrary.ts';
 import { seed } from '../support/oracle/random.ts';
+import { trials } from '../support/oracle/trials.ts';
 
 /** Any text that the language can hold: no NUL, no half of a surrogate pair. */
 const name = fc.oneof(
@@ -88,7 +89,7 @@ test('whatever the names, the service reads exactly the terms that were meant', 
         ),
       );
     }),
-    { numRuns: 1_000, seed },
+    { numRuns: trials(150), seed },
   );
 });
 
@@ -112,11 +113,11 @@ test('whatever a pattern holds, it matches what its stars say, alone, in a list 
       for (const text of [hit, ...others]) expect(list(text)).toBe(true);
       expect(list('a name that nobody has')).toBe(expression.test('a name that nobody has'));
     }),
-    { numRuns: 500, seed },
+    { numRuns: trials(150), seed },
   );
   // Both forms were tried: a bare one that the service can answer from its index, and an expression for the rest.
-  expect(bare).toBeGreaterThan(100);
-  expect(bare).toBeLessThan(1_400);
+  expect(bare).toBeGreaterThan(trials(20));
+  expect(bare).toBeLessThan(trials(430));
 });
 
 /** The first matcher of a query, as the service carries it out. */
@@ -175,7 +176,7 @@ test('whatever the paths and values, the service reads exactly the change that w
         ),
       );
     }),
-    { numRuns: 500, seed },
+    { numRuns: trials(150), seed },
   );
 });
 
@@ -277,7 +278,7 @@ test('fields of documents: values keep their type, whatever the strings', async 
         );
       },
     ),
-    { numRuns: 500, seed },
+    { numRuns: trials(150), seed },
   );
   expect(parsedDocument(field('a').is(1, 'x', true, 12n, new JsonNumber('1.10')))).toEqual(
     all(

@@ -9,7 +9,22 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-async function page(path: string): Promise<{ html: string; links: string[]; policy: string }> {
+interface Page {
+  html: string;
+  links: string[];
+  policy: string;
+}
+
+const pagesRead = new Map<string, Promise<Page>>();
+
+/** Each page is read once for all tests. */
+function page(path: string): Promise<Page> {
+  const read = pagesRead.get(path) ?? readPage(path);
+  pagesRead.set(path, read);
+  return read;
+}
+
+async function readPage(path: string): Promise<Page> {
   const answer = await server.call(path);
   expect(answer.status, path).toBe(200);
   expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isSameDecimal } from '../../../src/core/json/decimal.ts';
 import { canonical } from '../../support/oracle/reference-paths.ts';
+import { trials } from '../../support/oracle/trials.ts';
 
 test.each([
   ['1.10', '1.1'],
@@ -45,7 +46,7 @@ test('numbers are equal exactly where their decimal values are', () => {
     fc.property(number, number, (one, other) => {
       expect(isSameDecimal(one, other)).toBe(canonical({ text: one }) === canonical({ text: other }));
     }),
-    { numRuns: 5000 },
+    { numRuns: trials(1_000) },
   );
 });
 

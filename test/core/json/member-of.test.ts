@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { entriesOf, memberOf, membersOf } from '../../../src/core/json/members.ts';
 import { parseJson } from '../../../src/core/json/parse.ts';
 import { compactText } from '../../../src/core/json/text.ts';
+import { trials } from '../../support/oracle/trials.ts';
 
 const key = fc.oneof(fc.constantFrom('id', 'name', '', 'é', '\u{1f600}', 'a"b', '\\u0061', '__proto__'), fc.string());
 const pairs = fc.array(fc.tuple(key, fc.jsonValue()), { maxLength: 8 });
@@ -34,6 +35,6 @@ test('a member is the last one of its key, however keys are written and from tex
         expect(new Map(entries)).toEqual(expected);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: trials(100) },
   );
 });

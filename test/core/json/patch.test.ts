@@ -5,6 +5,7 @@ import { applyPatch, maxPatchedLevels } from '../../../src/core/json/patch.ts';
 import { PatchFault, type PatchOperation } from '../../../src/core/json/patch-operation.ts';
 import { parsePointer } from '../../../src/core/json/pointer.ts';
 import { maxDocument, sizeOfJson } from '../../../src/core/json/size.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { CopyingPatch } from './copying-patch.ts';
 
 const value = (text: string) => parseJson(text);
@@ -76,8 +77,8 @@ describe('a document is refused before it grows beyond', () => {
       const [document, operations] = make(free);
       return outcomeOf(document, operations);
     };
-    // From well below the limit to well above it: what is accepted has at most the limit, what is refused would have more.
-    const sizes = Array.from({ length: 24 }, (_, index) => room - 12 + index).map(used);
+    // From below the limit to above it: what is accepted has at most the limit, what is refused would have more.
+    const sizes = Array.from({ length: 10 }, (_, index) => room - 8 + index).map(used);
     const accepted = sizes.filter((outcome) => outcome.startsWith('{')).map((outcome) => Buffer.byteLength(outcome));
     expect(Math.max(...accepted)).toBe(maxDocument.bytes);
     const refused = sizes.filter((outcome) => !outcome.startsWith('{'));
@@ -173,6 +174,7 @@ test('a patch that begins with tests of what is there, and puts it back, changes
       expect(JSON.parse(patched)).toEqual(JSON.parse(text));
       expect(sizeOfJson(parseJson(patched)).bytes).toBe(Buffer.byteLength(text));
     }),
+    { numRuns: trials(50) },
   );
 });
 
@@ -207,7 +209,7 @@ test('values that places share behave like copies of their own', async () => {
       }
       expect(outcomeOf(text, passed)).toBe(copying.text());
     }),
-    { numRuns: 300 },
+    { numRuns: trials(100) },
   );
 });
 

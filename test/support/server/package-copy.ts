@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, symlink } from 'node:fs/promises';
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -56,10 +56,14 @@ export async function copyPackage(): Promise<string> {
   return folder;
 }
 
-/** Puts the files that npm would pack into a folder. It is asked with empty files: to compress the real ones takes seconds. */
+/**
+ * Puts the files that npm would pack into a folder. It is asked with empty files, and without the installed packages: to compress the
+ * files and to look at all packages takes seconds.
+ */
 export async function unpackPackage(source: string, target: string): Promise<void> {
   const names = await temporaryFolder();
   await run('cp', ['-r', '--no-dereference', '--attributes-only', `${source}/.`, names]);
+  await rm(join(names, 'node_modules'));
   const rules = ['.', '(', '-name', 'package.json', '-o', '-name', '.*ignore', ')'];
   await run('find', [...rules, '-exec', 'cp', '--parents', '{}', names, ';'], { cwd: source });
   const pack = ['pack', '--dry-run', '--json', '--offline', '--ignore-scripts'];
