@@ -1,14 +1,10 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { foldHistory } from '../../src/history/tallies/fold.ts';
 import { buildHistoryIndexes } from '../../src/history/tallies/statistics.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { readPredecessors } from '../../src/postgres/schema/predecessors.ts';
-import {
-  createSingleTestDatabase,
-  createTestDatabaseForThisTest,
-  type TestDatabase,
-} from '../support/server/database.ts';
+import { createSingleTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { createReleaseDatabase, releaseData } from '../support/server/release.ts';
 import { schemaText } from '../support/server/schema-text.ts';
 import { startTestServer } from '../support/server/server.ts';
@@ -98,42 +94,70 @@ async function addQueues(pool: TestDatabase['pool'], names: readonly string[]): 
   await pool.query('insert into pgboss.queue select unnest($1::text[])', [names]);
 }
 
-describe.each([
-  ['2a90738', 1],
-  ['c471d83', 3],
-] as const)('a database that %s made', (release, processes) => {
-  test(`has the schema, the routines and the answers of a fresh one after an upgrade by ${processes} at once; the schema of its queues goes unless others use it`, async () => {
-    const fresh = await createTestDatabaseForThisTest(createSingleTestDatabase);
+interface Fresh {
+  schema: string;
+  answers: string[];
+  tallies: unknown[];
+}
+
+/** What a fresh database with the same data has, answers and tallies. */
+async function freshOne(): Promise<Fresh> {
+  const fresh = await createSingleTestDatabase();
+  try {
     const [data, later] = await releaseData();
-    old = await createReleaseDatabase(release);
-    await old.pool.query(data);
-    await old.pool.query(`select change_fold('${tenant}')`);
-    await old.pool.query(later);
-    const { names, left } = queues[release];
-    await addQueues(old.pool, names);
-    const ran = await migrateAtOnce(old, processes);
-    const { rows: schemas } = await old.pool.query(`select to_regnamespace('pgboss') is not null as left`);
-    expect(schemas).toEqual([{ left }]);
-    const { rows } = await old.pool.query('select version from routine_set where replaced_at is null');
-    // Releases had their routines in their migrations: version 0.
-    expect(rows[0].version).toBeGreaterThan(0);
-    expect(ran.filter((name) => name === '0014-change-folded.sql')).toHaveLength(1);
-    expect(new Set(ran).size).toBe(ran.length);
     await fresh.pool.query(withSequences(data));
     await foldHistory(fresh.db, tenant);
     await fresh.pool.query(withSequences(later));
-    // What an upgrade leaves to the service, which builds it beside writers.
-    for (const { db } of [old, fresh]) await buildHistoryIndexes(db);
-    expect(await schemaText(old.pool)).toBe(await schemaText(fresh.pool));
-    const answers = await answersOf(old);
-    expect(answers.map((answer) => answer.split(' ')[1])).toEqual(questions.map(() => '200'));
-    for (const answer of answers) expect(answer).toMatch(/"(entityId|rank|messages|buckets|values)"/);
-    expect(answers).toEqual(await answersOf(fresh));
-    for (const { db } of [old, fresh]) await foldHistory(db, tenant);
-    const tallies = await talliesOf(old);
-    expect(tallies.length).toBeGreaterThan(3);
-    expect(tallies).toEqual(await talliesOf(fresh));
+    await buildHistoryIndexes(fresh.db);
+    const [schema, answers] = [await schemaText(fresh.pool), await answersOf(fresh)];
+    await foldHistory(fresh.db, tenant);
+    return { schema, answers, tallies: await talliesOf(fresh) };
+  } finally {
+    await fresh.drop();
+  }
+}
+
+describe('a database that a release made', () => {
+  let fresh: Fresh;
+
+  beforeAll(async () => {
+    fresh = await freshOne();
   });
+
+  test.each([
+    ['2a90738', 1],
+    ['c471d83', 3],
+  ] as const)(
+    '%s: has the schema, the routines and the answers of a fresh one after an upgrade by %i at once; the schema of its queues goes unless others use it',
+    async (release, processes) => {
+      const [data, later] = await releaseData();
+      old = await createReleaseDatabase(release);
+      await old.pool.query(data);
+      await old.pool.query(`select change_fold('${tenant}')`);
+      await old.pool.query(later);
+      const { names, left } = queues[release];
+      await addQueues(old.pool, names);
+      const ran = await migrateAtOnce(old, processes);
+      const { rows: schemas } = await old.pool.query(`select to_regnamespace('pgboss') is not null as left`);
+      expect(schemas).toEqual([{ left }]);
+      const { rows } = await old.pool.query('select version from routine_set where replaced_at is null');
+      // Releases had their routines in their migrations: version 0.
+      expect(rows[0].version).toBeGreaterThan(0);
+      expect(ran.filter((name) => name === '0014-change-folded.sql')).toHaveLength(1);
+      expect(new Set(ran).size).toBe(ran.length);
+      // What an upgrade leaves to the service, which builds it beside writers.
+      await buildHistoryIndexes(old.db);
+      expect(await schemaText(old.pool)).toBe(fresh.schema);
+      const answers = await answersOf(old);
+      expect(answers.map((answer) => answer.split(' ')[1])).toEqual(questions.map(() => '200'));
+      for (const answer of answers) expect(answer).toMatch(/"(entityId|rank|messages|buckets|values)"/);
+      expect(answers).toEqual(fresh.answers);
+      await foldHistory(old.db, tenant);
+      const tallies = await talliesOf(old);
+      expect(tallies.length).toBeGreaterThan(3);
+      expect(tallies).toEqual(fresh.tallies);
+    },
+  );
 });
 
 test('a database of an early form without change_folded gets it, and its withdrawn migrations are forgotten', async () => {
@@ -157,8 +181,7 @@ test('a database of an early form without change_folded gets it, and its withdra
 });
 
 test('a stored checksum of a form that was committed counts as that of the file', async () => {
-  old = await createReleaseDatabase('2a90738');
-  await migrate(old.pool);
+  old = await createSingleTestDatabase();
   const { migrations } = await readPredecessors();
   for (const checksum of migrations['0011-read-change-history.sql'] ?? []) {
     await old.pool.query('update migration set checksum = $1 where number = 11', [checksum]);
