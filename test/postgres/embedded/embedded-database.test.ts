@@ -48,7 +48,7 @@ test('a server whose processes were all killed is found by the next one, which s
   const pid = await serverPid();
   await one.kill();
   await two.kill();
-  const next = await arrive();
+  const next = await arriveHere();
   expect(await serverPid()).toBe(pid);
   await ask(next.url);
   await next.leave();
@@ -69,19 +69,19 @@ test('a server that was killed is started anew beside a process that still uses 
   const one = await arrive();
   await ask(one.url, 'set synchronous_commit = on; create table kept (n integer)');
   process.kill(await serverPid(), 'SIGKILL');
-  const two = await arrive();
+  const two = await arriveHere();
   expect(two.url).toBe(one.url);
   await ask(one.url, 'select * from kept');
 });
 
 test('a process whose server was killed starts it again by itself', async () => {
-  const one = await arrive();
+  const one = await arriveHere();
   process.kill(await serverPid(), 'SIGKILL');
   await expect.poll(() => ask(one.url).catch(() => 'away'), { timeout: 20_000 }).toEqual([{ '?column?': 1 }]);
 });
 
 test('what a killed server leaves behind in the middle of a long query does not keep the next one from starting', async () => {
-  const one = await arrive();
+  const one = await arriveHere();
   const busy = new pg.Client(one.url);
   busy.on('error', () => {});
   await busy.connect();
@@ -89,24 +89,24 @@ test('what a killed server leaves behind in the middle of a long query does not 
   const query = busy.query('select count(*) from generate_series(1, 10000000000)').catch(() => 'ended');
   await untilActive(one.url, 'generate_series');
   process.kill(await serverPid(), 'SIGKILL');
-  const two = await arrive();
+  const two = await arriveHere();
   await ask(two.url);
   expect(await query).toBe('ended');
 });
 
 test('a stale lock file whose process id is now that of another process is no obstacle', async () => {
-  await (await arrive()).leave();
+  await (await arriveHere()).leave();
   const lines = [process.pid, await cluster(), '1700000000', '1', '', '127.0.0.1', '    123       456', 'ready   ', ''];
   await writeForServer('postmaster.pid', lines.join('\n'));
-  await ask((await arrive()).url);
+  await ask((await arriveHere()).url);
 });
 
 test('where the port of the last time is taken the server takes another one', async () => {
-  const first = await arrive();
+  const first = await arriveHere();
   await first.leave();
   const port = Number(new URL(first.url).port);
   const squatter = await listenOn(port);
-  const second = await arrive();
+  const second = await arriveHere();
   squatter.close();
   expect(new URL(second.url).port).not.toBe(String(port));
   await ask(second.url);
@@ -119,15 +119,15 @@ test('a cluster that was half made when its process was killed is made anew', as
   const half = join(folder, 'cluster.new-1');
   await mkdir(half, { recursive: true });
   await writeFile(join(half, 'PG_VERSION'), '18\n');
-  const member = await startMember(fresh);
+  const member = await open(fresh);
   await ask(member.url);
   expect(await readdir(folder)).not.toContain('cluster.new-1');
-  await member.leave();
+  await member.release();
   await removeDataFolder(fresh);
 });
 
 test('a cluster of another major version is refused with what to do', async () => {
-  await (await arrive()).leave();
+  await (await arriveHere()).leave();
   const path = join(await cluster(), 'PG_VERSION');
   const version = await readFile(path, 'utf8');
   await writeFile(path, '12\n');
@@ -138,21 +138,17 @@ test('a cluster of another major version is refused with what to do', async () =
 });
 
 test('a server that cannot start says so with the end of its log', async () => {
-  await (await arrive()).leave();
+  await (await arriveHere()).leave();
   await writeForServer('own.conf', "no_such_setting = 'x'\n");
   await expect(open()).rejects.toThrow(/did not start\. The end of its log .*no_such_setting/s);
   await writeForServer('own.conf', '');
 });
 
-test('the service works in the database as a role that is no superuser', async () => {
-  const { url } = await arrive();
+test('the service works in the database as a role that is no superuser, whose password its owner alone may read', async () => {
+  const { url } = await arriveHere();
   expect(
     await ask(url, 'select rolsuper, current_database() as name from pg_roles where rolname = current_user'),
   ).toEqual([{ rolsuper: false, name: 'annals' }]);
-});
-
-test('its password is readable by its owner alone', async () => {
-  await arrive();
   expect((await stat(join(await homeOf(dataDir), 'password'))).mode & 0o777).toBe(0o600);
 });
 
@@ -169,12 +165,20 @@ async function writeForServer(name: string, text: string): Promise<void> {
   await chown(path, uid, gid);
 }
 
-function open() {
-  return openEmbeddedDatabase({ dataDir, log: () => {}, durability: 'none' });
+function open(folder = dataDir) {
+  return openEmbeddedDatabase({ dataDir: folder, log: () => {}, durability: 'none' });
 }
 
 async function arrive(): Promise<Member> {
   const member = await startMember(dataDir);
+  members.push(member);
+  return member;
+}
+
+/** The same without a process of its own, where nothing depends on that. A process takes much longer. */
+async function arriveHere(): Promise<Member> {
+  const { url, release } = await open();
+  const member = { url, notices: [], leave: release, kill: release };
   members.push(member);
   return member;
 }

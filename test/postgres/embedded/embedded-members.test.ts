@@ -17,7 +17,7 @@ test('whatever the order in which processes come, leave and are killed, those pr
   const dataDir = await makeDataFolder();
   const steps = fc.array(
     fc.constantFrom<Step>('join', 'join twice', 'leave first', 'leave last', 'kill first', 'kill last'),
-    { minLength: 4, maxLength: 8 },
+    { minLength: 4, maxLength: 6 },
   );
   try {
     await fc.assert(
