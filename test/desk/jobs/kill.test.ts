@@ -16,7 +16,7 @@ const random = new Random();
 
 const kills = trials(1);
 const tenant = 'killed';
-const entries = 4_000;
+const entries = 2_000;
 
 let database: TestDatabase;
 let services: ServiceProcesses;
@@ -26,9 +26,7 @@ let call: Call;
 beforeAll(async () => {
   database = await createTestDatabase();
   await createTenant(database.db, tenant);
-  for (let done = 0; done < entries; done += 2_000) {
-    await record(Array.from({ length: 2_000 }, (_, index) => changeOf(`old-${done + index}`, (done + index) * 20)));
-  }
+  await record(Array.from({ length: entries }, (_, index) => changeOf(`old-${index}`, index * 20)));
   vendor = await startVendor();
   services = await startServices(1, {
     DATABASE_URL: database.url,
