@@ -167,8 +167,8 @@ test('random calls of three processes never use more than any of random budgets,
   await budgets.put(author(tenant), 'all', { period: 'lifetime', limitTokens: 1_000_000 });
   await makeRandomBudgets(budgets, tenant, 12, random);
   const outcomes: string[] = [];
-  const calls = Array.from({ length: 16 }, async (_, worker) => {
-    for (let n = 0; n < 12; n += 1) {
+  const calls = Array.from({ length: 12 }, async (_, worker) => {
+    for (let n = 0; n < 8; n += 1) {
       outcomes.push(await makeRandomCall(quotas[worker % 3] as Quota, tenant, random));
       if (n % 4 === 3 && worker === 0) {
         await budgets.put(author(tenant), `b${random.below(12)}`, randomBudget(random, { limitTokens: 1_000_000 }));

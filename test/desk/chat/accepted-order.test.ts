@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Random } from '../../support/oracle/random.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { putAgent } from '../../support/server/agents.ts';
 import { endOfJob, type JobSeen } from '../../support/server/jobs.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
@@ -24,14 +25,16 @@ afterEach(() => chats.forget());
 afterAll(() => chats.close());
 
 const kinds = ['/chat', '/chat-async', '/chat-stream'] as const;
+/** In each round. */
+const requests = 8;
 
 test('requests of a session run in the order in which they were accepted, whatever their kind, and know the earlier ones', async () => {
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < trials(2); round += 1) {
     const session = randomUUID();
     chats.forget();
     vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: random.below(60) }));
     const ends: Promise<unknown>[] = [];
-    for (let index = 0; index < 12; index += 1) {
+    for (let index = 0; index < requests; index += 1) {
       const kind = kinds[random.below(3)] ?? '/chat';
       const { end } = await untilAccepted(kind, `m${index}`, session, {
         on: servers[random.below(3)],
@@ -41,12 +44,14 @@ test('requests of a session run in the order in which they were accepted, whatev
     }
     await Promise.all(ends);
     const seen = messagesSeen();
-    expect(seen.map((messages) => messages.at(-1))).toEqual(Array.from({ length: 12 }, (_, index) => `m${index}`));
+    expect(seen.map((messages) => messages.at(-1))).toEqual(
+      Array.from({ length: requests }, (_, index) => `m${index}`),
+    );
     for (const [index, messages] of seen.entries()) {
       const before = index === 0 ? ['Be brief.'] : [...(seen[index - 1] ?? []), messages.at(-2)];
       expect(messages.slice(0, -1)).toEqual(before);
     }
-    expect(await chats.logsOf(session)).toHaveLength(12);
+    expect(await chats.logsOf(session)).toHaveLength(requests);
   }
 });
 
@@ -164,7 +169,7 @@ async function untilAccepted(
   const headers = { 'session-id': session };
   const sent = chats.chat({ agentId: 'desk', message }, headers, on, kind);
   if (kind === '/chat') {
-    await until(async () => (await turnsOf(session)) === place, 3);
+    await until(async () => (await turnsOf(session)) === place, 10);
     return { end: sent.then(({ status }) => expect(status).toBe(200)) };
   }
   // A stream is accepted when its headers come, a job when it is made.

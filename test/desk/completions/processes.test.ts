@@ -18,7 +18,7 @@ import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts'
 const random = new Random();
 
 /** `ANNALS_QUOTA_RUNS=2000` is the size that uses up a whole quota, from three processes; the usual one starts with little of it left. */
-const runs = Number(process.env.ANNALS_QUOTA_RUNS ?? 120);
+const runs = Number(process.env.ANNALS_QUOTA_RUNS ?? 90);
 const wholeQuota = runs >= 2_000;
 const atOnce = 64;
 const processes = wholeQuota ? 3 : 2;
@@ -27,7 +27,7 @@ const sharedToken = `sk-shared-${randomBytes(12).toString('hex')}`;
 const start = wholeQuota
   ? { input: 0, output: 0 }
   : // So little that the calls, an answer of which has some 600 tokens, use it up in all but one of a million runs.
-    { input: quotaLimits.input - 40_000, output: quotaLimits.output - 20_000 };
+    { input: quotaLimits.input - 40_000, output: quotaLimits.output - 15_000 };
 
 let database: TestDatabase;
 let quota: Quota;
@@ -102,7 +102,7 @@ test('with processes killed under way, and streams left at random bytes, neither
   await database.pool.query(
     `insert into budget (tenant, id, version, document, fields, by, name, period, limit_tokens)
        values ($1, 'b', 1, '{}', '{}', 'all', '', 'lifetime', $2)`,
-    [tenant, wholeQuota ? 3_000_000 : 30_000],
+    [tenant, wholeQuota ? 3_000_000 : 20_000],
   );
   const over = new AbortController();
   const kills = killNowAndThen(over.signal);
