@@ -9,7 +9,7 @@ import { recordStatements } from '../support/server/statements.ts';
 
 const tenant = 'acme';
 const large = 600_000;
-const count = 60;
+const count = 40;
 
 let server: TestServer;
 let token: string;
@@ -73,7 +73,7 @@ describe('a page with more text than a piece', () => {
     const response = await openPage();
     await expect.poll(() => inUse(), { timeout: 20_000 }).toBe(0);
     await server.database.pool.query(
-      `update custom_instance set document = '{"id":"060","changed":true}' where tenant = $1 and id = '060'`,
+      `update custom_instance set document = '{"id":"040","changed":true}' where tenant = $1 and id = '040'`,
       [tenant],
     );
     const parts: Buffer[] = [];
@@ -87,7 +87,7 @@ describe('a page with more text than a piece', () => {
     const response = await openPage();
     expect(response.statusCode).toBe(200);
     await expect.poll(() => inUse(), { timeout: 20_000 }).toBe(0);
-    await server.database.pool.query(`delete from custom_instance where tenant = $1 and id = '059'`, [tenant]);
+    await server.database.pool.query(`delete from custom_instance where tenant = $1 and id = '039'`, [tenant]);
     await expect(
       (async () => {
         for await (const part of response) expect(part.length).toBeGreaterThan(0);
