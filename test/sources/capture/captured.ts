@@ -9,7 +9,7 @@ import { capture } from '../../../src/sources/capture/capture.ts';
 import type { StartChoice } from '../../../src/sources/capture/capture-options.ts';
 import { CaptureFigures } from '../../../src/sources/capture/figures.ts';
 import type { SourceLog } from '../../../src/sources/source-log.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase, createTestDatabaseForThisTest, type TestDatabase } from '../../support/server/database.ts';
 import {
   dropSourceDatabase,
   emptySourceDatabase,
@@ -20,6 +20,13 @@ import {
 } from '../../support/server/source-server.ts';
 
 export const tenant = 'acme';
+
+/** A database of Annals for this test alone, with the tenant. */
+export async function createHistory(): Promise<TestDatabase> {
+  const database = await createTestDatabaseForThisTest();
+  await createTenant(database.db, tenant);
+  return database;
+}
 
 /** The databases that the tests of a file use one after the other. Each test finds them empty, but for the tenant in the history. */
 export interface CaptureDatabases {

@@ -16,7 +16,7 @@ import { type ServiceProcesses, startServices } from '../../support/server/servi
 import { type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
 
 const tenant = 'acme';
-const clients = trials(16);
+const clients = trials(8);
 const requestsOfClient = 3;
 const changesOfRequest = 10;
 const victims = ['recorder', 'database'] as const;
