@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../src/postgres/embedded/free-port.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { annals } from '../support/server/command.ts';
 import { createEmptyTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
@@ -33,7 +34,7 @@ test('migrate names what it ran, and nothing when there is nothing to run', asyn
 });
 
 test('a client is shown with its secret once, listed without it, and revoked', async () => {
-  await annals(['tenant', 'create', 'shop'], environment);
+  await createTenant(database.db, 'shop');
   const create = ['client', 'create', '--tenant', 'shop', '--scope', 'changelog.changelog_read', '--name', 'Jane Doe'];
   const made = await annals(create, environment);
   expect(made.code).toBe(0);
@@ -52,7 +53,7 @@ test('a client is shown with its secret once, listed without it, and revoked', a
 });
 
 test('a client that sees a part of the history is shown and listed with it, and has few scopes', async () => {
-  await annals(['tenant', 'create', 'shop'], environment);
+  await createTenant(database.db, 'shop');
   const create = (...rest: string[]) =>
     annals(['client', 'create', '--tenant', 'shop', '--scope', ...rest], environment);
   const shown = { query: 'entity:order', hide: ['card', 'items.*.price', 'phone'] };
@@ -76,7 +77,7 @@ test('the clients of a tenant that is not there are no empty list', async () => 
 });
 
 test('a link into the console is one line, and makes a client without a secret that is listed and revoked', async () => {
-  await annals(['tenant', 'create', 'linked'], environment);
+  await createTenant(database.db, 'linked');
   const link = ['console', 'link', '--tenant', 'linked'];
   const made = await annals(link, environment);
   expect(made.code).toBe(0);
@@ -132,7 +133,7 @@ test('what is not there is exit code 1 with what to do', async () => {
 });
 
 test('import records the changes of stdin and answers with the counts', async () => {
-  await annals(['tenant', 'create', 'acme'], environment);
+  await createTenant(database.db, 'acme');
   const line = JSON.stringify({
     op: 'insert',
     entity: 'order',

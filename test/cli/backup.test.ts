@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { asEarlierFormat, backupOf, relationsOf, rowsOfTables } from '../support/server/backups.ts';
-import { annals, launcher } from '../support/server/command.ts';
+import { annals, launcherOfRun } from '../support/server/command.ts';
 import {
   createEmptyTestDatabase,
   createTestDatabase,
@@ -84,10 +84,10 @@ test('a backup by stdout and back by stdin; a key of the backup that is missing 
   const keys = `${key},${randomBytes(32).toString('base64')}`;
   const env = { PATH: process.env.PATH, ...environmentOf(source, keys) };
   const options = { env, encoding: 'buffer', maxBuffer: 1e9 } as const;
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [launcher, 'backup', '-'], options);
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [launcherOfRun(), 'backup', '-'], options);
   expect(JSON.parse(String(stderr))).toMatchObject({ file: '-', rows: 12_002 });
   const target = await makeTarget();
-  const restoring = promisify(execFile)(process.execPath, [launcher, 'restore', '-'], {
+  const restoring = promisify(execFile)(process.execPath, [launcherOfRun(), 'restore', '-'], {
     env: { ...env, ...environmentOf(target) },
   });
   restoring.child.stdin?.end(stdout);
@@ -169,7 +169,7 @@ test('a restore that is killed or stopped in the middle leaves the database empt
     return rowCount;
   };
   for (const [signal, code] of [['SIGKILL', null] as const, ['SIGTERM', 143] as const]) {
-    const restore = spawn(process.execPath, [launcher, 'restore', '-'], {
+    const restore = spawn(process.execPath, [launcherOfRun(), 'restore', '-'], {
       env: { PATH: process.env.PATH, ...environmentOf(target) },
       stdio: ['pipe', 'ignore', 'inherit'],
     });

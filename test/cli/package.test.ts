@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { stateFile } from '../../build/checkout.js';
@@ -12,7 +13,7 @@ import { copyPackage, linkModules, temporaryFolder, unpackPackage } from '../sup
 
 const run = promisify(execFile);
 
-test('the packed package migrates an empty database, and serves it with the shop of the demo', {
+test('the packed package migrates an empty database and serves it, and has the shop of the demo', {
   timeout: 300_000,
 }, async () => {
   const source = await copyPackage();
@@ -45,7 +46,7 @@ test('the packed package migrates an empty database, and serves it with the shop
   const database = await createEmptyTestDatabase();
   const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: randomBytes(32).toString('base64') };
   const service = startAnnals(
-    ['demo'],
+    ['serve'],
     { ...environment, PORT: '0', LOG_LEVEL: 'warn' },
     join(folder, 'bin', 'annals.js'),
   );
@@ -60,6 +61,12 @@ test('the packed package migrates an empty database, and serves it with the shop
   expect((await fetch(`${baseUrl}/docs/viewer/swagger-ui.css`)).status).toBe(200);
   expect((await fetch(`${baseUrl}/viewer.js`)).status).toBe(200);
   expect((await database.pool.query('select from routine')).rowCount).toBeGreaterThan(20);
+
+  // The shop is in a file of the package, and made in a thread.
+  const shop = `const { preparedShop } = await import('${pathToFileURL(join(folder, 'dist', 'demo-prepared-shop.js'))}');
+    console.log((await preparedShop(Date.now())).changes.length);`;
+  const { stdout: changes } = await run(process.execPath, ['--input-type=module', '--eval', shop]);
+  expect(Number(changes)).toBeGreaterThan(4_000);
 
   // A long document is read in a thread, which loads its part of the bundle.
   const types = `${baseUrl}/schema/acme/custom-entities`;

@@ -31,7 +31,13 @@ export async function annals(args: string[], environment: Record<string, string>
   return { code, stdout: await text(stdout), stderr: await text(stderr) };
 }
 
+/** The launcher of the checkout. */
 export const launcher = join(import.meta.dirname, '..', '..', '..', 'bin', 'annals.js');
+
+/** A copy that runs the bundle of this run of tests without a look at the sources; elsewhere that of the checkout. */
+export function launcherOfRun(): string {
+  return process.env.ANNALS_LAUNCHER_OF_RUN ?? launcher;
+}
 
 export interface RunningCommand {
   process: ChildProcess;
@@ -40,11 +46,11 @@ export interface RunningCommand {
   ended: Promise<Outcome & { signal: NodeJS.Signals | null }>;
 }
 
-/** Runs `bin/annals.js` in a process of its own, with nothing of our environment but PATH; of this package unless given. */
+/** Runs `annals` in a process of its own, with nothing of our environment but PATH; the bundle of the run unless given. */
 export function startAnnals(
   args: string[],
   environment: Record<string, string> = {},
-  packageLauncher = launcher,
+  packageLauncher = launcherOfRun(),
 ): RunningCommand {
   const child = spawn(process.execPath, [packageLauncher, ...args], {
     env: { PATH: process.env.PATH, ...environment },
