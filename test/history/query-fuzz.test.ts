@@ -3,9 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { inventShop } from '../../src/demo/invented-shop.ts';
-import { changesOfShop } from '../../src/demo/prepared-shop.ts';
-import { foldHistory } from '../../src/history/tallies/fold.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { checkLaw, someOf } from '../support/oracle/law.ts';
@@ -25,10 +22,8 @@ let document: string;
 beforeAll(async () => {
   server = await startTestServer({ clock: { now: () => now } });
   document = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'query-language.md'), 'utf8');
-  for (const tenant of ['shop', 'document', 'fuzzed']) tokens.set(tenant, await server.token(tenant));
+  for (const tenant of ['document', 'fuzzed']) tokens.set(tenant, await server.token(tenant));
   const { db } = server.context;
-  await createRecorder(db, 'shop', () => now)(changesOfShop(inventShop(now).changes));
-  await foldHistory(db, 'shop');
   const oldestFirst = entriesOf(document).toReversed();
   await createRecorder(
     db,
@@ -91,15 +86,6 @@ describe('the examples of docs/query-language.md', () => {
         expect({ query, status, found }).toEqual({ query, status: 200, found: outcome });
       }
     }
-  });
-
-  test("are answered with 200 on the demo's shop, each total that of its pages", async () => {
-    for (const { query, outcome } of examplesOf(document)) {
-      const { status, body } = await ask('shop', query);
-      expect({ query, status }).toEqual({ query, status: outcome.startsWith('400 ') ? 400 : 200 });
-      if (status === 200) expect(body.items.length).toBe(Math.min(100, body.totalElements));
-    }
-    expect((await ask('shop', 'entity:order type:update')).body.totalElements).toBeGreaterThan(100);
   });
 });
 

@@ -15,8 +15,8 @@ import {
 } from '../support/server/listings.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
-const walks = 20;
-const walksOfCollection = 10;
+const walks = 12;
+const walksOfCollection = 6;
 const tenant = 'alpha';
 const listings = [instancesOfThing, ...aiListings];
 

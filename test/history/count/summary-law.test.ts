@@ -16,7 +16,7 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const tenant = 'alpha';
 const histories = 3;
-const queriesOfHistory = 15;
+const queriesOfHistory = 9;
 const lengths = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
 type Entry = Omit<Change, 'identity'>;

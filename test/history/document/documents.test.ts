@@ -177,20 +177,19 @@ test('a large document, and one of many entries, are what was written', async ()
   expect(next.body).toMatchObject({ complete: false, exists: true });
   expect(next.text).toContain('"document":{"0":1.50,');
 
-  const count = 5_100;
+  // More than are read at a time.
+  const count = 5_001;
   const many = Array.from({ length: count }, (_none, index) => ({
     ...documentChange('update', now - 7 * second, `{"n":${index}}`, `{"n":${index + 1}}`),
     entityId: 'many',
     identity: randomBytes(16),
   }));
   await record({ ...documentChange('create', now - 8 * second, undefined, '{"n":0}'), entityId: 'many' }, ...many);
-  for (const changes of [5_002, count + 1]) {
-    const { text, body } = await ask({ entity: 'thing', entityId: 'many', changes: String(changes) });
-    expect({ document: documentIn(text), complete: body.complete }).toEqual({
-      document: `{"n":${changes - 1}}`,
-      complete: true,
-    });
-  }
+  const { text, body } = await ask({ entity: 'thing', entityId: 'many', changes: String(count + 1) });
+  expect({ document: documentIn(text), complete: body.complete }).toEqual({
+    document: `{"n":${count}}`,
+    complete: true,
+  });
 });
 
 test(`a process has ${maxLargeDocuments} large documents at once, and a tenant half of them`, async () => {

@@ -25,7 +25,7 @@ const tenant = 'acme';
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** How often a total is compared with a full count of its snapshot. */
-const reads = trials(15);
+const reads = trials(8);
 
 let history: TestHistory;
 let database: TestDatabase;

@@ -25,7 +25,7 @@ const minute = 60_000;
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** Pages that each of four readers asks for. */
-const reads = trials(20);
+const reads = trials(10);
 
 let history: TestHistory;
 

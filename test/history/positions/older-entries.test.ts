@@ -57,7 +57,7 @@ test('an upgraded database has 1 to N for the entries that it has, the oldest fi
   const tenant = 'acme';
   const old = await createReleaseDatabase('2a90738');
   onTestFinished(old.drop);
-  const [data, later] = await releaseData();
+  const [data, later] = await releaseData(1_600);
   await old.pool.query(data);
   await old.pool.query(`select change_fold('${tenant}')`);
   await old.pool.query(later);
@@ -91,7 +91,7 @@ test('an upgraded database has 1 to N for the entries that it has, the oldest fi
   );
   await foldHistory(db, tenant);
   let portions = 0;
-  while (await fillPortion(db, tenant, 300)) {
+  while (await fillPortion(db, tenant, 60)) {
     portions += 1;
     await record(tenant, [now + portions, horizon + portions * 7, horizon + 30_000_000_000 + portions], old);
     if (portions % 3 === 1) await givePositions(db, tenant);

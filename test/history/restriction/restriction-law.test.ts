@@ -20,7 +20,7 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const histories = 2;
-const queriesOfHistory = 4;
+const queriesOfHistory = 2;
 
 type Entry = Omit<Change, 'identity'>;
 type Asked = readonly [operation: string, parameters: Record<string, string>];
@@ -240,7 +240,7 @@ function arbitraryValues(): fc.Arbitrary<string> {
 function wholeReads(restriction: Restriction, { entities, entityIds }: QueryVocabulary): Asked[] {
   const documents = entities
     .flatMap((entity) => entityIds.map((entityId) => ({ entity, entityId })))
-    .slice(0, 12)
+    .slice(0, 6)
     .filter((document) => showsDocument(restriction, document) !== undefined)
     .flatMap((document): Asked[] => [
       ['documents', document],
