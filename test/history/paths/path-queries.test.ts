@@ -189,12 +189,14 @@ test('numbers are compared by value, whatever their digits and exponents', async
   await history.record(
     'numbers',
     // beside a text that jsonb does not know; the longest take most of the time
-    pairs.filter((pair) => pair.join('').length < 100_000).map(([after, before]) => ({
-      paths: pathsOf([
-        ['n', `{"before":${before},"after":${after}}`],
-        ['\0', '{}'],
-      ]),
-    })),
+    pairs
+      .filter((pair) => pair.join('').length < 100_000)
+      .map(([after, before]) => ({
+        paths: pathsOf([
+          ['n', `{"before":${before},"after":${after}}`],
+          ['\0', '{}'],
+        ]),
+      })),
   );
   await history.agree('numbers', [
     'change:elemMatch(is:lower)',

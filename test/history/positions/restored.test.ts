@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { fingerprintAt, lastPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
@@ -18,7 +18,7 @@ import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { backupOf, restored } from '../../support/server/backups.ts';
-import { makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
+import { copyDataFolder, makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import {
   createEmptyTestDatabase,
   createSingleTestDatabase,
@@ -165,7 +165,7 @@ test('a backup of a tenant whose older entries are still to be filled in goes on
 });
 
 test('a copy of the files that goes on beside the original gives the same positions with other fingerprints', async () => {
-  const dataDir = await makeDataFolder();
+  const dataDir = await copyDataFolder(inject('initialisedFolder'));
   const other = await makeDataFolder();
   onTestFinished(async () => {
     await removeDataFolder(dataDir);
