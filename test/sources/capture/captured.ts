@@ -9,7 +9,7 @@ import { capture } from '../../../src/sources/capture/capture.ts';
 import type { StartChoice } from '../../../src/sources/capture/capture-options.ts';
 import { CaptureFigures } from '../../../src/sources/capture/figures.ts';
 import type { SourceLog } from '../../../src/sources/source-log.ts';
-import { createTestDatabase, createTestDatabaseForThisTest, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabaseForThisTest, type TestDatabase } from '../../support/server/database.ts';
 import {
   dropSourceDatabase,
   emptySourceDatabase,
@@ -18,8 +18,9 @@ import {
   type SourceServer,
   startSourceServer,
 } from '../../support/server/source-server.ts';
+import { tenant, useHistory } from '../history.ts';
 
-export const tenant = 'acme';
+export { tenant };
 
 /** A database of Annals for this test alone, with the tenant. */
 export async function createHistory(): Promise<TestDatabase> {
@@ -38,15 +39,12 @@ export interface CaptureDatabases {
 export function useCaptureDatabases(): CaptureDatabases {
   let server: SourceServer;
   let source: SourceDatabase;
-  let history: TestDatabase;
+  const openHistory = useHistory();
   beforeAll(async () => {
     server = await startSourceServer();
     source = await openSourceDatabase(server);
-    history = await createTestDatabase();
-    await createTenant(history.db, tenant);
   });
   afterAll(async () => {
-    await history.drop();
     await dropSourceDatabase(server, source);
     await server.close();
   });
@@ -55,21 +53,8 @@ export function useCaptureDatabases(): CaptureDatabases {
       onTestFinished(() => emptySourceDatabase(source));
       return source;
     },
-    openHistory() {
-      onTestFinished(() => emptyHistory(history));
-      return history;
-    },
+    openHistory,
   };
-}
-
-async function emptyHistory({ pool }: TestDatabase): Promise<void> {
-  await pool.query(
-    `do $$ declare found text; begin
-       for found in select tablename from pg_tables
-         where schemaname = current_schema() and (tablename like 'change\\_%' or tablename like 'capture\\_%')
-       loop execute format('delete from %I', found); end loop;
-     end $$`,
-  );
 }
 
 export interface RunningCapture {

@@ -5,7 +5,8 @@ import type { TestDatabase } from '../../support/server/database.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
 import type { SourceDatabase } from '../../support/server/source-server.ts';
-import { type CaptureSetup, startCapture, tenant, useCaptureDatabases } from './captured.ts';
+import { tenant } from '../history.ts';
+import { type CaptureSetup, startCapture, useCaptureDatabases } from './captured.ts';
 
 const databases = useCaptureDatabases();
 

@@ -72,7 +72,7 @@ describe('a new row of another table says who made the changes of its transactio
   });
 
   test('by triggers and the relay', async () => {
-    const application = await createApplication(definition, tables);
+    const application = await createApplication(databases.openHistory(), definition, tables);
     const { pool, history } = application;
     for (const [statements] of transactions) await pool.query(`begin; ${statements}; commit`);
     await pool.query(
@@ -105,6 +105,7 @@ describe('a new row of another table says who made the changes of its transactio
 
   test('by triggers of a partitioned table, until the mapping says so no more', async () => {
     const application = await createApplication(
+      databases.openHistory(),
       `${definition.replace('events (id int primary key, who text)', 'events (id int primary key, who text) partition by range (id)')};
        create table events_1 partition of events for values from (0) to (100)`,
       tables,

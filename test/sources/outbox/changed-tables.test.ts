@@ -4,7 +4,10 @@ import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
+import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
+
+const openHistory = useHistory();
 
 const orders = 'create table orders (id int primary key, title text, card text, size int)';
 const tables = { 'public.orders': { entity: 'order', mask: ['card'] } };
@@ -19,7 +22,7 @@ const parted = `create table orders (dropped int, id int primary key, title text
 
 describe('what becomes of tables and triggers while the relay runs is told', () => {
   test('a table that is rebuilt under its name, until its triggers are made again, and once more where that happens again', async () => {
-    const application = await createApplication(orders, tables);
+    const application = await createApplication(openHistory(), orders, tables);
     const { pool, history } = application;
     const { messages } = startRelay(application);
     const lost =
@@ -40,6 +43,7 @@ describe('what becomes of tables and triggers while the relay runs is told', () 
 
   test('columns and partitions that came, went and changed, and triggers of an older version', async () => {
     const application = await createApplication(
+      openHistory(),
       `create table orders (id int primary key, title text, card text, size int) partition by range (id);
        create table first partition of orders for values from (0) to (10);
        create table second (like orders including all)`,
@@ -74,7 +78,7 @@ describe('columns that came after the SQL of the outbox are masked, whatever the
     ['row by row', `${orders}; ${byRow}`],
     ['in partitions', parted],
   ])('where triggers run %s', async (_how, definition) => {
-    const application = await createApplication(definition, tables);
+    const application = await createApplication(openHistory(), definition, tables);
     const { pool, history } = application;
     await pool.query(`insert into orders (id, title, card, size) values (1, 'one', 'canary-1', 5)`);
     await pool.query(`create type pair as (a text, b int);
@@ -121,7 +125,7 @@ describe('columns that came after the SQL of the outbox are masked, whatever the
   });
 
   test('also where two columns have changed their names, and in a truncate', async () => {
-    const application = await createApplication(orders, tables);
+    const application = await createApplication(openHistory(), orders, tables);
     const { pool, history } = application;
     await pool.query(`insert into orders values (1, 'one', 'canary', 5)`);
     await pool.query(
@@ -142,7 +146,7 @@ describe('columns that came after the SQL of the outbox are masked, whatever the
   });
 
   test('until the SQL runs again: with the mapping that names them, they are as it says', async () => {
-    const application = await createApplication(orders, tables);
+    const application = await createApplication(openHistory(), orders, tables);
     const { pool, history, mapping } = application;
     await pool.query(`insert into orders values (1, 'one', 'canary', 5)`);
     await pool.query('alter table orders rename card to card_no; alter table orders add code int');
@@ -160,10 +164,15 @@ describe('columns that came after the SQL of the outbox are masked, whatever the
   });
 
   test('also of a row that gets another tenant: it is a delete there and a create here', async () => {
-    const application = await createApplication('create table orders (id int primary key, org text)', tables, {
-      tenant: { column: 'org' },
-      tenants: { one: 'acme', two: 'beta' },
-    });
+    const application = await createApplication(
+      openHistory(),
+      'create table orders (id int primary key, org text)',
+      tables,
+      {
+        tenant: { column: 'org' },
+        tenants: { one: 'acme', two: 'beta' },
+      },
+    );
     const { pool, history } = application;
     Object.assign(application.mapping, { tables: { 'public.orders': { entity: 'order' } } });
     await application.install();
@@ -180,7 +189,7 @@ describe('columns that came after the SQL of the outbox are masked, whatever the
 
   test('the SQL that is printed for the name of tomorrow masks the column under both', async () => {
     const table = { entity: 'order', mask: ['card_no'], former: { card: 'card_no' } };
-    const application = await createApplication(orders, { 'public.orders': table });
+    const application = await createApplication(openHistory(), orders, { 'public.orders': table });
     const { pool } = application;
     await pool.query(
       `insert into orders values (1, 'one', 'canary', 5); alter table orders rename card to card_no; update orders set card_no = 'canary-2'`,

@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
+import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
+
+const openHistory = useHistory();
 
 // PostgreSQL converts values to JSON and to text by the casts of their types, whose functions run with the rights of who converts.
 
@@ -32,7 +35,7 @@ insert into cards values (1, 'one')`;
 
 /** A role that owns the types and their tables, and nothing else of the database. */
 async function withOwner() {
-  const made = await createApplication(definition, tables);
+  const made = await createApplication(openHistory(), definition, tables);
   const role = `owner_${randomBytes(4).toString('hex')}`;
   await made.pool.query(`create role ${role}; alter type mood owner to ${role}; alter type pair owner to ${role};
     alter table moods owner to ${role}; alter table pairs owner to ${role};
@@ -67,7 +70,7 @@ test('neither does a cast to text: the rows are recorded as PostgreSQL writes th
 });
 
 test('a cast to JSON by a superuser is used', async () => {
-  const made = await createApplication(definition, tables);
+  const made = await createApplication(openHistory(), definition, tables);
   await made.pool.query('create cast (mood as json) with function mood_json(mood)');
   await made.pool.query(changes);
   const { rows } = await made.pool.query(

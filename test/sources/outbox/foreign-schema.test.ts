@@ -2,14 +2,17 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { removeOutbox } from '../../../src/sources/outbox/outbox-schema.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
+import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
+
+const openHistory = useHistory();
 
 const tables = { 'public.orders': { entity: 'order' } };
 const sql = outboxSql(readMapping(JSON.stringify({ version: 1, tenant: { value: 'acme' }, tables })));
 
 /** An application with an outbox, and a role of somebody else. `run` runs SQL as the superuser and rolls back what failed. */
 async function application() {
-  const made = await createApplication('create table orders (id int primary key, title text)', tables);
+  const made = await createApplication(openHistory(), 'create table orders (id int primary key, title text)', tables);
   const role = `mallory_${Math.random().toString(36).slice(2)}`;
   await made.pool.query(`create role ${role}`);
   onTestFinished(async () => {

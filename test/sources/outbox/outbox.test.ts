@@ -4,13 +4,17 @@ import { removeOutbox } from '../../../src/sources/outbox/outbox-schema.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
+import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
+
+const openHistory = useHistory();
 
 const orders = 'create table orders (id int primary key, title text, total numeric)';
 const tables = { 'public.orders': { entity: 'order', name: 'title' } };
 
 test('the application needs no rights on the outbox and gets none, also below row-level security', async () => {
   const application = await createApplication(
+    openHistory(),
     `${orders}; alter table orders enable row level security;
     create policy own on orders using (true)`,
     tables,
@@ -35,6 +39,7 @@ test('the application needs no rights on the outbox and gets none, also below ro
 
 test('a row that moves between partitions is one update, and a truncate of one partition deletes its documents', async () => {
   const application = await createApplication(
+    openHistory(),
     `create table orders (id int, region text, title text, primary key (id, region)) partition by list (region);
      create table north partition of orders for values in ('north');
      create table south partition of orders for values in ('south')`,
@@ -55,7 +60,7 @@ test('a row that moves between partitions is one update, and a truncate of one p
 });
 
 test('each row of a statement belongs to itself, and the order of the statements is kept', async () => {
-  const application = await createApplication(orders, tables);
+  const application = await createApplication(openHistory(), orders, tables);
   const { pool, history } = application;
   await pool.query(
     `begin; copy orders from program 'printf "3,three,3\\\\n2,two,2\\\\n1,one,1"' (format csv);
@@ -91,6 +96,7 @@ const byRow = ['annals_row', 'annals_truncate'];
 
 test('a table is written row by row where a trigger for the statement would miss rows or be late', async () => {
   const application = await createApplication(
+    openHistory(),
     `${orders}; create table tree (id int primary key, parent int references tree on update cascade, children int default 0);
      create table base (id int primary key); create table child () inherits (base);
      create table counted (id int primary key, parent int, children int default 0);
@@ -123,7 +129,7 @@ test('a table is written row by row where a trigger for the statement would miss
 });
 
 test('a table that the mapping names no longer loses its triggers', async () => {
-  const application = await createApplication(`${orders}; create table old (id int primary key)`, {
+  const application = await createApplication(openHistory(), `${orders}; create table old (id int primary key)`, {
     ...tables,
     'public.old': { entity: 'old' },
   });
@@ -134,7 +140,7 @@ test('a table that the mapping names no longer loses its triggers', async () => 
 });
 
 test('a truncate above read committed is refused: it would not see every row', async () => {
-  const { pool } = await createApplication(orders, tables);
+  const { pool } = await createApplication(openHistory(), orders, tables);
   await expect(pool.query('begin isolation level repeatable read; truncate orders; commit')).rejects.toThrow(
     'read committed',
   );
@@ -143,6 +149,7 @@ test('a truncate above read committed is refused: it would not see every row', a
 
 test('columns that come and go do not disturb the application, and one that came is masked', async () => {
   const application = await createApplication(
+    openHistory(),
     `create type address as (street text, number int); ${orders}; alter table orders add home address`,
     tables,
   );
@@ -160,6 +167,7 @@ test('columns that come and go do not disturb the application, and one that came
 
 test('a row that cannot be written as JSON does not fail the application, and is kept aside', async () => {
   const application = await createApplication(
+    openHistory(),
     `create type odd as enum ('odd');
      create function fail(odd) returns json language plpgsql as $$ begin raise exception 'canary'; end $$;
      create cast (odd as json) with function fail(odd);
@@ -175,7 +183,7 @@ test('a row that cannot be written as JSON does not fail the application, and is
 });
 
 test('the SQL may run again, refuses a schema that is not ours, and is removed once the outbox is empty', async () => {
-  const application = await createApplication(orders, tables);
+  const application = await createApplication(openHistory(), orders, tables);
   const { pool, history } = application;
   await application.install();
   await pool.query(`insert into orders values (1, 'one', 1)`);

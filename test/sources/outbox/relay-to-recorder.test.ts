@@ -14,7 +14,10 @@ import { type Collector, type Seen, startCollector, startTracing } from '../../s
 import { eventually } from '../../support/server/patience.ts';
 import { startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { type Application, createApplication, tenant } from './relayed.ts';
+import { tenant, useHistory } from '../history.ts';
+import { type Application, createApplication } from './relayed.ts';
+
+const openHistory = useHistory();
 
 const scope = 'recorder.change_record recorder.actor_set changelog.changelog_manage';
 const tables = { 'public.orders': { entity: 'order', mask: ['card', 'payload.cards.number'] } };
@@ -96,7 +99,7 @@ function startRelay(
 }
 
 test('a busy recorder and lost answers: each change is an entry once, and masked values that differ are told', async () => {
-  const application = await createApplication(orders, tables);
+  const application = await createApplication(openHistory(), orders, tables);
   const { pool } = application;
   const { url, requests } = await faultyRecorder(['busy', 'no answer', undefined]);
   const insert = 'insert into orders values ($1, $2, $3)';
@@ -142,7 +145,7 @@ test('a busy recorder and lost answers: each change is an entry once, and masked
 });
 
 test('one trace goes from the batch of the relay, over its request, to each statement by which the recorder records', async () => {
-  const application = await createApplication(orders, tables);
+  const application = await createApplication(openHistory(), orders, tables);
   const { spans, tracer } = await startTracing();
   await application.pool.query(`insert into orders values ('traced')`);
   startRelay(application, new URL(recorder.baseUrl), await server.createClient(tenant, { scope }), tracer);
@@ -167,7 +170,7 @@ test('one trace goes from the batch of the relay, over its request, to each stat
 });
 
 test('a client that lacks a scope, or that the recorder does not know, ends the relay', async () => {
-  const application = await createApplication(orders, tables);
+  const application = await createApplication(openHistory(), orders, tables);
   await application.pool.query(`insert into orders values ('1')`);
   const client = await server.createClient(tenant, { scope: 'recorder.change_record' });
   const url = new URL(recorder.baseUrl);

@@ -11,13 +11,16 @@ import { startTracing, treesOf } from '../../support/server/collector.ts';
 import { startAnnals } from '../../support/server/command.ts';
 import { countOfEntries, entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
+import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
+
+const openHistory = useHistory();
 
 const orders = 'create table orders (id int primary key, title text, total numeric)';
 const tables = { 'public.orders': { entity: 'order', name: 'title' } };
 
 test('whatever writes rows: each change is an entry, by the actor of its transaction', async () => {
-  const application = await createApplication(orders, tables);
+  const application = await createApplication(openHistory(), orders, tables);
   const { pool, history } = application;
   startRelay(application);
   await pool.query(
@@ -53,6 +56,7 @@ test('whatever writes rows: each change is an entry, by the actor of its transac
 
 test('masked and ignored values are in neither database, and a masked value that changes is told', async () => {
   const application = await createApplication(
+    openHistory(),
     'create table orders (id int primary key, card text, note text, payload jsonb, extra text)',
     {
       'public.orders': {
@@ -102,6 +106,7 @@ test('rows that are there already are recorded by the statements of the guide, a
   const guide = await readFile(join(import.meta.dirname, '..', '..', '..', 'docs', 'recording', 'outbox.md'), 'utf8');
   const statements = /## Rows that are there already.*?```sql\n(.*?)```/s.exec(guide)?.[1] ?? '';
   const application = await createApplication(
+    openHistory(),
     `create table orders (id int primary key, title text, card text, placed timestamptz);
      insert into orders values (1, 'one', 'canary', '2026-01-15 14:05:12+02')`,
     { 'public.orders': { entity: 'order', name: 'title', mask: ['card'] } },
@@ -136,7 +141,9 @@ test('rows that are there already are recorded by the statements of the guide, a
 });
 
 test('a change can be written by hand, and the rules of its entity apply', async () => {
-  const application = await createApplication(orders, tables, { entities: { note: { mask: ['secret'] } } });
+  const application = await createApplication(openHistory(), orders, tables, {
+    entities: { note: { mask: ['secret'] } },
+  });
   const { pool, history } = application;
   await pool.query(`select annals.record('note', '7', null, '{"a": 1, "secret": "canary"}', name => 'Seven')`);
   expect((await pool.query('select o::text as row from annals.outbox o')).rows[0].row).not.toContain('canary');
@@ -151,7 +158,7 @@ test('a change can be written by hand, and the rules of its entity apply', async
 });
 
 test('two relays and four writers: each document in the order of its changes, and nothing twice', async () => {
-  const application = await createApplication('create table items (id int primary key, version int)', {
+  const application = await createApplication(openHistory(), 'create table items (id int primary key, version int)', {
     'public.items': { entity: 'item' },
   });
   const { pool, history } = application;
@@ -177,6 +184,7 @@ const kills = trials(1);
 
 test('kill -9 of the relay: every committed change is an entry exactly once', async () => {
   const application = await createApplication(
+    openHistory(),
     `create table items (id int primary key, version int);
      create table happened (id int, version int);
      create function happen() returns trigger language plpgsql as
@@ -197,7 +205,7 @@ test('kill -9 of the relay: every committed change is an entry exactly once', as
     for (let round = 0; isWriting; round++) {
       await pool.query('update items set version = version + 1 where id = $1', [1 + ((writer + round) % 8)]);
       // The relay shall not have to catch up with a busy machine's writers for long.
-      await sleep(5);
+      await sleep(25);
     }
   });
   for (let kill = 0; kill < kills; kill++) {
@@ -225,7 +233,7 @@ test('kill -9 of the relay: every committed change is an entry exactly once', as
 
 test('a batch of the relay is a trace with its steps, a look that finds nothing is none, and the port tells what waits', async () => {
   const { spans, tracer } = await startTracing();
-  const application = await createApplication(orders, tables);
+  const application = await createApplication(openHistory(), orders, tables);
   const metrics = new Metrics();
   measureRelay(metrics, readSource(application.url));
   const source = new Metrics();

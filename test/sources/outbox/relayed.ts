@@ -3,18 +3,12 @@ import { onTestFinished } from 'vitest';
 import type { Tracer } from '../../../src/core/concurrency/trace.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
-import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
 import { recordDirectly, relay } from '../../../src/sources/outbox/relay.ts';
-import {
-  createEmptyTestDatabase,
-  createTestDatabaseForThisTest,
-  type TestDatabase,
-} from '../../support/server/database.ts';
-
-export const tenant = 'acme';
+import { createEmptyTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { tenant } from '../history.ts';
 
 export interface Application {
   /** The URL of its owner, a superuser. */
@@ -26,8 +20,13 @@ export interface Application {
   install(): Promise<void>;
 }
 
-/** A database of an application, with tables, a mapping of them, and a history. Both are dropped when the test ends. */
-export async function createApplication(definition: string, tables: object, rest: object = {}): Promise<Application> {
+/** A database of an application, with tables and a mapping of them. It is dropped when the test ends. */
+export async function createApplication(
+  history: TestDatabase,
+  definition: string,
+  tables: object,
+  rest: object = {},
+): Promise<Application> {
   const database = await createEmptyTestDatabase();
   const url = new URL(database.url);
   url.username = 'postgres';
@@ -40,8 +39,6 @@ export async function createApplication(definition: string, tables: object, rest
     await database.drop();
   });
   await pool.query(definition);
-  const history = await createTestDatabaseForThisTest();
-  await createTenant(history.db, tenant);
   const mapping = { version: 1, tenant: { value: tenant }, tables, ...rest };
   const install = async () => {
     await pool.query(outboxSql(readMapping(JSON.stringify(mapping))));

@@ -7,14 +7,17 @@ import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { createSourceDatabase, startSourceServer } from '../../support/server/source-server.ts';
 import { startStartingServer } from '../../support/server/starting-server.ts';
-import { createHistory, startCapture } from '../capture/captured.ts';
+import { startCapture } from '../capture/captured.ts';
+import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
+
+const openHistory = useHistory();
 
 const tables = { 'public.orders': { entity: 'order' } };
 const orders = 'create table orders (id int primary key)';
 
 test('the relay waits for a source that is starting, and then records', async () => {
-  const application = await createApplication(orders, tables);
+  const application = await createApplication(openHistory(), orders, tables);
   const source = await startStartingServer(application.url);
   const { running, messages } = startRelay({ ...application, url: source.url });
   await eventually(async () => source.refused).toBeGreaterThan(1);
@@ -26,7 +29,7 @@ test('the relay waits for a source that is starting, and then records', async ()
 });
 
 test('a relay that is stopped while it waits ends in order, and any other refusal ends it at once', async () => {
-  const application = await createApplication(orders, tables);
+  const application = await createApplication(openHistory(), orders, tables);
   const source = await startStartingServer(application.url);
   const waiting = startRelay({ ...application, url: source.url });
   await eventually(async () => source.refused).toBeGreaterThan(0);
@@ -43,7 +46,7 @@ test('capture waits for a source that is starting', async () => {
   const database = await createSourceDatabase(server);
   await database.pool.query(orders);
   const source = await startStartingServer(database.url);
-  const history = await createHistory();
+  const history = openHistory();
   const { running } = startCapture({ source: database, history, tables, url: source.url });
   await eventually(async () => source.refused).toBeGreaterThan(1);
   source.start();
@@ -53,7 +56,7 @@ test('capture waits for a source that is starting', async () => {
 });
 
 test("commands wait while Annals' own database is starting, and end in order when they are stopped meanwhile", async () => {
-  const application = await createApplication(orders, tables);
+  const application = await createApplication(openHistory(), orders, tables);
   const folder = await mkdtemp(join(tmpdir(), 'annals-starting-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const file = join(folder, 'mapping.json');
