@@ -27,6 +27,8 @@ let server: TestServer;
 let host: Host;
 let browser: Browser;
 let context: BrowserContext;
+/** The page of all tests: to open another one takes long. */
+let shared: Page;
 let maker: string;
 /** What the next tokens are made of; undefined: the host gives none. */
 let given: Record<string, unknown> | undefined = grant;
@@ -93,6 +95,7 @@ beforeAll(async () => {
   );
   context = await browser.newContext({ reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'Europe/Berlin' });
   context.setDefaultTimeout(30_000);
+  shared = await context.newPage();
   context.on('weberror', (error) => problems.push(`an error of the page: ${error.error().stack}`));
   context.on('console', (message) => {
     if (['error', 'warning'].includes(message.type()) && !provoked.test(message.text())) problems.push(message.text());
@@ -104,7 +107,9 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await Promise.all(context.pages().map((page) => page.close()));
+  shared.removeAllListeners('request');
+  await shared.unrouteAll();
+  await shared.goto('about:blank');
   given = grant;
   provoked = /^$/;
   expect(problems.splice(0)).toEqual([]);
@@ -141,7 +146,7 @@ interface Opened {
 }
 
 async function open(path = '/html', { width = 1_000, clock = false } = {}): Promise<Opened> {
-  const page = await context.newPage();
+  const page = shared;
   const reads: string[] = [];
   page.on('request', (request) => {
     if (request.url().includes('/viewer/acme/changes')) reads.push(request.url());
@@ -359,7 +364,7 @@ test('a token that is refused for good, or that the host does not give, is told 
 
 test('429 and a service that is away are told in words, heed Retry-After, and pass by themselves', async () => {
   provoked = /status of 429|ERR_CONNECTION_REFUSED/;
-  const page = await context.newPage();
+  const page = shared;
   await page.clock.install();
   let calls = 0;
   await page.route('**/viewer/acme/**', async (route) => {

@@ -16,7 +16,7 @@ function extend(app: HttpServer): void {
 let elapsed = 0;
 const clock = { elapsed: () => elapsed };
 
-/** Calls every 50 ms until a call gets that status. Returns when the last call was let in, in ms of the clock. */
+/** Calls every 250 ms until a call gets that status. Returns when the last call was let in, in ms of the clock. */
 async function lastLetIn(status: number, server: TestServer, token: string): Promise<number> {
   let last = Number.NEGATIVE_INFINITY;
   for (;;) {
@@ -25,7 +25,7 @@ async function lastLetIn(status: number, server: TestServer, token: string): Pro
     if (response.status === status) return last;
     expect(response.status).toBe(200);
     last = elapsed;
-    elapsed += 50;
+    elapsed += 250;
   }
 }
 

@@ -26,7 +26,7 @@ function kidOf(token: string): string | undefined {
 
 test('processes that meet without a key make one together', async () => {
   const first = await startTestServer({ extend });
-  const servers = [first, ...(await Promise.all([1, 2, 3].map(() => startTestServer({ database: first.database }))))];
+  const servers = [first, ...(await Promise.all([1, 2].map(() => startTestServer({ database: first.database }))))];
   const client = await first.createClient('acme');
   const tokens = await Promise.all(servers.map((server) => server.tokenOf(client)));
   expect(new Set(tokens.map(kidOf)).size).toBe(1);
@@ -124,7 +124,7 @@ test('tokens with made-up key ids do not each cost a look into the database', as
   const asked = recordStatements(server.context.vital.pool);
   const begun = performance.now();
   const statuses = await Promise.all(
-    Array.from({ length: 200 }, (_, index) => {
+    Array.from({ length: 60 }, (_, index) => {
       const header = Buffer.from(JSON.stringify({ alg: 'ES256', typ: 'at+jwt', kid: `made-up-${index}` }));
       return statusOf(server, `${header.toString('base64url')}.${body}.${signature}`);
     }),

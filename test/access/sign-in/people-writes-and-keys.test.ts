@@ -41,6 +41,8 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
+  // A check asks the provider about each session that there is.
+  await sql`delete from console_session`.execute(people.server.database.db);
   people.provider.claims = { sub: 'u-1 "quoted"', name: 'Jane Doe', groups: ['all'] };
   people.provider.endedSubjects.clear();
   people.provider.givesRefreshTokens = true;
