@@ -3,11 +3,10 @@ import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { tablesToBackUp } from '../../../src/postgres/backup/backed-up-tables.ts';
-import { BackupReader } from '../../../src/postgres/backup/read-backup.ts';
 import { readArchive } from '../../../src/postgres/backup/tar.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import { altered, backupOf, relationsOf, restored, rowsOfTables } from '../../support/server/backups.ts';
+import { altered, backupOf, readToItsEnd, relationsOf, restored, rowsOfTables } from '../../support/server/backups.ts';
 import {
   createEmptyTestDatabase,
   createSingleTestDatabase,
@@ -21,7 +20,7 @@ import { type Call, contentOf, endOfJob, itemsOfQuery, startExport } from '../..
 import { eventually } from '../../support/server/patience.ts';
 import { createReleaseDatabase, releaseData } from '../../support/server/release.ts';
 import { schemaText } from '../../support/server/schema-text.ts';
-import { startTestServer, type TestServer, testSecretKeys } from '../../support/server/server.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const tenant = 'acme';
 const json = { 'content-type': 'application/json' };
@@ -152,13 +151,6 @@ test('a backup of an earlier schema becomes what an upgrade makes of its databas
 function cutBefore(archive: Buffer, name: string): Buffer {
   const end = Math.floor(archive.lastIndexOf(name) / 512) * 512;
   return zstdCompressSync(Buffer.concat([archive.subarray(0, end), Buffer.alloc(1024)]));
-}
-
-async function readToItsEnd(file: Buffer): Promise<string> {
-  const reader = await BackupReader.open(Readable.from([file]));
-  reader.useKeys(testSecretKeys);
-  for await (const _table of reader.tables());
-  return 'read to its end';
 }
 
 test('a backup that is damaged, cut off, or of a later format is none', async () => {
