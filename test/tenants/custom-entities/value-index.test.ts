@@ -27,7 +27,7 @@ beforeAll(async () => {
   await storeInstances(
     server,
     place,
-    Array.from({ length: 3_000 }, (_, index) => ({
+    Array.from({ length: 500 }, (_, index) => ({
       id: String(index).padStart(5, '0'),
       content: {
         members: {
