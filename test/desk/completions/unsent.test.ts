@@ -5,10 +5,10 @@ import { createClient } from '../../../src/access/oauth/clients.ts';
 import { createQuota } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { startAnnals } from '../../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer } from '../../support/server/server.ts';
-import { startServices } from '../../support/server/service-processes.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
@@ -42,7 +42,8 @@ test.each([
   ['was with its provider is charged when its long lease ends', 'vendor', { output: 4_096 }],
 ] as const)('after kill -9, the reservation of a call that %s', { timeout: 120_000 }, async (_, at, used) => {
   await database.pool.query('delete from completion_quota');
-  const services = await startServices(1, {
+  const service = startAnnals(['serve'], {
+    PORT: '0',
     DATABASE_URL: database.url,
     ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
     ANNALS_BASE_URL: 'http://annals.example',
@@ -50,15 +51,16 @@ test.each([
     OPENAI_BASE_URL: at === 'mute' ? `https://127.0.0.1:${(mute.address() as AddressInfo).port}` : vendor.baseUrl,
   });
   try {
-    const call = complete(await services.next()).catch(() => 'lost');
+    const call = complete(await service.firstLine).catch(() => 'lost');
     await eventually(async () => (await reservations()).map(({ sent }) => sent)).toEqual([at === 'vendor']);
     if (at === 'vendor') await eventually(() => vendor.requests.length).toBe(1);
-    await services.replace(0);
+    service.process.kill('SIGKILL');
     expect(await call).toBe('lost');
     // 10 minutes and 30 seconds for a call that may be under way, 30 seconds for one that is not.
     expect(await reservations()).toEqual([{ sent: at === 'vendor', isShort: at === 'mute' }]);
   } finally {
-    await services.end();
+    service.process.kill('SIGKILL');
+    await service.ended;
   }
   const quota = createQuota({ pool: database.pool, db: database.db, logger: createLogger('silent') });
   expect((await quota.state(tenant)).reserved.output).toBe(4_096);
