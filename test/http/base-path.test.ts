@@ -23,6 +23,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+/** The links of pages that have answered. */
+const answered = new Set<string>();
+
 // A proxy that leaves the path, and one that strips it.
 describe.each(['/tools/annals', ''])('under "%s"', (prefix) => {
   const types = `${prefix}/schema/${tenant}/custom-entities`;
@@ -76,7 +79,8 @@ describe.each(['/tools/annals', ''])('under "%s"', (prefix) => {
       expect(links.length).toBeGreaterThan(3);
       for (const link of new Set(links.filter((path) => !/^(?:#|https?:)/.test(path)))) {
         expect(link).toMatch(/^\/tools\/annals\//);
-        expect((await server.call(link)).status, link).toBe(200);
+        if (!answered.has(link)) expect((await server.call(link)).status, link).toBe(200);
+        answered.add(link);
       }
     }
   });

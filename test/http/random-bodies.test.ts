@@ -4,7 +4,7 @@ import { checkLaw } from '../support/oracle/law.ts';
 import { callAgentic } from '../support/server/agents.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
-const bodiesOfOperation = 3;
+const bodiesOfOperation = 2;
 
 const tenant = 'acme';
 

@@ -143,7 +143,7 @@ describe('over HTTP', () => {
     const begun = performance.now();
     let passed = 0;
     let refused = 0;
-    while (performance.now() - begun < 3_000) {
+    while (performance.now() - begun < 1_500 || refused === 0 || passed <= 20) {
       const answers = await Promise.all([first, second].map((server) => call(server, 'acme', token)));
       for (const { status, headers } of answers) {
         if (status === 200) passed += 1;
@@ -153,7 +153,7 @@ describe('over HTTP', () => {
           refused += 1;
         }
       }
-      await sleep(2);
+      await sleep(10);
     }
     const seconds = (performance.now() - begun) / 1000;
     // A full bucket, and what came back since.

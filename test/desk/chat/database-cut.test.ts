@@ -48,9 +48,9 @@ test.each<LinkFault>(['cut', 'away'])(
   async (fault) => {
     const ends = new Set<string | undefined>();
     let statements = 0;
+    // From here on its connections are there, and its client is known.
+    expect(await chatEnds()).toBe('done');
     for (let step = 0; ; step++) {
-      // Its connections are there, and its client is known.
-      expect(await chatEnds()).toBe('done');
       proxy.failAfter(step, fault);
       const end = await chatEnds();
       statements = proxy.sent;

@@ -18,7 +18,7 @@ afterAll(async () => {
   await vendor.close();
 });
 
-test('over HTTP: a bystander has its chat and its export at once, behind 60 chats that last and 30 exports of others', async () => {
+test('over HTTP: a bystander has its chat and its export at once, behind 20 chats that last and 10 exports of others', async () => {
   const { promise: over, resolve: end } = Promise.withResolvers<void>();
   vendor.behave(({ text }) => ({ kind: 'answer', ...(text.includes('bystander') ? {} : { after: over }) }));
   const [attacker, bystander] = ['attacker', 'bystander'];
@@ -37,8 +37,8 @@ test('over HTTP: a bystander has its chat and its export at once, behind 60 chat
   for (const tenant of [attacker, bystander])
     await putAgent(server, { tenant, token: await tokenOf(tenant), id: 'desk' });
   try {
-    for (let count = 0; count < 60; count += 1) await chat(attacker);
-    for (let count = 0; count < 30; count += 1) {
+    for (let count = 0; count < 20; count += 1) await chat(attacker);
+    for (let count = 0; count < 10; count += 1) {
       await startExport(await callOf(attacker), attacker, { q: '', format: 'CSV' });
     }
     // The attacker's share is used up by chats that do not end.
