@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
@@ -135,6 +136,7 @@ test('buckets, facets and others are those of the snapshot while others record a
     while (!isDone) {
       await record(someChanges());
       if (random.below(3) === 0) await foldHistory(database.db, tenant);
+      await sleep(20);
     }
   })();
   try {

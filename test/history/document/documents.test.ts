@@ -162,7 +162,7 @@ test('before its creation and after its deletion a document does not exist, and 
 });
 
 test('a large document, and one of many entries, are what was written', async () => {
-  const filler = Array.from({ length: 5_000 }, (_none, index) => `"${index}":"😀${'é'.repeat(150)}"`);
+  const filler = Array.from({ length: 4_000 }, (_none, index) => `"${index}":"😀${'é'.repeat(150)}"`);
   const large = `{${filler.join(',')}}`;
   const wide = { entity: 'thing', entityId: 'large' };
   await record(
@@ -179,8 +179,10 @@ test('a large document, and one of many entries, are what was written', async ()
 
   // More than are read at a time.
   const count = 5_001;
+  const update = documentChange('update', now - 7 * second, '{"n":0}', '{"n":1}');
   const many = Array.from({ length: count }, (_none, index) => ({
-    ...documentChange('update', now - 7 * second, `{"n":${index}}`, `{"n":${index + 1}}`),
+    ...update,
+    paths: `{"n":{"before":${index},"after":${index + 1}}}`,
     entityId: 'many',
     identity: randomBytes(16),
   }));

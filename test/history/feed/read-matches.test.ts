@@ -92,7 +92,7 @@ test('a reader finds the entries that an evaluator finds, in the order of record
       ),
     }),
   );
-  await checkLaw(scenario, { runs: 3 }, async ({ history, asked }) => {
+  await checkLaw(scenario, { runs: 2 }, async ({ history, asked }) => {
     const tenant = await newTenant();
     for (const { changes, fold } of history.batches) {
       await record(

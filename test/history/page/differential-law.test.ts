@@ -14,8 +14,8 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const tenants = ['alpha', 'beta'];
-const histories = 5;
-const queriesOfHistory = 12;
+const histories = 3;
+const queriesOfHistory = 16;
 
 let server: TestServer;
 const tokens = new Map<string, string>();
