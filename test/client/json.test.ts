@@ -13,6 +13,7 @@ import {
 } from '../../clients/typescript/src/json/index.ts';
 import { parseJson as parseOfService } from '../../src/core/json/parse.ts';
 import { compactText } from '../../src/core/json/text.ts';
+import { anyCharacter } from '../support/oracle/any-character.ts';
 import { seed } from '../support/oracle/random.ts';
 import { trials } from '../support/oracle/trials.ts';
 
@@ -47,7 +48,7 @@ const { tree } = fc.letrec<{ tree: string }>((tie) => ({
     fc.oneof(
       number,
       fc.constantFrom('null', 'true', 'false'),
-      fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text)),
+      fc.string({ unit: anyCharacter }).map((text) => JSON.stringify(text)),
     ),
     fc.array(tie('tree'), { maxLength: 4 }).map((parts) => `[ ${parts.join(' ,\n')} ]`),
     fc
@@ -101,9 +102,9 @@ test('exactly the texts that JSON.parse takes are taken', () => {
       expect(accepted).toBe(isTaken(() => JSON.parse(text)));
       if (accepted) taken += 1;
     }),
-    { numRuns: trials(1_000), seed },
+    { numRuns: trials(500), seed },
   );
-  expect(taken).toBeGreaterThan(30);
+  expect(taken).toBeGreaterThan(trials(15));
 });
 
 test('members keep their order where a plain object would sort them, and of one key the last member counts', () => {
