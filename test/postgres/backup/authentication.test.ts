@@ -12,7 +12,6 @@ import {
   backupOf,
   filesOf,
   readToItsEnd,
-  relationsOf,
   restored,
   rowsOfTables,
 } from '../../support/server/backups.ts';
@@ -36,7 +35,7 @@ async function sourceWithClient(): Promise<TestDatabase> {
   return source;
 }
 
-/** Why a backup is refused. A restore reads it in the same way, and leaves the database empty. */
+/** Why a backup is refused. A restore reads it in the same way, and leaves the database empty: backup.test.ts. */
 const refusal = async (file: Buffer) =>
   await readToItsEnd(file).catch((error: Error) => `${error.name}: ${error.message}`);
 
@@ -51,9 +50,6 @@ test('a backup that somebody has changed is refused, also where it agrees with i
   const tables = manifest.tables.filter(({ name }: { name: string }) => name !== 'oauth_client');
   fewer.set('manifest.json', Buffer.from(JSON.stringify({ ...manifest, tables })));
   expect(await refusal(archived(fewer))).toContain(changed);
-  const target = await emptyDatabase();
-  await expect(restored(target, archived(fewer))).rejects.toThrow('The backup was changed after it was made');
-  expect(await relationsOf(target)).toEqual([]);
 
   const begin = files.get('begin.json') ?? Buffer.alloc(0);
   const told = new Map(files).set(
