@@ -235,11 +235,11 @@ test('the port has GET /metrics alone', async () => {
   expect((await server.call('/metrics')).status).toBe(404);
 });
 
-test('1,000 scrapes at once share readings', async () => {
+test('400 scrapes at once share readings', async () => {
   const before = readings;
   const { port } = new URL(url);
   const scrapes = await Promise.all(
-    Array.from({ length: 1_000 }, async () => {
+    Array.from({ length: 400 }, async () => {
       const socket = connect(Number(port), '127.0.0.1');
       socket.write('GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
       let bytes = 0;
@@ -247,8 +247,8 @@ test('1,000 scrapes at once share readings', async () => {
       return bytes;
     }),
   );
-  expect(scrapes.filter((bytes) => bytes > 5_000)).toHaveLength(1_000);
-  expect(readings - before).toBeLessThan(50);
+  expect(scrapes.filter((bytes) => bytes > 5_000)).toHaveLength(400);
+  expect(readings - before).toBeLessThan(20);
 });
 
 test('a client that takes nothing holds no memory of its own, and other scrapes go on', async () => {
