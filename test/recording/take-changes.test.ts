@@ -13,6 +13,7 @@ import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { retryRejected } from '../../src/recording/mapping/retry-rejected.ts';
 import type { RowChange } from '../../src/recording/mapping/row-change.ts';
 import { maxRetries } from '../../src/recording/record-change.ts';
+import { trials } from '../support/oracle/trials.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { changeOf } from '../support/server/history.ts';
 
@@ -108,8 +109,8 @@ describe('a batch', () => {
   });
 
   test('that holds the changes of another in another order never shows a deadlock', async () => {
-    for (let round = 0; round < 5; round++) {
-      const changes = Array.from({ length: 200 }, () => given());
+    for (let round = 0; round < trials(3); round++) {
+      const changes = Array.from({ length: 120 }, () => given());
       const all = await Promise.all([take(changes), take(changes.toReversed()), take(changes.toSorted())]);
       expect(all.reduce((sum, { counts }) => sum + counts.recorded, 0)).toBe(changes.length);
     }

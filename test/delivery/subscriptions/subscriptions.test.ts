@@ -172,10 +172,19 @@ test('to read takes a scope, to write another one, and to make or resume one als
 
 test('a tenant has at most 50, and the 51st is refused', async () => {
   const full = subscriptionsOf(server, 'full', await server.token('full'));
-  for (let n = 0; n < maxSubscriptions; n += 1) await full.make({ id: `s${n}`, enabled: false, target: webhook() });
+  await full.make({ id: 'copy0', enabled: false, target: webhook() });
+  for (const table of ['subscription', 'subscription_state']) {
+    await server.database.pool.query(
+      `insert into ${table} select copy.* from ${table} made, generate_series(1, $1::integer) n,
+         jsonb_populate_record(made, replace(to_jsonb(made)::text, 'copy0', 'copy' || n)::jsonb) copy
+         where made.tenant = 'full'`,
+      [maxSubscriptions - 2],
+    );
+  }
+  await full.make({ id: 'last', enabled: false, target: webhook() });
   expect((await full.call('POST', '', { name: 'x', target: webhook() })).status).toBe(400);
-  const page = await full.call<{ id: string }[]>('GET', '?q=state:paused&pageSize=2&sort=_id:DESC');
-  expect(page.body.map(({ id }) => id)).toEqual(['s9', 's8']);
+  const page = await full.call<{ id: string }[]>('GET', '?q=state:paused&pageSize=3&sort=_id:DESC');
+  expect(page.body.map(({ id }) => id)).toEqual(['last', 'copy9', 'copy8']);
 });
 
 test('when its maker is revoked it is paused, and another client takes it over where it stands', async () => {

@@ -182,8 +182,11 @@ test('what a pipe has brought is recorded after half a second without more, whil
 });
 
 describe('compressed sources', () => {
-  const { lines, expected } = mixedLines(3000);
+  const { lines, expected } = mixedLines(800);
   const text = Buffer.from(lines.join('\n'));
+  // Zstandard gives nothing before the end of a block of 128 KiB.
+  const long = mixedLines(3000);
+  const longText = Buffer.from(long.lines.join('\n'));
   const skippableFrame = Buffer.from('502a4d180400000061626364', 'hex');
 
   test.each([
@@ -221,8 +224,8 @@ describe('compressed sources', () => {
   );
 
   test.each([
-    ['gzip', gzipSync(text)],
-    ['Zstandard', zstdCompressSync(text)],
+    ['gzip', gzipSync(longText)],
+    ['Zstandard', zstdCompressSync(longText)],
   ])('of %s that is cut off, what comes before the cut is recorded, and the end is an error', async (_, compressed) => {
     const recorder = new MemoryRecorder();
     const importing = run(compressed.subarray(0, Math.floor(compressed.length * 0.6)), recorder);
@@ -232,9 +235,9 @@ describe('compressed sources', () => {
     expect(error.counts.recorded).toBe(recorder.changes.size);
     expect(error.counts.recorded).toBeGreaterThan(0);
     // The line that the cut went through is neither recorded nor rejected.
-    expect(error.counts.read).toBeLessThan(expected.read);
+    expect(error.counts.read).toBeLessThan(long.expected.read);
     const whole = await run(compressed, recorder);
-    expect(whole.counts.recorded + error.counts.recorded).toBe(expected.recorded);
+    expect(whole.counts.recorded + error.counts.recorded).toBe(long.expected.recorded);
   });
 });
 

@@ -2,10 +2,12 @@ import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { shareFigures } from '../../../src/core/concurrency/semaphore.ts';
 import { maxWaitingCalls } from '../../../src/core/concurrency/thread-pool.ts';
 import { doWork } from '../../../src/core/concurrency/work.ts';
-import { BodyReader, maxBodyTime } from '../../../src/sources/recorder/body-reader.ts';
+import { BodyReader, maxBodyTime, minThreads } from '../../../src/sources/recorder/body-reader.ts';
 import type { ReadBody } from '../../../src/sources/recorder/read-body.ts';
 
-const threads = 4;
+/** The fewest that a recorder has: each takes its time to start. */
+const threads = minThreads;
+const half = threads / 2;
 const reader = new BodyReader(undefined, threads);
 
 afterEach(() => vi.useRealTimers());
@@ -36,9 +38,9 @@ function bodies(): { taken: number; waiting: number } {
 }
 
 test('a body waits while every thread has one, and is read once a thread is free', async () => {
-  const first = ['a', 'b', 'c', 'd'].map((tenant) => read(tenant));
+  const first = Array.from({ length: threads }, (_none, index) => read(`t${index}`));
   expect(bodies()).toEqual({ taken: threads, waiting: 0 });
-  const last = read('e');
+  const last = read('last');
   expect(bodies()).toEqual({ taken: threads, waiting: 1 });
   await Promise.race(first);
   expect(bodies()).toMatchObject({ waiting: 0 });
@@ -48,21 +50,21 @@ test('a body waits while every thread has one, and is read once a thread is free
 });
 
 test('a tenant has half of the threads, and another tenant is read beside it at once', async () => {
-  const crowd = [read('crowd'), read('crowd')];
-  expect(bodies()).toEqual({ taken: 2, waiting: 0 });
+  const crowd = Array.from({ length: half }, () => read('crowd'));
+  expect(bodies()).toEqual({ taken: half, waiting: 0 });
   crowd.push(read('crowd'));
-  expect(bodies()).toEqual({ taken: 2, waiting: 1 });
+  expect(bodies()).toEqual({ taken: half, waiting: 1 });
   const bystander = read('bystander');
-  expect(bodies()).toEqual({ taken: 3, waiting: 1 });
+  expect(bodies()).toEqual({ taken: half + 1, waiting: 1 });
   for (const body of [...crowd, bystander]) expect(await body).toMatchObject({ changes: { length: 1 } });
 });
 
 test('256 bodies of a tenant wait; the next is 429, but not that of another tenant', async () => {
-  const crowd = Array.from({ length: threads / 2 + maxWaitingCalls }, () => read('crowd'));
-  expect(bodies()).toEqual({ taken: threads / 2, waiting: maxWaitingCalls });
+  const crowd = Array.from({ length: half + maxWaitingCalls }, () => read('crowd'));
+  expect(bodies()).toEqual({ taken: half, waiting: maxWaitingCalls });
   await expect(read('crowd')).rejects.toMatchObject({ status: 429, headers: { 'Retry-After': '1' } });
   const bystander = read('bystander');
-  expect(bodies()).toEqual({ taken: threads / 2 + 1, waiting: maxWaitingCalls });
+  expect(bodies()).toEqual({ taken: half + 1, waiting: maxWaitingCalls });
   for (const body of [...crowd, bystander]) expect(await body).toMatchObject({ changes: { length: 1 } });
 });
 
