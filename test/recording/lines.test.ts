@@ -84,7 +84,7 @@ test('where the chunks are cut makes no difference', () => {
       chunks.push(bytes.subarray(at));
       expect(linesOf(chunks, 6)).toEqual(linesOf([bytes], 6));
     }),
-    { numRuns: trials(700) },
+    { numRuns: trials(100) },
   );
 });
 
@@ -102,7 +102,7 @@ test('lines are those that splitting the text gives, without the blank ones', ()
       const last = text.slice(text.lastIndexOf('\n') + 1);
       if (!last.endsWith('\r')) expect(linesOfText(text, 6)).toEqual(expected);
     }),
-    { numRuns: trials(700) },
+    { numRuns: trials(100) },
   );
 });
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Occurrences } from '../../src/recording/occurrences.ts';
+import { trials } from '../support/oracle/trials.ts';
 
 /** Few different words, so that keys differ in one word alone and stand in each other's places. */
 function keyOf(number: number): Buffer {
@@ -29,6 +30,6 @@ test('keys are counted exactly, however few of them fit into memory', () => {
         }
       },
     ),
-    { numRuns: 100 },
+    { numRuns: trials(50) },
   );
 });

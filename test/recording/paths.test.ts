@@ -145,7 +145,7 @@ describe('laws', () => {
         const members = membersOf(referenceParse(result)).map(([key, value]) => `${key.text}:${compact(value)}`);
         expect(members.sort()).toEqual(referencePaths(before, after).sort());
       }),
-      { numRuns: trials(400) },
+      { numRuns: trials(100) },
     );
   });
 
@@ -157,7 +157,7 @@ describe('laws', () => {
           canonical(one) === canonical(other),
         );
       }),
-      { numRuns: trials(400) },
+      { numRuns: trials(100) },
     );
   });
 
@@ -169,7 +169,7 @@ describe('laws', () => {
         const result = paths(before && written(before), after && written(after));
         expect(withoutEmpty(applied(before, referenceParse(result)))).toEqual(withoutEmpty(nested(after)));
       }),
-      { numRuns: trials(300) },
+      { numRuns: trials(100) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import type { Row } from '../../../src/recording/mapping/row-change.ts';
 import { referenceParse } from '../../support/oracle/reference-json.ts';
 import { canonical, decoded, referencePaths, type Tree } from '../../support/oracle/reference-paths.ts';
+import { trials } from '../../support/oracle/trials.ts';
 
 type Step = { key: string; isPosition: boolean };
 
@@ -98,6 +99,6 @@ test('the paths of any row are those of its documents by a plain reading of the 
         }
       },
     ),
-    { numRuns: 400 },
+    { numRuns: trials(100) },
   );
 });

@@ -34,7 +34,7 @@ function definitions(alterations: readonly { kind: string; place: number; name: 
 
 const names = (columns: readonly Column[] = []) => columns.map((column) => column.name);
 
-const runs = 500;
+const runs = 100;
 
 function checkNothingHidden(all: Column[][], at: number, masked: string, now: readonly Column[] | undefined): void {
   const [known, found] = [all[0] ?? [], all[Math.min(at, all.length - 1)] ?? []];
