@@ -33,7 +33,7 @@ test('requests of one session keep their order, sent at once to two processes', 
     const on = index % 2 === 0 ? server : second;
     sent.push(chat({ agentId: 'desk', message: `m${index}` }, { 'session-id': sessionId }, on));
     // Which of two comes first is told by when it comes to the service, not by when it was sent.
-    await until(async () => (await turnsOf(sessionId)) === index + 1, 3);
+    await until(async () => (await turnsOf(sessionId)) === index + 1, 10);
   }
   for (const response of await Promise.all(sent)) expect(response.status).toBe(200);
   // Each saw exactly what was answered before it: no two ran at once, and none was overtaken.
