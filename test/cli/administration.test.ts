@@ -28,7 +28,7 @@ test('a tenant is made once, and a second call is no error', async () => {
   expect(second).toEqual({ code: 0, stdout: '{"tenant":"acme","created":false}\n', stderr: '' });
 });
 
-test('migrate names what it ran, and nothing when there is nothing to run', async () => {
+test('migrate names nothing when there is nothing to run', async () => {
   await annals(['migrate'], environment);
   expect(await annals(['migrate'], environment)).toEqual({ code: 0, stdout: '{"migrations":[]}\n', stderr: '' });
 });
