@@ -6,9 +6,9 @@ import { createInterface } from 'node:readline';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { requestShares } from '../../../src/http/request-work.ts';
-import { launcher } from '../../support/server/command.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
+import { keepsCompiled } from '../../support/server/script.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const scope = 'recorder.change_record';
@@ -93,9 +93,9 @@ test('a bystander records at once beside two tenants that have all their request
 test('no long request holds the event loop for 50 ms of processor time', async () => {
   const { clientId, clientSecret } = await server.createClient('long', { scope });
   const authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
-  const child = fork(launcher, ['recorder'], {
-    execArgv: ['--import', join(import.meta.dirname, '../../support/server/turn-probe.ts')],
+  const child = fork(join(import.meta.dirname, '../../support/server/probed-recorder.ts'), {
     env: {
+      ...keepsCompiled,
       PATH: process.env.PATH,
       DATABASE_URL: server.database.url,
       ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
