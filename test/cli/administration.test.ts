@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { packageFolder } from '../../src/core/package-folder.ts';
 import { freePort } from '../../src/postgres/embedded/free-port.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { annals } from '../support/server/command.ts';
@@ -10,7 +13,6 @@ let database: TestDatabase;
 let environment: Record<string, string>;
 
 beforeAll(async () => {
-  // Empty: every command brings the database to the current schema by itself.
   database = await createEmptyTestDatabase();
   environment = {
     DATABASE_URL: database.url,
@@ -21,16 +23,19 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
+test('migrate names what it ran, and nothing when there is nothing to run', async () => {
+  const { code, stdout, stderr } = await annals(['migrate'], environment);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const files = await readdir(join(packageFolder(), 'migrations'));
+  expect(JSON.parse(stdout)).toEqual({ migrations: files.filter((name) => name.endsWith('.sql')).toSorted() });
+  expect(await annals(['migrate'], environment)).toEqual({ code: 0, stdout: '{"migrations":[]}\n', stderr: '' });
+});
+
 test('a tenant is made once, and a second call is no error', async () => {
   const first = await annals(['tenant', 'create', 'acme'], environment);
   expect(first).toEqual({ code: 0, stdout: '{"tenant":"acme","created":true}\n', stderr: '' });
   const second = await annals(['tenant', 'create', 'acme'], environment);
   expect(second).toEqual({ code: 0, stdout: '{"tenant":"acme","created":false}\n', stderr: '' });
-});
-
-test('migrate names nothing when there is nothing to run', async () => {
-  await annals(['migrate'], environment);
-  expect(await annals(['migrate'], environment)).toEqual({ code: 0, stdout: '{"migrations":[]}\n', stderr: '' });
 });
 
 test('a client is shown with its secret once, listed without it, and revoked', async () => {
