@@ -83,8 +83,8 @@ export default defineConfig(({ mode }) => ({
     pool: 'forks',
     // Tests of processes wait much: with two workers two cores stand still for a quarter of the run.
     maxWorkers: 4,
-    // Megabytes. A worker loads much and holds it for many files: V8's small beginnings have it collect garbage over and over, by a
-    // tenth of the processor time. They are for the worker alone: its threads have the limits of the product.
+    // Megabytes. A worker loads much and holds it for many files: V8's small beginnings have it collect garbage over and over, for some 4 %
+    // of the processor time. They are for the worker alone: its threads have the limits of the product.
     execArgv: ['--min-semi-space-size=16', '--max-semi-space-size=32', '--initial-heap-size=512'],
     setupFiles: ['test/support/server/heap-of-threads.ts'],
     // The files of a worker share their modules: to load the service anew for each file took more than a third of the run.
