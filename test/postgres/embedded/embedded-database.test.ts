@@ -11,7 +11,8 @@ import { homeOf, makeDataFolder, removeDataFolder } from '../../support/server/d
 import { type Member, startMember } from '../../support/server/member.ts';
 
 let dataDir: string;
-let members: Member[];
+/** What ends those that a test has left in the database. */
+let endings: (() => Promise<void>)[];
 
 beforeAll(async () => {
   // A name that needs quoting in every language that it may pass through.
@@ -19,11 +20,11 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  members = [];
+  endings = [];
 });
 
 afterEach(async () => {
-  for (const member of members) await member.kill();
+  for (const end of endings) await end();
   // Whoever comes last stops the server, also one that the killed have left running.
   if ((await readPostmasterFile(await cluster())) !== undefined) await (await open()).release();
 });
@@ -171,16 +172,15 @@ function open(folder = dataDir) {
 
 async function arrive(): Promise<Member> {
   const member = await startMember(dataDir);
-  members.push(member);
+  endings.push(member.kill);
   return member;
 }
 
 /** The same without a process of its own, where nothing depends on that. A process takes much longer. */
-async function arriveHere(): Promise<Member> {
+async function arriveHere(): Promise<Pick<Member, 'url' | 'leave'>> {
   const { url, release } = await open();
-  const member = { url, notices: [], leave: release, kill: release };
-  members.push(member);
-  return member;
+  endings.push(release);
+  return { url, leave: release };
 }
 
 async function arriveAtOnce(count: 2): Promise<[Member, Member]>;

@@ -8,8 +8,8 @@ export const hostileTemplate = 'hostile';
 
 /**
  * Makes a template for databases of the server: its schema `public` has functions, operators, types and views under the names of
- * PostgreSQL's own, which a role without rights has made. Each counts its calls. Of the functions there are those alone whose names
- * stand in the product's files, because nothing else of it can call one by its name, and to make all of them takes long.
+ * PostgreSQL's own, which a role without rights has made. Each counts its calls. It has only the functions whose names
+ * stand in the product's files: the product cannot call others by name, and to make all of them takes long.
  */
 export async function plantForeignCode(server: SourceServer): Promise<void> {
   await onPlainPath(server.url, (client) => client.query(`create database ${hostileTemplate}`));
