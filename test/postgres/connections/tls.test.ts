@@ -1,6 +1,5 @@
 // The library for certificates asks for it.
 import 'reflect-metadata';
-import { webcrypto } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,7 +13,7 @@ import { resolveTls } from '../../../src/postgres/connections/tls.ts';
 import { connectSource, readSource } from '../../../src/postgres/source/source.ts';
 import { annals } from '../../support/server/command.ts';
 
-x509.cryptoProvider.set(webcrypto as Crypto);
+x509.cryptoProvider.set(crypto);
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 let folder: string;
@@ -24,7 +23,7 @@ let authority: string;
 let stranger: string;
 
 async function makeAuthority(name: string) {
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const extensions = [new x509.BasicConstraintsExtension(true, 1, true)];
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: `CN=${name}`,
@@ -88,7 +87,7 @@ beforeAll(async () => {
   const ours = await makeAuthority('ours');
   authority = ours.path;
   stranger = (await makeAuthority('stranger')).path;
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const certificate = await x509.X509CertificateGenerator.create({
     subject: 'CN=localhost',
     issuer: ours.certificate.subject,
@@ -97,7 +96,7 @@ beforeAll(async () => {
     signingAlgorithm: algorithm,
     extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: 'localhost' }])],
   });
-  const key = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
+  const key = await crypto.subtle.exportKey('pkcs8', keys.privateKey);
   await writeAtServer('server.key', x509.PemConverter.encode(key, 'PRIVATE KEY'));
   await writeAtServer('server.crt', certificate.toString('pem'));
 });
