@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type Duplex, pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { answerLimits, EventMeter } from './answer-limits.ts';
+import type { ReadWhole } from './answer-reader.ts';
 import { AnswerStream } from './answer-stream.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
 import { parsed } from './members.ts';
@@ -24,12 +25,12 @@ const unpackers: Readonly<Record<string, (() => Duplex) | undefined>> = {
   zstd: () => createZstdDecompress(),
 };
 
-/** What the provider package reads of an answer in one piece; undefined where it is none. */
+/** An answer in one piece, as our own reader or then the provider package reads it; undefined where it is none. */
 export function wholeAnswer(
   content: Buffer,
   exchange: HttpExchange,
   adapter: FetchOptions['adapter'],
-): object | undefined {
+): Extract<ReadWhole, { is: 'answer' | 'whole' }> | undefined {
   const { answers, usageIn } = adapter;
   const body = content.toString('utf8');
   const answer = parsed(body);
@@ -46,9 +47,9 @@ export function wholeAnswer(
   const maxToolCalls =
     content.length > answerLimits.shortBytes ? answerLimits.checkedToolCalls : answerLimits.toolCalls;
   const read = answers.whole(answer, maxToolCalls);
-  if (read.is === 'answer') {
+  if (read.is === 'answer' || read.is === 'whole') {
     exchange.unreadToolCalls = read.unreadToolCalls ?? 0;
-    return read.value;
+    return read;
   }
   if (read.is === 'error') exchange.refusal = { status: read.status, retryAfter: undefined, body, hasBegun: true };
   else exchange.isForeign = true;

@@ -1,4 +1,5 @@
 import { memberOf } from './members.ts';
+import type { Answer } from './port.ts';
 
 /**
  * What is in an answer of a vendor, or in an event of its stream. Servers that speak a vendor's format differ in what they
@@ -13,6 +14,12 @@ export type Read =
   /** Not in the vendor's format, or an event of an unknown type. */
   | { is: 'unknown' };
 
+/** What is in an answer in one piece. `whole`: the provider package has nothing to read. */
+export type ReadWhole = Read | { is: 'whole'; answer: WholeAnswer; unreadToolCalls: number };
+
+/** An answer without its figures. */
+export type WholeAnswer = Pick<Answer, 'text' | 'toolCalls' | 'finishReason'>;
+
 export interface StreamReader {
   read(event: unknown): Read;
   /** Whether the vendor has told that its answer is complete. */
@@ -23,7 +30,7 @@ export interface StreamReader {
 
 export interface AnswerReader {
   /** Reads an answer in one piece, and at most `maxToolCalls` tool calls of it. */
-  whole(answer: unknown, maxToolCalls: number): Read;
+  whole(answer: unknown, maxToolCalls: number): ReadWhole;
   stream(): StreamReader;
 }
 

@@ -1,4 +1,5 @@
 import type { Adapter } from './adapter.ts';
+import type { WholeAnswer } from './answer-reader.ts';
 import type { CallDeadline } from './deadline.ts';
 
 /** The state of one call's HTTP request. The possible cost of the call is derived from it. */
@@ -29,6 +30,8 @@ export interface FetchOptions {
   readonly beforeSend?: (() => Promise<void>) | undefined;
   /** Called when a stream begins with a status of success. */
   readonly onAnswering?: (() => void) | undefined;
+  /** Receives an answer in one piece that our own reader has read. The `fetch` then stays without an answer. */
+  readonly onWhole?: ((answer: WholeAnswer) => void) | undefined;
   readonly deadline: Pick<CallDeadline, 'heard' | 'paused'>;
   readonly adapter: Pick<Adapter, 'answers' | 'usageIn'>;
 }

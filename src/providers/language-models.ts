@@ -6,6 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 import { LRUCache } from 'lru-cache';
 import type { Adapter } from './adapter.ts';
+import type { WholeAnswer } from './answer-reader.ts';
 import { anthropic } from './anthropic.ts';
 import { startDeadline } from './deadline.ts';
 import { google } from './google.ts';
@@ -13,7 +14,7 @@ import { newExchange } from './http-exchange.ts';
 import { parsed } from './members.ts';
 import { openai, selfHosted } from './openai.ts';
 import { finishOfResponse, openaiResponses, passEvents } from './openai-responses.ts';
-import { answerOf, answerOfStream } from './package-answers.ts';
+import { answerOf, answerOfStream, droppedIn } from './package-answers.ts';
 import {
   type Answer,
   type JsonFormat,
@@ -23,6 +24,7 @@ import {
   type PassThroughRequest,
   ProviderError,
   type ProviderName,
+  providerNames,
   type Tool,
 } from './port.ts';
 import { failureOf } from './provider-failure.ts';
@@ -38,6 +40,14 @@ export interface LanguageModelsOptions {
   transports: { vendors: Transport; selfHosted?: Transport };
 }
 
+/** What a package leaves out of a call with some settings. */
+interface LeftOut {
+  /** By their names in `ModelCall`. */
+  readonly untaken: readonly string[];
+  /** As the package names them. */
+  readonly dropped: readonly string[];
+}
+
 /** Of settings whose answers are kept: how many, and the characters of each. Those with long tools are asked for each time. */
 const maxKnownSettings = 1_000;
 const maxKnownText = 4_096;
@@ -46,7 +56,11 @@ const adapters: Record<ProviderName, Adapter> = { openai, anthropic, google, sel
 
 /** Implements the port to the providers with their packages. It never retries: the caller knows what a call costs. */
 export function createLanguageModels({ baseUrls, transports }: LanguageModelsOptions): LanguageModels {
-  async function begin(call: ModelCall, streaming: boolean) {
+  const vendorUrls = Object.fromEntries(
+    providerNames.map((name) => [name, withVersion(baseUrls[name] ?? adapters[name].defaultBaseUrl, adapters[name])]),
+  ) as Record<ProviderName, string>;
+
+  async function begin(call: ModelCall, streaming: boolean, onWhole?: (answer: WholeAnswer) => void) {
     const adapter = adapters[call.provider];
     const transport = call.provider === 'self_hosted' ? transports.selfHosted : transports.vendors;
     if (transport === undefined) throw new ProviderError('unreachable', 'none');
@@ -56,36 +70,48 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     const model = await adapter.languageModel({
       model: call.model,
       apiKey: call.apiKey,
-      baseUrl: withVersion(call.baseUrl ?? baseUrls[call.provider] ?? adapter.defaultBaseUrl, adapter),
+      baseUrl: call.baseUrl === undefined ? vendorUrls[call.provider] : withVersion(call.baseUrl, adapter),
       fetch: transport.fetchFor(exchange, {
         streaming,
         deadline,
         adapter,
         beforeSend: call.beforeSend,
         onAnswering: call.onAnswering,
+        onWhole,
       }),
     });
     return { adapter, exchange, model, deadline };
   }
 
   /** What packages have said of settings, by their JSON text. */
-  const known = new LRUCache<string, readonly string[]>({ max: maxKnownSettings });
+  const known = new LRUCache<string, LeftOut>({ max: maxKnownSettings });
 
   /** The package says before a call what it would leave out. To ask it costs as much as a call, and it says the same each time. */
-  async function untaken(settings: ModelSettings): Promise<readonly string[]> {
+  async function leftOut(settings: ModelSettings): Promise<LeftOut> {
     const text = JSON.stringify(settings);
-    const said = known.get(text) ?? (await askUntaken(settings));
+    const said = known.get(text) ?? (await askLeftOut(settings));
     if (text.length <= maxKnownText) known.set(text, said);
     return said;
   }
 
-  async function askUntaken(settings: ModelSettings): Promise<readonly string[]> {
+  async function askLeftOut(settings: ModelSettings): Promise<LeftOut> {
     const adapter = adapters[settings.provider];
-    if (adapter.canBeModel?.(settings.model) === false) return [];
+    if (adapter.canBeModel?.(settings.model) === false) return { untaken: [], dropped: [] };
     const thinking = await thinkingWithinCap(settings, adapter);
-    if (thinking === 'no room') return ['reasoningEffort'];
+    if (thinking === 'no room') return { untaken: ['reasoningEffort'], dropped: [] };
     const { warnings } = await rehearse(settings, adapter, thinking);
-    return [...(adapter.lacks?.(settings) ?? []), ...warnings.flatMap((warning) => settingOf(warning, settings))];
+    const named = warnings.flatMap((warning) => settingOf(warning, settings));
+    return { untaken: [...(adapter.lacks?.(settings) ?? []), ...named], dropped: droppedIn(warnings) };
+  }
+
+  /** What the package has left out of a call whose answer it does not read. A cap alone it takes from everybody. */
+  async function droppedOf(call: ModelCall): Promise<Pick<Answer, 'droppedSettings'>> {
+    const { temperature, topP, stop, toolChoice, parallelToolCalls, responseFormat, reasoningEffort } = call;
+    const settings = { temperature, topP, stop, toolChoice, parallelToolCalls, responseFormat, reasoningEffort };
+    if (Object.values(settings).every((value) => value === undefined)) return {};
+    const { provider, model, maxTokens, tools } = call;
+    const { dropped } = await leftOut({ provider, model, maxTokens, tools, ...settings });
+    return dropped.length === 0 ? {} : { droppedSettings: dropped };
   }
 
   /** One request in the first provider's Responses format. */
@@ -98,7 +124,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     const send = transports.vendors.fetchFor(exchange, options);
     let readerFault: { readonly error: unknown } | undefined;
     try {
-      const response = await send(`${withVersion(baseUrls.openai ?? openai.defaultBaseUrl, openai)}/responses`, {
+      const response = await send(`${vendorUrls.openai}/responses`, {
         headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
         body: JSON.stringify({ ...body, model, max_output_tokens: maxTokens }),
         signal: deadline.signal,
@@ -126,11 +152,12 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
   }
 
   return {
-    untaken,
+    untaken: async (settings) => (await leftOut(settings)).untaken,
 
     async call(call, onText) {
       if (call.passThrough !== undefined) return await passThrough(call, call.passThrough);
-      const { adapter, exchange, model, deadline } = await begin(call, onText !== undefined);
+      const whole = Promise.withResolvers<WholeAnswer>();
+      const { adapter, exchange, model, deadline } = await begin(call, onText !== undefined, whole.resolve);
       const usage = () => adapter.usageOf(exchange.usage);
       let readerFault: { readonly error: unknown } | undefined;
       try {
@@ -138,9 +165,15 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
         if (thinking === 'no room') throw new ProviderError('request_refused', 'none');
         const options = optionsOf(call, adapter, { abortSignal: deadline.signal, thinking });
         if (onText === undefined) {
-          const result = await model.doGenerate(options);
+          const readByPackage = model.doGenerate(options).then((result) => answerOf(result, usage(), adapter));
+          const readByUs = whole.promise.then(async (read) => ({
+            ...read,
+            usage: usage(),
+            ...(await droppedOf(call)),
+          }));
+          const answer = await Promise.race([readByPackage, readByUs]);
           const { unreadToolCalls } = exchange;
-          return { ...answerOf(result, usage(), adapter), ...(unreadToolCalls === 0 ? {} : { unreadToolCalls }) };
+          return { ...answer, ...(unreadToolCalls === 0 ? {} : { unreadToolCalls }) };
         }
         const { stream } = await model.doStream(options);
         const asReader = async (read: () => Promise<void> | void) => {

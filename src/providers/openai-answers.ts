@@ -9,8 +9,10 @@ import {
   stringOr,
   textIn,
   unknown,
+  type WholeAnswer,
 } from './answer-reader.ts';
 import { figure, memberOf } from './members.ts';
+import type { ToolCall } from './port.ts';
 
 /** Reads the chat completions format, as the vendor and many other servers write it. */
 export const openaiAnswers: AnswerReader = {
@@ -19,18 +21,15 @@ export const openaiAnswers: AnswerReader = {
     const error = listOf(choices).length === 0 ? errorIn(answer) : undefined;
     if (error !== undefined) return error;
     if (!Array.isArray(choices)) return unknown;
+    if (choices.length === 0) return { is: 'answer' };
     const [choice] = choices;
     const message = memberOf(choice, 'message');
-    const toolCalls = listOf(memberOf(message, 'tool_calls'));
-    const value = {
-      choices: choices.slice(0, 1).map(() => ({
-        index: 0,
-        message: { ...textsOf(message), tool_calls: toolCalls.slice(0, maxToolCalls).flatMap(wholeToolCall) },
-        finish_reason: stringOr(memberOf(choice, 'finish_reason'), null),
-      })),
-    };
-    const unreadToolCalls = Math.max(0, toolCalls.length - maxToolCalls);
-    return { is: 'answer', value, ...(unreadToolCalls === 0 ? {} : { unreadToolCalls }) };
+    const told = listOf(memberOf(message, 'tool_calls'));
+    const { content, refusal } = textsOf(message);
+    const finishReason = finishReasonOf(memberOf(choice, 'finish_reason'), refusal !== '');
+    const toolCalls = told.slice(0, maxToolCalls).flatMap(wholeToolCall);
+    const unreadToolCalls = Math.max(0, told.length - maxToolCalls);
+    return { is: 'whole', answer: { text: content + refusal, toolCalls, finishReason }, unreadToolCalls };
   },
 
   stream: () => new ChatStream(),
@@ -91,12 +90,33 @@ function textsOf(message: unknown): { content: string; refusal: string } {
   return { content: textIn(memberOf(message, 'content')), refusal: textIn(memberOf(message, 'refusal')) };
 }
 
+function finishReasonOf(told: unknown, refuses: boolean): WholeAnswer['finishReason'] {
+  switch (told) {
+    case 'stop':
+      return refuses ? 'content-filter' : 'stop';
+    case 'length':
+      return 'length';
+    case 'content_filter':
+      return 'content-filter';
+    case 'function_call':
+    case 'tool_calls':
+      return 'tool-calls';
+    default:
+      return 'other';
+  }
+}
+
 /** A call without a name cannot be run. */
-function wholeToolCall(call: unknown) {
+function wholeToolCall(call: unknown): ToolCall[] {
   const name = memberOf(memberOf(call, 'function'), 'name');
   if (typeof name !== 'string') return [];
-  const id = stringOr(memberOf(call, 'id'), null);
-  return [{ id, type: 'function', function: { name, arguments: argumentsOf(call) ?? '{}' } }];
+  return [{ id: idOf(call), name, input: argumentsOf(call) ?? '{}' }];
+}
+
+/** The vendor's id of a tool call. Some servers send none. */
+function idOf(call: unknown): string {
+  const id = stringOr(memberOf(call, 'id'), '');
+  return id === '' ? `call_${randomUUID()}` : id;
 }
 
 /** The arguments as JSON text. Some servers send them as an object. */

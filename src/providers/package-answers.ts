@@ -30,7 +30,7 @@ export function answerOf(
   const reasoning = adapter.signatureIn?.(content.flatMap(reasoningIn));
   const [first, ...others] = toolCalls;
   const finishReason = unified === 'error' || unified === 'interrupted' ? 'other' : unified;
-  const droppedSettings = warnings.flatMap((warning) => (warning.type === 'unsupported' ? [warning.feature] : []));
+  const droppedSettings = droppedIn(warnings);
   return {
     text,
     // The signed reasoning stands before all of them.
@@ -40,6 +40,11 @@ export function answerOf(
     usage,
     ...(droppedSettings.length === 0 ? {} : { droppedSettings }),
   };
+}
+
+/** The settings that the package has left out, as it names them. */
+export function droppedIn(warnings: readonly SharedV4Warning[]): string[] {
+  return warnings.flatMap((warning) => (warning.type === 'unsupported' ? [warning.feature] : []));
 }
 
 /** Where the parts of a streamed answer go. The next part is read when the promise has resolved. */

@@ -18,7 +18,7 @@ export interface Transport {
 /** Sends the calls of the provider packages over these connections. */
 export function createTransport(connections: HttpConnections = createHttpConnections()): Transport {
   return {
-    fetchFor: (exchange, { streaming, deadline, adapter, beforeSend, onAnswering }) => {
+    fetchFor: (exchange, { streaming, deadline, adapter, beforeSend, onAnswering, onWhole }) => {
       return async (input, init = {}) => {
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
@@ -27,7 +27,7 @@ export function createTransport(connections: HttpConnections = createHttpConnect
         // To write it took milliseconds, and to encode it takes some more.
         if (body.length > answerLimits.longBytes) await new TimeSlice().rest();
         const headers = {
-          ...Object.fromEntries(new Headers(init.headers)),
+          ...fieldsOf(init.headers),
           ...traceHeaders(),
           // A packed stream comes late. Some servers pack all the same.
           'accept-encoding': 'identity',
@@ -59,8 +59,13 @@ export function createTransport(connections: HttpConnections = createHttpConnect
             // Its texts are garbage soon, but too long for the quick collections of it.
             if (answer.length > answerLimits.longBytes) setImmediate(keepHeapSmall());
             if (hasMoreValues(answer, answerLimits.wholeValues)) throw new Error('the answer has too many values');
-            const value = wholeAnswer(answer, exchange, adapter);
-            if (value !== undefined) return new Response(JSON.stringify(value));
+            const read = wholeAnswer(answer, exchange, adapter);
+            if (read?.is === 'whole') {
+              onWhole?.(read.answer);
+              // The package that waits for it is garbage.
+              return new Promise<never>(() => {});
+            }
+            if (read?.value !== undefined) return new Response(JSON.stringify(read.value));
           }
           throw new Error(`no answer, status ${exchange.status}`);
         } finally {
@@ -71,6 +76,15 @@ export function createTransport(connections: HttpConnections = createHttpConnect
 
     close: connections.close,
   };
+}
+
+/** Packages write header fields as an object, which needs no other form. */
+function fieldsOf(headers: RequestInit['headers']): Record<string, string> {
+  return isFields(headers) ? headers : Object.fromEntries(new Headers(headers));
+}
+
+function isFields(headers: RequestInit['headers']): headers is Record<string, string> {
+  return headers !== undefined && !(headers instanceof Headers) && !Array.isArray(headers);
 }
 
 function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
