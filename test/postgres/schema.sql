@@ -885,6 +885,7 @@ function budget_held(of_tenant text, by text, name text, in_tokens boolean, firs
 function budget_spent(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer) returns numeric language plpgsql cost 100 body 96fa8e55e7e167ba
 function call_bound(price jsonb, input bigint, output bigint) returns numeric language sql immutable cost 100 body a07b9cbd619ad96e
 function call_change(sign integer, at timestamp with time zone, client text, maker text, agent text, model text, provider text, end_user text, input_tokens bigint, output_tokens bigint, cost numeric) returns jsonb language sql immutable cost 100 body 5f213090798404c1
+function call_record_add(of_tenant text, id text, at timestamp with time zone, operation text, token text, provider text, model text, client text, maker text, agent text, end_user text, input_tokens bigint, cached_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint, first_token_ms integer, duration_ms integer, finish_reason text, cause text, cost numeric, price_from text) returns void language plpgsql cost 100 body e856979f70e23688
 function call_record_take(of_tenant text, ids text[]) returns jsonb language plpgsql cost 100 body 08f60f142e219018
 function call_record_write(of_tenant text, calls jsonb) returns void language plpgsql cost 100 body 3d4d30f4b40645d4
 function call_reserves_quota(call jsonb) returns boolean language sql immutable cost 100 body 7008ff1ea000805a

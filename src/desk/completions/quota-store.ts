@@ -102,9 +102,42 @@ export async function applyToQuota(
 
 /** Writes the records of calls that reserved nothing, each once. They are not on the disk yet. */
 export async function writeRecords(pool: Statements, tenant: string, records: readonly StoredRecord[]): Promise<void> {
-  const text = 'select call_record_write($1, $2)';
+  const [record, ...others] = records;
+  if (record !== undefined && others.length === 0) {
+    const values = recordColumns.map((column) => record[column]);
+    await pool.query({ name: 'call_record_add', text: addRecord, values: [tenant, ...values] });
+    return;
+  }
+  const text = 'select from call_record_write($1, $2)';
   await pool.query({ name: 'call_record_write', text, values: [tenant, JSON.stringify(records)] });
 }
+
+const recordColumns = [
+  'id',
+  'at',
+  'operation',
+  'token',
+  'provider',
+  'model',
+  'client',
+  'maker',
+  'agent',
+  'end_user',
+  'input_tokens',
+  'cached_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'first_token_ms',
+  'duration_ms',
+  'finish_reason',
+  'cause',
+  'cost',
+  'price_from',
+] as const;
+
+const named = recordColumns.map((column, index) => `${column} => $${index + 2}`);
+const addRecord = `select from call_record_add(of_tenant => $1, ${named.join(', ')})`;
 
 interface DecisionRow {
   outcome: Decision['outcome'];

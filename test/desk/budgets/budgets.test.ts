@@ -361,7 +361,7 @@ test('a call on an own key takes one statement after it, and at most one before,
       ({ text, values }) => values.includes(tenant) && /configuration|budget|completion|call_/.test(text),
     );
     const [record, ...before] = ofCall.map(({ name }) => name).reverse();
-    expect(record).toBe('call_record_write');
+    expect(record).toBe('call_record_add');
     expect([[], ['configuration_sealed']]).toContainEqual(before);
   }
   const id = await make(tenant, { period: 'day', limitTokens: 60 });

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeRecords } from '../../../src/desk/completions/quota-store.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
@@ -35,18 +36,21 @@ test('a row that is written behind the deletion, and refers to one that is to go
 test('the record of a call that ends meanwhile goes as well, and one of a later call is not written', async () => {
   const { pool, db } = database;
   await createTenant(db, 'acme');
-  const write = async (to: pg.Pool | pg.PoolClient, id: string) => {
-    const call = { id, at: new Date(), operation: 'openai', token: 'own', provider: 'openai', model: 'm', client: 'c' };
-    await to.query('select call_record_write($1, $2)', ['acme', JSON.stringify([call])]);
+  const call = { at: new Date(), operation: 'openai', token: 'own', provider: 'openai', model: 'm', client: 'c' };
+  const write = async (to: pg.Pool | pg.PoolClient, ...ids: string[]) => {
+    const records = ids.map((id) => ({ ...call, id }));
+    await writeRecords(to, 'acme', records);
   };
   const client = await pool.connect();
   await client.query('begin');
   await write(client, 'a');
+  await write(client, 'b', 'c');
   const deleted = deleteTenant(db, 'acme');
   await expect.poll(async () => (await pool.query("select from tenant where tenant = 'acme'")).rows).toEqual([]);
   await client.query('commit');
   client.release();
   await deleted;
-  await write(pool, 'b');
+  await write(pool, 'd');
+  await write(pool, 'e', 'f');
   expect((await pool.query('select from call_record')).rows).toEqual([]);
 });
