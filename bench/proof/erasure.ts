@@ -47,6 +47,7 @@ const call = async (path: string, { headers = {}, ...init }: RequestInit = {}) =
 const outcome = await runErasureLaw({
   ...{ database, secret, keyFile, tenant, call, receiver },
   kills: Number(settings.kills),
+  pauses: { changes: 50, exports: 500 },
 });
 process.stdout.write(`${JSON.stringify(outcome)}\n`);
 await services.end();

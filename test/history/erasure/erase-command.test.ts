@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
+import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { annals } from '../../support/server/command.ts';
 import { copyDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
@@ -74,7 +75,7 @@ test('an erasure that is killed while others record, seal, export and deliver go
     const token = await server.token('killed');
     const call: Call = (path, init) => server.call(path, { ...init, token });
     const law = { database, secret: key, keyFile, tenant: 'killed', call, receiver, kills: trials(3) };
-    const { faults, kills } = await runErasureLaw(law);
+    const { faults, kills } = await runErasureLaw({ ...law, pauses: { changes: 150, exports: 2_000 } });
     expect(faults).toEqual([]);
     expect(kills).toBeGreaterThan(1);
   } finally {
@@ -94,12 +95,15 @@ function filesWith(word: string, folder: string): string[] {
 
 test('--vacuum leaves nothing in the files of the database nor in its statistics, and says how long it locked', async () => {
   const dataDir = await copyDataFolder(inject('initialisedFolder'));
+  // The commands share its server until the files are looked at.
+  const held = await openEmbeddedDatabase({ dataDir, log: () => {}, durability: 'none' });
   try {
     environment = { ANNALS_DATA_DIR: dataDir, ANNALS_SECRET_KEY: secret };
     await newTenant('files', 60);
     const words = ['canary-files', 'Canary files', 'canary-files-value', 'Cana files'];
     const erase = (...args: string[]) => run('erase', '--tenant', 'files', ...args, '--reason', 'request', '--yes');
     expect((await erase('--actor', 'Canary files')).code).toBe(0);
+    await held.release();
     // It can be found where it is: PostgreSQL keeps old versions of rows.
     expect(filesWith('canary-files', dataDir)).not.toEqual([]);
     const { stdout, stderr, code } = await erase('--entity', 'customer', '--entity-id', 'canary-files', '--vacuum');
@@ -110,6 +114,7 @@ test('--vacuum leaves nothing in the files of the database nor in its statistics
     expect(stderr).toContain('change_entry was rewritten, and locked for');
     for (const word of words) expect(filesWith(word, dataDir)).toEqual([]);
   } finally {
+    await held.release();
     environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: secret };
     await removeDataFolder(dataDir);
   }

@@ -25,6 +25,8 @@ export interface ErasureLaw {
   call: Call;
   receiver: Receiver;
   kills: number;
+  /** Milliseconds between two changes by the actor, with the sealing of them, and between two exports. */
+  pauses: { changes: number; exports: number };
 }
 
 interface Delivered {
@@ -41,7 +43,8 @@ const look = 100;
  * the command with SIGKILL again and again just after a portion. Returns what is wrong at the end: a name that is left, a change that was not
  * delivered or of which nobody is told, a duplicate that is recorded again, a proof that does not hold.
  */
-export async function runErasureLaw({ database, secret, keyFile, tenant, call, receiver, kills }: ErasureLaw) {
+export async function runErasureLaw(law: ErasureLaw) {
+  const { database, secret, keyFile, tenant, call, receiver, kills, pauses } = law;
   const { pool, db } = database;
   const person = `canary-${tenant}`;
   const entries = 250 * kills;
@@ -95,11 +98,11 @@ export async function runErasureLaw({ database, secret, keyFile, tenant, call, r
     return await contentOf(call, tenant, id);
   };
   const working = Promise.all([
-    repeated(50, async (round) => {
+    repeated(pauses.changes, async (round) => {
       await record([changeOf({ at: Date.now(), entityId: `other${round}`, actor: person })]);
       await seal();
     }),
-    repeated(500, exported),
+    repeated(pauses.exports, exported),
   ]);
 
   const begun = performance.now();
@@ -116,7 +119,7 @@ export async function runErasureLaw({ database, secret, keyFile, tenant, call, r
       const before = await erased();
       const running = startAnnals(erase(subject), environment);
       // Until it has erased more than the one before.
-      while (running.process.exitCode === null && (await erased()) === before) await sleep(5);
+      while (running.process.exitCode === null && (await erased()) === before) await sleep(10);
       await sleep(Math.random() * 60);
       running.process.kill('SIGKILL');
       // On a machine with much to do it may come to its end before.
