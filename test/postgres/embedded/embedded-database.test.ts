@@ -9,6 +9,7 @@ import { isAlive, readPostmasterFile, servesCluster } from '../../../src/postgre
 import { trials } from '../../support/oracle/trials.ts';
 import { homeOf, makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import { type Member, startMember } from '../../support/server/member.ts';
+import { ownPort } from '../../support/server/own-port.ts';
 
 let dataDir: string;
 /** What ends those that a test has left in the database. */
@@ -67,6 +68,7 @@ test('one that leaves while another arrives leaves it a server that answers', as
 });
 
 test('a server that was killed is started anew beside a process that still uses it, at the same address', async () => {
+  await keepPort();
   const one = await arrive();
   await ask(one.url, 'set synchronous_commit = on; create table kept (n integer)');
   process.kill(await serverPid(), 'SIGKILL');
@@ -76,6 +78,7 @@ test('a server that was killed is started anew beside a process that still uses 
 });
 
 test('a process whose server was killed starts it again by itself', async () => {
+  await keepPort();
   const one = await arriveHere();
   process.kill(await serverPid(), 'SIGKILL');
   await expect.poll(() => ask(one.url).catch(() => 'away'), { timeout: 20_000 }).toEqual([{ '?column?': 1 }]);
@@ -164,6 +167,12 @@ async function writeForServer(name: string, text: string): Promise<void> {
   await writeFile(path, text);
   const { uid, gid } = await stat(folder);
   await chown(path, uid, gid);
+}
+
+/** The next server gets a port that nobody takes while it is gone. */
+async function keepPort(): Promise<void> {
+  const { folder } = await findHome(dataDir);
+  await writeFile(join(folder, 'port'), `${await ownPort()}\n`);
 }
 
 function open(folder = dataDir) {

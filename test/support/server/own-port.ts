@@ -1,0 +1,12 @@
+import { freePort } from '../../../src/postgres/embedded/free-port.ts';
+
+/**
+ * A port for a server that a test stops and starts again. Systems give outgoing connections, and servers that ask for any port, those from
+ * 32768 on: one of another test could have it while the server is gone.
+ */
+export async function ownPort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    if ((await freePort(port)) === port) return port;
+  }
+}
