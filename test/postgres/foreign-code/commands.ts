@@ -139,7 +139,7 @@ async function useService(environment: Record<string, string>, client: { clientI
   } finally {
     service.process.kill('SIGTERM');
     const { stderr } = await service.ended;
-    expect(stderr.split('\n').filter((one) => one.includes('"level":50'))).toEqual([]);
+    expect(stderr.split('\n').filter((one) => one.includes('"level":"error"'))).toEqual([]);
   }
 }
 
