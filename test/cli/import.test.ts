@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
 import { readPostmasterFile } from '../../src/postgres/embedded/postmaster-file.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { Random } from '../support/oracle/random.ts';
 import { trials } from '../support/oracle/trials.ts';
-import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
+import { annals, type RunningCommand, startAnnals, startHere } from '../support/server/command.ts';
 import { copyDataFolder, homeOf, removeDataFolder } from '../support/server/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
@@ -246,7 +246,9 @@ describe('kill -9 of the service and of its embedded database under an import', 
       if (kill % 3 === 0) first.process.kill('SIGKILL');
       else if (kill % 2 === 1) process.kill(server, 'SIGKILL');
       await Promise.all([service?.ended, first.ended]);
-      await serve();
+      const next = startHere(['serve'], settings);
+      onTestFinished(() => next.stop());
+      await next.firstLine;
       partly.push((await entriesThere(tenant)).entries.length);
       const second = await annals(['import', '--tenant', tenant, file], settings);
       const counts = JSON.parse(second.stdout) as typeof wholeImport;
@@ -257,9 +259,8 @@ describe('kill -9 of the service and of its embedded database under an import', 
         duplicate: lines + repeated - counts.recorded,
       });
       expect(await entriesThere(tenant)).toEqual(wanted);
-      const [next] = running.splice(0);
-      next?.process.kill('SIGTERM');
-      expect(await next?.ended).toMatchObject({ code: 0 });
+      next.stop();
+      expect(await next.ended).toMatchObject({ code: 0 });
     }
     console.info(`entries that were there after the kills: ${partly.join(', ')}`);
   });

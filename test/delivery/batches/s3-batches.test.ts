@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { trials } from '../../support/oracle/trials.ts';
+import { startAnnals } from '../../support/server/command.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startServices } from '../../support/server/service-processes.ts';
 import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
 import { type S3Server, startS3Server } from '../../support/vendor/s3-server.ts';
 
@@ -75,15 +75,30 @@ test(`killed ${3 * rounds} times between an upload and its note, over the ends o
     ANNALS_SECRET_KEY: key.toString('base64'),
     NODE_OPTIONS: '',
   };
-  const services = await startServices(1, environment);
-  onTestFinished(async () => void (await services.end()));
+  const startService = () => startAnnals(['serve'], { PORT: '0', ...environment });
+  let service = startService();
+  onTestFinished(async () => {
+    service.process.kill('SIGKILL');
+    await service.ended;
+  });
+  await service.firstLine;
+  /** Nobody kills the last one. */
+  const deliverHere = async (ahead: number) => {
+    const clock = { now: () => Date.now() + ahead };
+    const options = { environment: allowed, secretKeys: [key], clock, database: server.database };
+    const last = await startTestServer(options);
+    onTestFinished(() => last.close());
+  };
   const killed: string[] = [];
   /** So many times the process that has stored the next object dies before it can note that, and its lease ends. */
   const killAtUploads = (count: number, done: () => void): void =>
     bucket.onceStored(async () => {
       killed.push([...bucket.objects.keys()].at(-1) ?? '');
       if (count > 1) killAtUploads(count - 1, done);
-      await services.replace(0);
+      service.process.kill('SIGKILL');
+      await service.ended;
+      if (count === 1 && expected.length === 5 * rounds) await deliverHere(rounds * day);
+      else service = startService();
       await server.database.pool.query('update subscription_state set held_until = now()');
       if (count === 1) done();
     });
