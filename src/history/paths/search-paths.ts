@@ -63,14 +63,18 @@ async function firstVisible(
   names: readonly NumberedName[],
   { ofKinds, size }: { ofKinds: SqlCondition; size: number },
 ): Promise<string[]> {
+  if (names.length === 0) return [];
   const visible: string[] = [];
+  const newest = await numbersOfNewest(snapshot, tenant, ofKinds);
   for (let start = 0; start < names.length && visible.length < size; start += size) {
     const portion = names.slice(start, start + size);
-    const numbers = portion.flatMap((name) => name.numbers);
-    const found = await visibleNumbers(snapshot, tenant, numbers, ofKinds);
-    for (const { name, numbers: ofName, isShared } of portion) {
-      if (!ofName.some((number) => found.has(number))) continue;
-      if (isShared && !(await isBorne(snapshot, tenant, { name, numbers: ofName, ofKinds }))) continue;
+    const unseen = portion.filter(({ numbers }) => !numbers.some((number) => newest.has(number)));
+    const older = await borneByOlder(snapshot, tenant, unseen, ofKinds);
+    const gone = new Set(unseen.filter((name) => !older.has(name)));
+    for (const candidate of portion) {
+      const { name, numbers, isShared } = candidate;
+      if (gone.has(candidate)) continue;
+      if (isShared && !(await isBorne(snapshot, tenant, { name, numbers, ofKinds }))) continue;
       visible.push(name);
     }
   }
@@ -80,29 +84,45 @@ async function firstVisible(
 /** The newest entries that are read first: they have most of the names. */
 const newestEntries = 2_000;
 
-async function visibleNumbers(
+async function numbersOfNewest(
   { transaction, horizon }: HistorySnapshot,
   tenant: string,
-  numbers: readonly number[],
   ofKinds: SqlCondition,
 ): Promise<ReadonlySet<number>> {
   const { rows } = await sql<{ number: number }>`
-    with newest as materialized (
-      select distinct n.number
-        from (
-          select e.path_numbers from change_entry e
-            where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofKinds}
-            order by e.at desc, e.sequence desc limit ${sql.lit(newestEntries)}
-        ) as e
-        cross join lateral unnest(e.path_numbers) as n (number)
-    )
-    select w.number from unnest(${numbers}::integer[]) as w (number)
-      where w.number in (select n.number from newest n)
-        or exists (
-          select from change_entry e
-            where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofKinds}
-              and e.path_numbers && array[w.number])`.execute(transaction);
+    select distinct n.number
+      from (
+        select e.path_numbers from change_entry e
+          where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofKinds}
+          order by e.at desc, e.sequence desc limit ${sql.lit(newestEntries)}
+      ) as e
+      cross join lateral unnest(e.path_numbers) as n (number)`.execute(transaction);
   return new Set(rows.map(({ number }) => number));
+}
+
+/** Those of the names one of whose numbers an entry has. */
+async function borneByOlder(
+  { transaction, horizon }: HistorySnapshot,
+  tenant: string,
+  names: readonly NumberedName[],
+  ofKinds: SqlCondition,
+): Promise<ReadonlySet<NumberedName>> {
+  if (names.length === 0) return new Set();
+  // The planner sees how many entries each number has, and makes a plan that finds all of them: to find one, it would read the history
+  // and expect to meet it soon. Of a name that no entry bears, that is all of it.
+  const cases = names.map(
+    ({ numbers }, place) => sql`when ${sql.lit(place)} then exists (
+      with bearing as materialized (
+        select from change_entry e
+          where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofKinds}
+            and e.path_numbers && ${sql.lit(`{${numbers.join()}}`)}::integer[]
+      )
+      select from bearing)`,
+  );
+  const { rows } = await sql<{ place: number }>`
+    select w.place from generate_series(0, ${names.length - 1}::integer) as w (place)
+      where case w.place ${sql.join(cases, sql` `)} end`.execute(transaction);
+  return new Set(rows.flatMap(({ place }) => names[place] ?? []));
 }
 
 /** Whether an entry with one of the numbers has a path of this name. */

@@ -1,8 +1,12 @@
 import * as fc from 'fast-check';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { createFindPage } from '../../../src/history/find-page.ts';
+import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { inHistorySnapshot } from '../../../src/history/page/query-snapshot.ts';
 import { bytesOfPortion, numberPathsOfTenants, numberPortion } from '../../../src/history/paths/number-paths.ts';
+import { searchPaths } from '../../../src/history/paths/search-paths.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { projectedText } from '../../../src/query/json-projection.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
@@ -231,6 +235,33 @@ test.each([
     ]),
   ).toEqual([1, 1, 1]);
   expect(await namesOf(tenant, { prefix: last.slice(0, 900) })).toContain(last);
+});
+
+test('names that old entries alone bear are there, and the history is not read for each name that none bears', async () => {
+  const { server, record } = history;
+  const tenant = 'renamed';
+  const newest = Array.from({ length: 2_400 }, () => ({ paths: '{"status":{"before":1,"after":2}}' }));
+  const oldest = Array.from({ length: 100 }, (_, index) => ({
+    paths: `{"status":{"before":1,"after":2},"old${index % 2}":{"before":1,"after":2}}`,
+  }));
+  await record(tenant, [...newest, ...oldest]);
+  const { db } = server.context;
+  await sql`
+    insert into change_path (tenant, path, number, entity, name)
+      select ${tenant}, gen_random_uuid(), n, 'order', 'gone' || n from generate_series(1, 300) as n`.execute(db);
+  // As autovacuum does: new entries wait outside of the index until then.
+  await sql`vacuum analyze change_entry`.execute(db);
+  const known = await new DictionaryCache(server.database.pool).get(tenant);
+  const [names, scans] = await inHistorySnapshot({ db }, { tenant, now: history.now }, known, async (snapshot) => {
+    const found = await searchPaths(snapshot, tenant, { prefix: '', size: 100 });
+    const { rows } = await sql<{ scans: number }>`
+      select seq_scan::integer as scans from pg_stat_xact_user_tables where relname = 'change_entry'`.execute(
+      snapshot.transaction,
+    );
+    return [found, rows[0]?.scans];
+  });
+  expect(names).toEqual(['old0', 'old1', 'status']);
+  expect(scans).toBeLessThan(10);
 });
 
 test('a portion has entries of 8 MiB of paths at most, and one entry at least', async () => {
