@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { FormField } from '../components/form-field.tsx';
 
 /** Characters, as the service counts them. */
@@ -11,12 +11,10 @@ interface ViewNameFieldProps {
 
 export function ViewNameField({ name, onName }: ViewNameFieldProps) {
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    // A dialog that opens gives the focus to its first button, so this waits until it has.
-    queueMicrotask(() => {
-      input.current?.focus();
-      input.current?.select();
-    });
+  // In the same turn as it is drawn: a key that is pressed between the two would be lost.
+  useLayoutEffect(() => {
+    input.current?.focus();
+    input.current?.select();
   }, []);
   return (
     <FormField label="Name">
@@ -24,6 +22,8 @@ export function ViewNameField({ name, onName }: ViewNameFieldProps) {
         <input
           {...control}
           ref={input}
+          // A dialog gives the focus to its first button when it opens, unless something in it asks for it.
+          autofocus
           dir="auto"
           autocomplete="off"
           maxLength={maxName}
