@@ -1,32 +1,42 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { startCertifiedProvider } from '../../../test/support/vendor/certified-provider.ts';
+import { afterAll, expect, test } from 'vitest';
+import type { TestServer } from '../../../test/support/server/server.ts';
+import { type CertifiedProvider, startCertifiedProvider } from '../../../test/support/vendor/certified-provider.ts';
 import { startBehindProxy } from '../support/behind-proxy.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
 
-/** Signing in with a company's account, at a certified provider, by the pages of both. */
+/** A service behind a proxy with a path, where a company's account signs in too. */
+interface ServiceBelowPath {
+  readonly server: TestServer;
+  readonly provider: CertifiedProvider;
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Signing in with a company's account, at a certified provider, by the pages of both, and with a client; all below a path. */
 export function companyAccountTests(the: () => ConsoleUnderTest): void {
+  let started: ServiceBelowPath | undefined;
+  afterAll(() => started?.close());
+
+  /** To start it takes as long as a test. A test that is repeated has another server. */
+  async function belowPath(): Promise<ServiceBelowPath> {
+    const { server, tenant } = the();
+    if (started?.server === server) return started;
+    await started?.close();
+    started = await startBelowPath(server, ['acme', tenant]);
+    return started;
+  }
+
   test('one signs in at the provider, comes back to the view that was wanted, changes the tenant, and signs out there too', async () => {
-    const { server, tenant, open, checkAccessibility } = the();
-    await server.createTenant('acme');
-    const provider = await startCertifiedProvider(['auditors']);
-    const rulesFile = join(tmpdir(), `annals-rules-${process.pid}.json`);
-    const rule = { claims: { groups: 'auditors' }, tenants: ['acme', tenant], scopes: ['changelog.changelog_read'] };
-    await writeFile(rulesFile, JSON.stringify({ rules: [rule] }));
-    const annals = await startBehindProxy(server, '', {
-      ANNALS_OIDC_ISSUER: provider.issuer,
-      ANNALS_OIDC_CLIENT_ID: provider.clientId,
-      ANNALS_OIDC_CLIENT_SECRET: provider.clientSecret,
-      ANNALS_OIDC_RULES: rulesFile,
-    });
-    await provider.serve(annals.url);
+    const { tenant, open, checkAccessibility } = the();
+    const { provider, url } = await belowPath();
     const page = await open('history?q=type%3Adelete', {
       signedOut: true,
       statuses: [401, 503],
-      baseUrl: annals.url,
+      baseUrl: url,
       // Its page asks for a font, which it does not get.
       others: [provider.issuer, 'https://fonts.googleapis.com'],
     });
@@ -58,7 +68,7 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
       await expect.poll(() => tenants.inputValue()).toBe('acme');
       provider.isAway = false;
       await tenants.selectOption(tenant);
-      await page.waitForURL(`${annals.url}/console/`);
+      await page.waitForURL(`${url}/console/`);
       await expect.poll(() => tenants.inputValue()).toBe(tenant);
 
       await page.getByRole('link', { name: 'Connect' }).click();
@@ -72,8 +82,8 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
       const lines = await page.locator('.connect-lines pre').allTextContents();
       const [, key = ''] = /^export ANNALS_KEY=(annals_\w{66})$/.exec(lines[0] ?? '') ?? [];
       expect(lines).toHaveLength(5);
-      for (const line of lines.slice(1)) expect(line).toContain(`${annals.url}/mcp/${tenant}`);
-      const asked = await fetch(`${annals.url}/mcp/${tenant}`, {
+      for (const line of lines.slice(1)) expect(line).toContain(`${url}/mcp/${tenant}`);
+      const asked = await fetch(`${url}/mcp/${tenant}`, {
         method: 'POST',
         headers: {
           authorization: `Bearer ${key}`,
@@ -92,15 +102,55 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.getByRole('button', { name: 'Yes, sign me out' }).click();
       await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-      await expect.poll(() => page.url()).toBe(`${annals.url}/console/`);
+      await expect.poll(() => page.url()).toBe(`${url}/console/`);
       // The provider asks again who it is.
       await page.getByRole('link', { name: "Sign in with your company's account" }).click();
       await page.getByPlaceholder('Enter any login').waitFor();
     } finally {
       await page.close();
+    }
+  });
+
+  test('with a client one signs in as well, and the links of the views lead to others below the path', async () => {
+    const { server, tenant, open } = the();
+    const { clientId, clientSecret } = await server.createClient(tenant);
+    const { url } = await belowPath();
+    const page = await open('history?q=type%3Adelete', { signedOut: true, statuses: [401], baseUrl: url });
+    try {
+      await page.getByLabel('Client id').fill(clientId);
+      await page.getByLabel('Client secret').fill(clientSecret);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('.entry-link').first().click();
+      await page.getByRole('complementary').getByRole('link').first().click();
+      await page.locator('.history-total').waitFor();
+      await expect.poll(() => page.url()).toContain(`${url}/console/actor?name=`);
+    } finally {
+      await page.close();
+    }
+  });
+}
+
+async function startBelowPath(server: TestServer, tenants: readonly string[]): Promise<ServiceBelowPath> {
+  for (const tenant of tenants) await server.createTenant(tenant);
+  const provider = await startCertifiedProvider(['auditors']);
+  const rulesFile = join(tmpdir(), `annals-rules-${process.pid}.json`);
+  const rule = { claims: { groups: 'auditors' }, tenants, scopes: ['changelog.changelog_read'] };
+  await writeFile(rulesFile, JSON.stringify({ rules: [rule] }));
+  const annals = await startBehindProxy(server, '/tools/annals', {
+    ANNALS_OIDC_ISSUER: provider.issuer,
+    ANNALS_OIDC_CLIENT_ID: provider.clientId,
+    ANNALS_OIDC_CLIENT_SECRET: provider.clientSecret,
+    ANNALS_OIDC_RULES: rulesFile,
+  });
+  await provider.serve(annals.url);
+  return {
+    server,
+    provider,
+    url: annals.url,
+    async close() {
       await annals.close();
       await provider.stop();
       await rm(rulesFile);
-    }
-  });
+    },
+  };
 }

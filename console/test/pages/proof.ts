@@ -11,18 +11,25 @@ import { readLog } from '../../../src/history/proof/tree/log-store.ts';
 import { readBundle } from '../../../src/history/proof/verify/read-bundle.ts';
 import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
 import { verifyProof } from '../../../src/history/proof/verify/verify-proof.ts';
+import type { TestServer } from '../../../test/support/server/server.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { recordLife } from '../support/record-life.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
 import { goWithin } from '../support/windows.ts';
 
 /** What an auditor takes away. */
 export function proofTests(the: () => ConsoleUnderTest): void {
   test('a checkpoint, the key and the proof of a change are files, and the page says how far the history is sealed', async () => {
-    const { server, tenant, open, checkAccessibility } = the();
+    const { server, open, checkAccessibility } = the();
     const { db } = server.context;
-    const page = await open('data/proof', { statuses: [404] });
+    // To seal the history of the shop takes as long as all that follows.
+    const tenant = 'sealed';
+    await server.createTenant(tenant);
+    await recordLife(server, tenant, { entity: 'product', entityId: 'brisk-go' }, ['{"n":1}', '{"n":2}', '{"n":3}']);
+    await recordLife(server, tenant, { entity: 'product', entityId: 'other' }, ['{"n":1}', undefined]);
+    const page = await open('data/proof', { tenant, statuses: [404] });
     await page.getByText('This history is not sealed yet').waitFor();
-    await seal(the());
+    await seal(server, tenant);
     const log = await readLog(db, tenant);
     await page.reload();
     await page.getByRole('heading', { name: `Sealed up to change ${log?.size.toLocaleString('en')}` }).waitFor();
@@ -51,8 +58,11 @@ export function proofTests(the: () => ConsoleUnderTest): void {
       trusted,
       () => {},
     );
-    expect([isRight, counts.get('verified')]).toEqual([true, expect.any(Number)]);
-    const reader = await open('history?q=entity%3Aproduct+entityId%3Abrisk-go', { scope: 'changelog.changelog_read' });
+    expect([isRight, counts.get('verified')]).toEqual([true, 3]);
+    const reader = await open('history?q=entity%3Aproduct+entityId%3Abrisk-go', {
+      tenant,
+      scope: 'changelog.changelog_read',
+    });
     await reader.locator('.entry-link').first().click();
     await reader.getByRole('complementary').getByText('Who').waitFor();
     expect(await reader.getByRole('button', { name: 'Proof' }).count()).toBe(0);
@@ -71,8 +81,7 @@ async function downloaded(page: Page, click: () => Promise<void>): Promise<strin
   return await download.path();
 }
 
-async function seal({ server, tenant }: ConsoleUnderTest): Promise<void> {
-  const { db } = server.context;
+async function seal({ context: { db } }: TestServer, tenant: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'annals-console-'));
   makeProofKey(join(folder, 'key'));
   const signer = openSigner(join(folder, 'key'), 'annals.example');

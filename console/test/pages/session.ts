@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { createLink } from '../../../src/console/links.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { startBehindProxy } from '../support/behind-proxy.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 
 /** What a person does to get in and out. */
@@ -61,25 +60,6 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
     await page.getByText('Your session has ended').waitFor();
     await signIn();
     await expect.poll(() => page.url()).toContain('history?q=entity%3Acoupon+type%3Acreate');
-  });
-
-  test('behind a proxy with a path the console works below that path', async () => {
-    const { server, tenant, open } = the();
-    const { clientId, clientSecret } = await server.createClient(tenant);
-    const proxied = await startBehindProxy(server, '/tools/annals');
-    const page = await open('history?q=type%3Adelete', { signedOut: true, statuses: [401], baseUrl: proxied.url });
-    try {
-      await page.getByLabel('Client id').fill(clientId);
-      await page.getByLabel('Client secret').fill(clientSecret);
-      await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.locator('.entry-link').first().click();
-      await page.getByRole('complementary').getByRole('link').first().click();
-      await page.locator('.history-total').waitFor();
-      await expect.poll(() => page.url()).toContain(`${proxied.url}/console/actor?name=`);
-    } finally {
-      await page.close();
-      await proxied.close();
-    }
   });
 
   test('what the scopes do not allow is not there', async () => {

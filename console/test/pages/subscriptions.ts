@@ -48,7 +48,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     expect(await page.getByRole('main').textContent()).not.toMatch(/whsec_|Bearer abc/);
 
     // What is stored and not shown stays when something else is changed.
-    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await expect.poll(() => page.getByLabel('Name of header 1').inputValue()).toBe('Authorization');
     expect(await page.getByLabel('Value of header 1').inputValue()).toBe('');
     await page.getByLabel('Name', { exact: true }).fill('Parcels');

@@ -63,7 +63,7 @@ export function viewTests(the: () => ConsoleUnderTest): void {
         body: JSON.stringify({ name, q: 'entity:order', position: position - 10 }),
       });
     }
-    const page = await open('history', { statuses: [409], anew: true });
+    const page = await open('history?q=entity%3Acoupon+type%3Adelete', { statuses: [409], anew: true });
     const links = page.getByRole('list', { name: 'Saved views' }).getByRole('link');
     const names = async () => (await links.allTextContents()).slice(0, 2);
     await expect.poll(names).toEqual(['First', 'Second']);

@@ -10,6 +10,8 @@ export interface OpenOptions {
   readonly colorScheme?: 'light' | 'dark';
   /** Of the client that is signed in; left out: all. */
   readonly scope?: string;
+  /** Whose history it is; left out: that of the shop. */
+  readonly tenant?: string;
   /** The part of the history that the client sees, with the scope to read it alone; left out: all. */
   readonly query?: string;
   /** Statuses that the test provokes: the browser logs each as an error. */
@@ -31,7 +33,7 @@ export interface Windows {
   leave(): Promise<void>;
 }
 
-type SignedInAs = Pick<OpenOptions, 'scope' | 'query'>;
+type SignedInAs = Pick<OpenOptions, 'scope' | 'tenant' | 'query'>;
 type Cookies = Awaited<ReturnType<BrowserContext['cookies']>>;
 
 /** A window with cookies of its own. */
@@ -42,7 +44,7 @@ interface Window {
   shows?: string | undefined;
 }
 
-export function createWindows(browser: Browser, server: TestServer, tenant: string): Windows {
+export function createWindows(browser: Browser, server: TestServer, shop: string): Windows {
   const free: Window[] = [];
   const taken: Window[] = [];
   /** By the rights of who is signed in. */
@@ -85,7 +87,7 @@ export function createWindows(browser: Browser, server: TestServer, tenant: stri
     await context.clearCookies();
     const known = sessions.get(rightsOf(as));
     if (known !== undefined) return await context.addCookies(known);
-    await signIn(context, server, tenant, as);
+    await signIn(context, server, { tenant: shop, ...as });
     sessions.set(rightsOf(as), await context.cookies());
   }
 
@@ -141,8 +143,8 @@ export function createWindows(browser: Browser, server: TestServer, tenant: stri
   };
 }
 
-function rightsOf({ scope, query }: SignedInAs): string {
-  return JSON.stringify([scope, query]);
+function rightsOf({ scope, tenant, query }: SignedInAs): string {
+  return JSON.stringify([scope, tenant, query]);
 }
 
 const withAllRights = rightsOf({});
@@ -175,8 +177,7 @@ async function isAsNew(page: Page): Promise<boolean> {
 async function signIn(
   context: BrowserContext,
   server: TestServer,
-  tenant: string,
-  { scope, query }: SignedInAs,
+  { tenant, scope, query }: SignedInAs & { readonly tenant: string },
 ): Promise<void> {
   const { clientId, clientSecret } = await server.createClient(tenant, {
     name: 'Robin Reader',
