@@ -8,7 +8,7 @@ import { createPool } from '../postgres/connections/pool.ts';
 import { createDatabase, type Database } from '../postgres/database.ts';
 import { isDistributed } from '../postgres/is-distributed.ts';
 import { migrate } from '../postgres/migrate/migrate.ts';
-import { packageSchema, readSchema, type Schema } from '../postgres/schema/read-schema.ts';
+import { readPackageSchema, type Schema } from '../postgres/schema/read-schema.ts';
 import { type SchemaWatch, watchSchema } from '../postgres/schema/watch-schema.ts';
 import { type CommandIo, Stopped } from './command.ts';
 import { openDatabase } from './open-database.ts';
@@ -148,7 +148,7 @@ export async function withPool<Result>(
 
 /** The schema that this version needs: a distributed database has other forms of some routines. */
 async function readCurrentSchema(pool: pg.Pool): Promise<Schema> {
-  return await readSchema(packageSchema(), (await isDistributed(pool)) ? 'distributed' : 'single');
+  return await readPackageSchema((await isDistributed(pool)) ? 'distributed' : 'single');
 }
 
 /** Runs the migrations. Returns the names of those that ran. */

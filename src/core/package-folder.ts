@@ -3,6 +3,13 @@ import { dirname, join } from 'node:path';
 
 /** The folder of this package, found upwards from here: the same from src in a checkout and from dist when published. */
 export function packageFolder(): string {
+  found ??= findPackageFolder();
+  return found;
+}
+
+let found: string | undefined;
+
+function findPackageFolder(): string {
   let folder = import.meta.dirname;
   while (!existsSync(join(folder, 'package.json'))) {
     const parent = dirname(folder);

@@ -5,7 +5,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { OperatorError } from '../../core/operator-error.ts';
 import { buildEarlierSchema, finishSchema } from '../schema/build-schema.ts';
 import { lockLedger } from '../schema/ledger.ts';
-import { packageSchema, readSchema, type Schema } from '../schema/read-schema.ts';
+import { readPackageSchema, type Schema } from '../schema/read-schema.ts';
 import { claimTransactionIds, readSystemIdentifier } from '../schema/transaction-ids.ts';
 import { type TableToBackUp, tablesToBackUp } from './backed-up-tables.ts';
 import { bareTables } from './bare-tables.ts';
@@ -30,7 +30,7 @@ export interface RestoredBackup {
 
 /** Throws an OperatorError where a backup is of a newer schema than this version of Annals has. */
 export async function checkSchemaOf({ schema, migrations }: BackupBegin): Promise<Schema> {
-  const ours = await readSchema(packageSchema());
+  const ours = await readPackageSchema();
   if (schema > ours.newest) {
     throw new OperatorError(
       `The backup has schema ${schema} (${migrations.at(-1)}), from a newer version of Annals; this one knows up to ` +

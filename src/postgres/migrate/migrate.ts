@@ -19,7 +19,7 @@ import {
 } from '../schema/ledger.ts';
 import type { Migration } from '../schema/migrations.ts';
 import { type Predecessors, readPredecessors } from '../schema/predecessors.ts';
-import { packageSchema, readSchema, type Schema, type SchemaFolders } from '../schema/read-schema.ts';
+import { readPackageSchema, readSchema, type Schema, type SchemaFolders } from '../schema/read-schema.ts';
 import { resetForeignTransactionIds } from '../schema/transaction-ids.ts';
 import { inPoolTransaction } from '../transaction.ts';
 
@@ -29,12 +29,12 @@ import { inPoolTransaction } from '../transaction.ts';
  * Several processes may call this at once. It first notifies processes of another version that use the database, and
  * waits until they have ended. At last it resets the transaction ids of a database that is a copy from another server. A
  * database that is distributed over a cluster stays so, with the tables and routines that are new. The pool must allow 2
- * connections.
+ * connections. Left out, `folders` are those of this package.
  *
  * Throws an OperatorError if the database is newer, empty and not in UTF-8, or a copy of a cluster's, if an applied migration was edited, or if a
  * migration fails.
  */
-export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSchema()): Promise<string[]> {
+export async function migrate(pool: pg.Pool, folders?: SchemaFolders): Promise<string[]> {
   const distributed = await isDistributed(pool);
   if (!distributed && (await isCopyOfCluster(pool))) {
     throw new OperatorError(
@@ -42,7 +42,9 @@ export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSch
         'backup and annals restore to move it',
     );
   }
-  const ran = await migrateSchema(pool, await readSchema(folders, distributed ? 'distributed' : 'single'), distributed);
+  const form = distributed ? 'distributed' : 'single';
+  const schema = await (folders === undefined ? readPackageSchema(form) : readSchema(folders, form));
+  const ran = await migrateSchema(pool, schema, distributed);
   await resetForeignTransactionIds(pool);
   return ran;
 }

@@ -30,6 +30,15 @@ export function packageSchema(): SchemaFolders {
   return { migrations: join(packageFolder(), 'migrations'), routines: join(packageFolder(), 'sql') };
 }
 
+const ofPackage = new Map<RoutineForm, Promise<Schema>>();
+
+/** The schema of this package. A process reads it once, because the files of a package do not change below it. */
+export async function readPackageSchema(form: RoutineForm = 'single'): Promise<Schema> {
+  const known = ofPackage.get(form) ?? readSchema(packageSchema(), form);
+  ofPackage.set(form, known);
+  return await known;
+}
+
 /** Reads both folders. Throws an OperatorError if a file is not valid. */
 export async function readSchema(folders: SchemaFolders, form: RoutineForm = 'single'): Promise<Schema> {
   const migrations = await readMigrations(folders.migrations);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { forgetAll } from '../../core/forgetting.ts';
-import { repeat } from '../../core/repeat.ts';
+import { repeat, rest } from '../../core/repeat.ts';
 import { createPool } from '../connections/pool.ts';
 import { announcementLife } from './announce-change.ts';
 import type { Schema } from './read-schema.ts';
@@ -71,7 +71,9 @@ export async function watchSchema(url: string, read: (pool: pg.Pool) => Promise<
     throw error;
   }
   // A database that is away gives no information about its schema.
-  const watching = repeat({ every: lookEvery, signal: stop.signal, run: look, onError: () => {} });
+  const watching = rest(lookEvery, stop.signal).then(() =>
+    repeat({ every: lookEvery, signal: stop.signal, run: look, onError: () => {} }),
+  );
   return {
     signal: controller.signal,
     get reason() {

@@ -11,7 +11,7 @@ import type { Subject } from '../../../src/history/erasure/subject.ts';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { holdTenant, releaseTenant } from '../../../src/history/retention/hold.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
-import { packageSchema, readSchema } from '../../../src/postgres/schema/read-schema.ts';
+import { readPackageSchema } from '../../../src/postgres/schema/read-schema.ts';
 import { watchSchema } from '../../../src/postgres/schema/watch-schema.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
@@ -275,7 +275,7 @@ describe('the entries', () => {
   test('every process that uses the database forgets what it keeps in memory when something was erased', async () => {
     const { tenant } = await newTenant();
     await importLines(tenant, linesOf(1));
-    const schema = await readSchema(packageSchema(), 'single');
+    const schema = await readPackageSchema();
     const watch = await watchSchema(server.database.url, async () => schema);
     try {
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
-import { packageSchema, readSchema } from '../../../src/postgres/schema/read-schema.ts';
+import { readPackageSchema } from '../../../src/postgres/schema/read-schema.ts';
 import { columnsOfTransactionIds } from '../../../src/postgres/schema/transaction-ids.ts';
 import { watchSchema } from '../../../src/postgres/schema/watch-schema.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
@@ -133,7 +133,7 @@ function asSuperuser(url: string): string {
 
 test('a process whose URL leads to a copy from another server is told to end', async () => {
   await migrateAtOnce(1);
-  const watch = await watchSchema(database.url, () => readSchema(packageSchema()));
+  const watch = await watchSchema(database.url, () => readPackageSchema());
   onTestFinished(() => watch.close());
   expect(watch.reason).toBeUndefined();
   await makeForeign(database);
