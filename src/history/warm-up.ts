@@ -47,5 +47,6 @@ const calls = [
 /** Statements after which a connection has the plans of most reads. They read nothing. */
 export function warmUpStatements(): readonly pg.QueryConfig[] {
   const page = talliedPageStatement(nobody, { now: 0, intervals: [everything], skip: 0, size: 1 }, [null, null, '']);
-  return [page, ...calls.map((call) => ({ text: `select ${settings}, ${call} as entries`, values: [nobody] }))];
+  // A statement for each call would take 3 ms more of the database for each connection, and 4 ms more of this process.
+  return [page, { text: `select ${settings}, ${calls.join(' + ')} as entries`, values: [nobody] }];
 }
