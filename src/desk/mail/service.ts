@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { createTransport } from 'nodemailer';
+import type { Transporter } from 'nodemailer';
 import type { Config } from '../../core/config/config.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { whileListening } from '../../http/while-listening.ts';
@@ -41,7 +41,13 @@ const firstPause = 2_000;
 const maxPause = 15 * 60_000;
 
 export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions): MailQueue {
-  const transporter = settings && createTransport({ url: settings.smtpUrl, ...patience });
+  let transporter: Promise<Transporter> | undefined;
+
+  /** Loads the client of mail servers with the first mail: it takes memory and time to start. */
+  async function openTransporter(url: string): Promise<Transporter> {
+    const { createTransport } = await import('nodemailer');
+    return createTransport({ url, ...patience });
+  }
 
   /**
    * Sends one mail in a transaction that locks it, so no other process sends it meanwhile. If this process dies, the
@@ -49,14 +55,16 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
    * is sent again.
    */
   async function deliverOne(tenant: string): Promise<boolean> {
-    if (transporter === undefined || settings === undefined) return false;
+    if (settings === undefined) return false;
     return await inTransaction(db, async (transaction) => {
       const mail = await lockDueMail(transaction, tenant);
       if (mail === undefined) return false;
       const { to, subject, text, messageId, attempts } = mail;
+      transporter ??= openTransporter(settings.smtpUrl);
+      const opened = await transporter;
       try {
         // An address object is always one recipient, whatever its text contains.
-        await transporter.sendMail({ from: settings.from, to: { name: '', address: to }, subject, text, messageId });
+        await opened.sendMail({ from: settings.from, to: { name: '', address: to }, subject, text, messageId });
       } catch (error) {
         const pause = Math.min(maxPause, firstPause * 2 ** Math.min(attempts, 20));
         // The error itself is not logged, because it can contain the server's credentials or the address.
@@ -80,7 +88,7 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
     },
 
     async deliver(signal, findTenants) {
-      if (transporter === undefined) return;
+      if (settings === undefined) return;
       let tenants = await findTenants(dueMail);
       // One mail of each tenant in turn: a tenant with many mails does not delay the others.
       while (tenants.length > 0 && !signal.aborted) {
@@ -103,7 +111,7 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
     },
 
     close() {
-      transporter?.close();
+      void transporter?.then((opened) => opened.close()).catch(() => {});
     },
   };
 }
