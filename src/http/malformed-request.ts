@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
+import { nodeHttp } from '../core/node-http.ts';
 import { errorMessageBody } from './error-bodies.ts';
 import { headerFieldsTooLarge, requestLineTooLong } from './request-head.ts';
 
@@ -23,7 +23,7 @@ export function answerMalformedRequest(error: ParseError, socket: Socket, logger
   logger.info({ requestId, status: answer.status, code: error.code }, 'malformed request');
   socket.end(
     [
-      `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}`,
+      `HTTP/1.1 ${answer.status} ${nodeHttp.STATUS_CODES[answer.status]}`,
       'content-type: application/json; charset=utf-8',
       `content-length: ${Buffer.byteLength(body)}`,
       `x-request-id: ${requestId}`,

@@ -1,6 +1,6 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import helmet from 'helmet';
+import { nodeHttp } from '../core/node-http.ts';
 
 /**
  * The headers that tell browsers what they may do with an answer, by their names in lower case. Answers are data: no page
@@ -8,8 +8,8 @@ import helmet from 'helmet';
  * make them for each request took an eighth of the program's own time of a small one.
  */
 export function securityHeaders(): Record<string, string> {
-  const message = new IncomingMessage(new Socket());
-  const response = new ServerResponse(message);
+  const message = new nodeHttp.IncomingMessage(new Socket());
+  const response = new nodeHttp.ServerResponse(message);
   const setHeaders = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
     xFrameOptions: { action: 'deny' },

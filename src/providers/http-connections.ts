@@ -1,7 +1,8 @@
-import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { urlToHttpOptions } from 'node:url';
+import { nodeHttp } from '../core/node-http.ts';
 
 export interface PostRequest {
   readonly headers: Readonly<Record<string, string>>;
@@ -49,7 +50,7 @@ const maxIdleConnections = 256;
  */
 export function createHttpConnections({ guard, connectTimeout }: HttpConnectionOptions = {}): HttpConnections {
   const agentOptions = { keepAlive: true, maxFreeSockets: maxIdleConnections, timeout: maxIdleTime };
-  const plain = new HttpAgent(agentOptions);
+  const plain = new nodeHttp.Agent(agentOptions);
   const secure = new HttpsAgent(agentOptions);
 
   /** Node takes a URL too, and copies it with all that is in it, again and again: that takes as long as all else here. */
@@ -66,7 +67,7 @@ export function createHttpConnections({ guard, connectTimeout }: HttpConnectionO
     };
     return url.protocol === 'https:'
       ? requestHttps({ ...options, agent: secure })
-      : requestHttp({ ...options, agent: plain });
+      : nodeHttp.request({ ...options, agent: plain });
   }
 
   return {

@@ -1,8 +1,9 @@
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import type { Agent as HttpAgent, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { AllowedAddress } from '../../core/config/addresses.ts';
+import { nodeHttp } from '../../core/node-http.ts';
 import { productVersion } from '../../core/package-folder.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import { isPublic } from '../../providers/address.ts';
@@ -86,7 +87,7 @@ export function createGuardedHttp(options: {
     const known = agents.get(tenant);
     if (known !== undefined) return known;
     const kept = { keepAlive: true, maxFreeSockets: 16, timeout: maxIdleTime };
-    const made = { plain: new HttpAgent(kept), secure: new HttpsAgent({ ...kept, ...(ca && { ca }) }) };
+    const made = { plain: new nodeHttp.Agent(kept), secure: new HttpsAgent({ ...kept, ...(ca && { ca }) }) };
     agents.set(tenant, made);
     return made;
   }
@@ -118,7 +119,7 @@ export function createGuardedHttp(options: {
         };
         return isSecure
           ? requestHttps(url, { method, headers: all, lookup, agent: secure })
-          : requestHttp(url, { method, headers: all, lookup, agent: plain });
+          : nodeHttp.request(url, { method, headers: all, lookup, agent: plain });
       };
       const onAbort = () => request?.destroy();
       const answering = setTimeout(() => {
