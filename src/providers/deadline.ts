@@ -21,8 +21,8 @@ export interface CallDeadline {
   heard(): void;
   /** The service does not read at the moment, so the provider's silence does not count. */
   paused(): void;
-  /** Clears the timers and aborts what is still open. */
-  end(): void;
+  /** Clears the timers, and aborts what is still open; `isOver`: nothing is. */
+  end(isOver?: boolean): void;
 }
 
 /** Starts the deadline now. The caller's signal ends the call, too. */
@@ -54,11 +54,11 @@ export function startDeadline({ silence, total }: CallTimes, caller: AbortSignal
       else silenceTimer.refresh();
     },
     paused: stopSilence,
-    end() {
+    end(isOver = false) {
       clearTimeout(wholeTimer);
       stopSilence();
       caller?.removeEventListener('abort', onAbort);
-      controller.abort(hasEnded);
+      if (!isOver) controller.abort(hasEnded);
     },
   };
 }

@@ -104,7 +104,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     return { untaken: [...(adapter.lacks?.(settings) ?? []), ...named], dropped: droppedIn(warnings) };
   }
 
-  /** What the package has left out of a call whose answer it does not read. A cap alone it takes from everybody. */
+  /** What the package has left out of a call whose answer it does not read. Of that format all models take a cap. */
   async function droppedOf(call: ModelCall): Promise<Pick<Answer, 'droppedSettings'>> {
     const { temperature, topP, stop, toolChoice, parallelToolCalls, responseFormat, reasoningEffort } = call;
     const settings = { temperature, topP, stop, toolChoice, parallelToolCalls, responseFormat, reasoningEffort };
@@ -196,7 +196,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
         throw error instanceof ProviderError ? error : failureOf(exchange, deadline.reason(), adapter);
       } finally {
         // Closes the connection when the reader has stopped early.
-        deadline.end();
+        deadline.end(onText === undefined && exchange.answered);
       }
     },
   };

@@ -66,8 +66,11 @@ const ignored: Readonly<Record<string, (value: unknown) => boolean>> = {
   modalities: (value) => JSON.stringify(value) === '["text"]',
 };
 
-/** Reads a request. Throws validation_violation, which names the member, and payload_too_large. */
-export function readChatRequest(body: unknown, openToolCall: OpenToolCall): ChatRequest {
+/** A body of so many characters cannot have too long texts: written anew, none gets more than six bytes for a character. */
+const maxShortBody = openaiLimits.textBytes / 6;
+
+/** Reads a request, whose text has so many characters. Throws validation_violation, which names the member, and payload_too_large. */
+export function readChatRequest(body: unknown, characters: number, openToolCall: OpenToolCall): ChatRequest {
   const members = new Members(body, '');
   members.refuseOthers(taken, ignored);
   const tools = (members.list('tools', openaiLimits.tools) ?? []).map((tool, index) =>
@@ -80,7 +83,7 @@ export function readChatRequest(body: unknown, openToolCall: OpenToolCall): Chat
   const user = members.name('user', openaiLimits.userCharacters);
   const maxTokens = members.whole('max_completion_tokens', 1_000_000) ?? members.whole('max_tokens', 1_000_000);
   const messages = messagesOf(members, openToolCall);
-  refuseLongText({ messages, tools });
+  if (characters > maxShortBody) refuseLongText({ messages, tools });
   return {
     model: members.neededText('model'),
     user,

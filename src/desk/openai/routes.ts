@@ -34,7 +34,7 @@ export async function openaiRoutes(
 
   app.post('/openai/:tenant/v1/chat/completions', ofCalls, async (request, reply) => {
     const gone = whenClientGone(reply);
-    const prepared = await openai.prepare(request.credentials, request.body);
+    const prepared = await openai.prepare(request.credentials, request.body, request.bodyText.length);
     try {
       if (prepared.request.stream) return await stream(prepared, { request, reply, gone });
       const answer = await prepared.answer({ signal: gone });

@@ -71,8 +71,8 @@ export interface Openai {
   keysOf: OpenaiOptions['keysOf'];
   /** Throws the error for the client where the request cannot be passed on. */
   prepareResponse(caller: Caller, body: unknown): Promise<PreparedResponse>;
-  /** Throws the error for the client where the call cannot be made. */
-  prepare(caller: Caller, body: unknown): Promise<PreparedCall>;
+  /** Throws the error for the client where the call cannot be made. `characters`: of the text of the body. */
+  prepare(caller: Caller, body: unknown, characters: number): Promise<PreparedCall>;
   models(caller: Caller): Promise<ListedModel[]>;
   model(caller: Caller, name: string): Promise<ListedModel>;
 }
@@ -125,11 +125,11 @@ export function createOpenai(options: OpenaiOptions): Openai {
   return {
     keysOf,
 
-    async prepare(of, body) {
+    async prepare(of, body, characters) {
       const { tenant, clientId, makerId } = of;
       const { named, key } = await access(of, modelOf(body));
       const { provider, model } = named;
-      const request = readChatRequest(body, toolCallOpener(sealer, { tenant, provider }));
+      const request = readChatRequest(body, characters, toolCallOpener(sealer, { tenant, provider }));
       await refuseUntaken(named, request);
       const asker = { operation: 'openai', clientId, makerId, user: request.user } as const;
       const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
