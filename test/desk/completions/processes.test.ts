@@ -243,7 +243,8 @@ async function killNowAndThen(over: AbortSignal): Promise<number> {
     while (vendor.requests.length < length + 4 && !over.aborted) await sleep(5);
     if (over.aborted) break;
     if (wholeQuota) await sleep(500 + random.below(1_000));
-    await services.replace(killed % processes);
+    if (killed + processes < most) await services.replace(killed % processes);
+    else await services.replaceForGood(killed % processes);
     killed += 1;
   }
   return killed;

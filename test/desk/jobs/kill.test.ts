@@ -104,7 +104,7 @@ test(`with the worker killed at ${kills} random moments every chat ends, and non
       chats.push({ id: jobId, message });
     }
     await sleep(random.below(1_000));
-    await killWorker();
+    await killWorker(kill + 1 === kills);
   }
   // Turns that dead processes left are logged, and what was taken up again has no second log.
   await database.pool.query("update agent_turn set expires_at = now() where state = 'running'");
@@ -128,9 +128,9 @@ test(`with the worker killed at ${kills} random moments every chat ends, and non
   expect(tally.success).toBeGreaterThan(0);
 });
 
-/** As `kill -9` does; another process takes its place, for which a minute goes by at once. */
-async function killWorker(): Promise<void> {
-  await services.replace(0);
+/** As `kill -9` does; another one takes its place, for which a minute goes by at once. Nobody kills the last one. */
+async function killWorker(isLast = false): Promise<void> {
+  await (isLast ? services.replaceForGood(0) : services.replace(0));
   // The leases expire at once, as if a minute had passed.
   await database.pool.query(
     "update job set held_until = now() where status = 'in_progress' and held_until is not null",

@@ -108,7 +108,7 @@ test(
         const share = (kill + Math.random()) / (victims.length + 1);
         while (acknowledged < total * share) await sleep(5);
         if (victim === 'database') await killDatabase();
-        else await recorders.replace(kill % 2);
+        else await recorders.replaceForGood(kill % 2);
       }
     })();
     await Promise.all([killing, ...Array.from({ length: clients }, (_none, client) => clientAt(client))]);

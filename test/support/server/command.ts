@@ -47,7 +47,8 @@ export function startHere(args: string[], environment: Record<string, string>): 
   const stdout = new PassThrough();
   const stderr = new PassThrough();
   const ending = runCommandLine(args, {
-    environment: { LOG_LEVEL: 'silent', ...environment },
+    // The log of a service goes to the output of the run.
+    environment: { ...environment, LOG_LEVEL: 'silent' },
     stdin: new PassThrough(),
     stdout,
     stderr,
