@@ -388,7 +388,7 @@ test('the service seals by itself what is recorded', async () => {
 test.skipIf(!hasGo)(
   "Go's sumdb/note and sumdb/tlog read the checkpoints, the tiles, the leaves and the proofs (needs golang-go and golang-golang-x-mod-dev)",
   async () => {
-    const judge = buildGo(fileURLToPath(new URL('judge', import.meta.url)), join(folder, 'judge')) ?? '';
+    const judge = buildGo(fileURLToPath(new URL('judge', import.meta.url))) ?? '';
     const read = await readerOf('judged');
     const token = await server.token('judged');
     const old = join(folder, 'old-checkpoint');

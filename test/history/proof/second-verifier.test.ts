@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'annals-second-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const program = buildGo(join(import.meta.dirname, 'second-verifier'), join(folder, 'verifier')) ?? '';
+const program = buildGo(join(import.meta.dirname, 'second-verifier')) ?? '';
 
 // The long form: SECOND_VERIFIER_ENTRIES=10000
 const entries = Number(process.env.SECOND_VERIFIER_ENTRIES ?? 600);
