@@ -82,24 +82,28 @@ test('each worker of the bundle starts', async () => {
   }
 });
 
-test('a start loads neither the packages of vendors nor those of the Model Context Protocol and of Markdown', async () => {
+test('a start loads neither the packages of vendors nor those of mail, of the Model Context Protocol and of Markdown', async () => {
   const folder = await bundleOfCheckout(packageFolder());
-  const loaded = (file: string): Set<string> => {
-    const files = new Set([file]);
-    for (const one of files) {
-      const text = readFileSync(join(folder, one), 'utf8');
-      for (const [, path = ''] of text.matchAll(/^import .*"\.\/([\w.-]+\.js)";$/gm)) files.add(path);
-    }
-    return files;
+  const texts = new Map<string, string>();
+  const load = (file: string) => {
+    if (texts.has(file)) return;
+    const text = readFileSync(join(folder, file), 'utf8');
+    texts.set(file, text);
+    for (const [, path = ''] of text.matchAll(/\b(?:import|from) ?"\.\/([\w.-]+\.js)"/g)) load(path);
   };
-  const commands = globSync('{main,serve-*,with-context-*}.js', { cwd: folder });
-  const maps = [...new Set(commands.flatMap((file) => [...loaded(file)]))].map((file) => join(folder, `${file}.map`));
+  for (const command of globSync('{main,serve-*,with-context-*}.js', { cwd: folder })) load(command);
+  const maps = [...texts.keys()].map((file) => join(folder, `${file}.map`));
   const sources = maps.flatMap((file): string[] =>
     existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).sources : [],
   );
   const packages = new Set(sources.flatMap((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []));
   expect([...packages]).toEqual(expect.arrayContaining(['fastify', 'pg', 'typebox']));
-  expect([...packages].filter((name) => /^(?:@ai-sdk\/|@modelcontextprotocol\/|marked|zod)/.test(name))).toEqual([]);
+  const late = /^(?:@ai-sdk\/|@modelcontextprotocol\/|marked|nodemailer|zod)/;
+  expect([...packages].filter((name) => late.test(name))).toEqual([]);
+  // An import of node:http has Node load the client of fetch: see src/core/node-http.ts.
+  const imported = [...texts.values()].flatMap((text) => text.match(/\bfrom ?"node:\w+"/g) ?? []);
+  expect(imported.some((one) => one.endsWith('"node:net"'))).toBe(true);
+  expect(imported.filter((one) => /"(?:node:)?http"$/.test(one))).toEqual([]);
 });
 
 test('a stack names the line of the source', () => {
