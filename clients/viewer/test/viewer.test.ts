@@ -42,7 +42,7 @@ beforeAll(async () => {
   const folder = await buildHosts();
   [server, browser] = await Promise.all([
     startTestServer({ clock: { now: () => Date.now() + ahead, elapsed: () => performance.now() + ahead } }),
-    startChromium(),
+    startChromium({ optimizes: false }),
   ]);
   maker = await server.token('acme');
   host = await startHost({ folder, annalsUrl: server.baseUrl, makeToken });

@@ -32,7 +32,7 @@ const tenant = 'demo';
 
 export async function startConsole(): Promise<ConsoleUnderTest> {
   const [vendor, tools] = await Promise.all([startVendor(), startToolServer()]);
-  const [server, browser] = await Promise.all([startService(vendor, tools), startChromium()]);
+  const [server, browser] = await Promise.all([startService(vendor, tools), startChromium({ optimizes: false })]);
   const windows = createWindows(browser, server, tenant);
   return {
     server,
