@@ -174,15 +174,23 @@ function textsOfItems(items: List['items']): Texts {
   return texts.includes('') ? undefined : texts;
 }
 
-/** What the values that are asked for have in them. Numbers have several forms. */
+/** What the values that are asked for have in them, which are strings, in quotes. Numbers have several forms. */
 function textsOfSides({ operands }: DocumentQuery): Texts[] {
   return operands.flatMap((term) => {
     if (term.kind !== 'match' || term.matcher.kind === 'regex') return [];
     const items = term.matcher.kind === 'list' ? term.matcher.items : [term.matcher];
     const isText = (item: List['items'][number]) =>
       item.kind === 'glob' || item.quoted || !(isJsonNumber(item.text) || keywords.has(item.text));
-    return items.every(isText) ? [textsOfItems(items)] : [];
+    return items.every(isText) ? [textsOfItems(items.map(inQuotes))] : [];
   });
+}
+
+function inQuotes(item: List['items'][number]): List['items'][number] {
+  if (item.kind === 'text') return { ...item, text: `"${item.text}"` };
+  return {
+    ...item,
+    parts: item.parts.map((part, at, { length }) => `${at === 0 ? '"' : ''}${part}${at === length - 1 ? '"' : ''}`),
+  };
 }
 
 const keywords = new Set(['null', 'true', 'false', 'exists', 'missing']);
