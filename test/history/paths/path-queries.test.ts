@@ -92,6 +92,20 @@ test('the values of a path are its own, whatever stands in the other values and 
   expect(found).toEqual([8, 2, 6, 24, 1, 1, 3, 1, 1, 3, 1, 1, 1, 25, 8, 5, 1, 4, 1, 0, 2, 1, 8, 1, 3, 6, 9]);
 });
 
+test('a string is found in its quotes, however JSON writes it, and in an array', async () => {
+  const values = ['"PAID"', '"\\u0050AID"', '["PAID"]', '"UNPAID"', '"a\\"b"', '""', '1'];
+  await history.record(
+    'quotes',
+    values.map((value) => ({ paths: `{"status":{"after":${value}}}` })),
+  );
+  const asked = ['PAID', 'P*D', '*PAID', '(PAID, UNPAID)', '"a\\"b"', 'a*b', '""', '"1"', '1'];
+  const found = await history.agree(
+    'quotes',
+    asked.map((value) => `change:elemMatch(path:status after:${value})`),
+  );
+  expect(found).toEqual([3, 3, 4, 4, 1, 1, 1, 0, 1]);
+});
+
 test('characters that jsonb does not know mean themselves in texts, globs and regular expressions, numbered or not', async () => {
   const one = '{"before":1,"after":2}';
   await history.record('odd', [
