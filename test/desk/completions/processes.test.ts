@@ -253,12 +253,12 @@ async function killNowAndThen(over: AbortSignal): Promise<number> {
 /** Seconds that a reservation lives: the longest call and half a minute. */
 const lifetime = defaultTimes.provider.total / 1000 + 30;
 
-/** Time passes quicker: whatever has been reserved for two seconds counts as left by a dead process. */
+/** Time passes quicker: whatever has been reserved for two seconds counts as left by a dead process, sent or not; others wait for its room. */
 async function letLeasesEnd(over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     await sleep(250);
     await database.pool.query(
-      'update completion_reservation set expires_at = now() where sent and not charged and expires_at < now() + make_interval(secs => $1)',
+      'update completion_reservation set expires_at = now() where not charged and expires_at < now() + make_interval(secs => $1)',
       [lifetime - 2],
     );
   }
