@@ -45,8 +45,14 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
 
   /** Loads the client of mail servers with the first mail: it takes memory and time to start. */
   async function openTransporter(url: string): Promise<Transporter> {
-    const { createTransport } = await import('nodemailer');
-    return createTransport({ url, ...patience });
+    try {
+      const { createTransport } = await import('nodemailer');
+      return createTransport({ url, ...patience });
+    } catch (error) {
+      // The next attempt opens one anew: what was missing, such as a file descriptor, may be there by then.
+      transporter = undefined;
+      throw error;
+    }
   }
 
   /**
@@ -60,9 +66,9 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
       const mail = await lockDueMail(transaction, tenant);
       if (mail === undefined) return false;
       const { to, subject, text, messageId, attempts } = mail;
-      transporter ??= openTransporter(settings.smtpUrl);
-      const opened = await transporter;
       try {
+        transporter ??= openTransporter(settings.smtpUrl);
+        const opened = await transporter;
         // An address object is always one recipient, whatever its text contains.
         await opened.sendMail({ from: settings.from, to: { name: '', address: to }, subject, text, messageId });
       } catch (error) {

@@ -149,6 +149,35 @@ test('without a mail server nothing is lost: mails wait, the operator is told, a
   expect(server.received('<unset@annals>').length).toBe(1);
 });
 
+test('a client of mail servers that cannot be opened is a failed attempt of each mail; the next attempt opens one anew', async () => {
+  const database = await createDatabase();
+  await createTenant(database.db, 'other');
+  const lines: string[] = [];
+  // The settings take it as a URL, and nodemailer does not.
+  const settings = { smtpUrl: 'smtp://%secret', from: 'Annals <annals@shop.example>' };
+  const queue = createMailQueue({
+    db: database.db,
+    logger: createLogger('info', { write: (line) => void lines.push(line) }),
+    mail: settings,
+  });
+  onTestFinished(() => queue.close());
+  const ids = ['<unopened@annals>', '<unopened-too@annals>', '<unopened-of-other@annals>'] as const;
+  const [one, two, three] = ids;
+  await queueAll(database, queue, [mailOf(one), mailOf(two), { ...mailOf(three), tenant: 'other' }]);
+  await queue.deliver(never, lookAtOnce(database.db));
+  const { rows } = await database.pool.query(
+    'select attempts, due_at > now() as later from mail where sent_at is null',
+  );
+  expect(rows).toEqual(ids.map(() => ({ attempts: 1, later: true })));
+  expect(lines.length).toBe(ids.length);
+  for (const line of lines) expect(line).toContain('ERR_INVALID_URL');
+  expect(lines.join('')).not.toMatch(/secret|jane@shop\.example/);
+  settings.smtpUrl = server.url;
+  await database.pool.query('update mail set due_at = now()');
+  await queue.deliver(never, lookAtOnce(database.db));
+  for (const id of ids) expect(server.received(id).length, id).toBe(1);
+});
+
 test('a service sends what is queued while it serves', async () => {
   const service = await startTestServer({
     environment: { SMTP_URL: server.url, MAIL_FROM: 'Annals <annals@shop.example>' },
