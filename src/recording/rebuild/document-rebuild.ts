@@ -53,8 +53,8 @@ export class DocumentRebuild {
    * touches it. Returns whether entries after it can tell more.
    */
   addLater(entry: RebuildEntry): boolean {
-    const { isAnchored, hasEntries, touched, exists } = this.#state;
-    if (isAnchored || !exists) return false;
+    const { isAnchored, hasEntries, touched } = this.#state;
+    if (isAnchored) return false;
     if (entry.type === 'create') {
       if (!hasEntries) this.#state = { ...this.#state, document: undefined, exists: false };
       // A create says nothing about the document before it.

@@ -67,6 +67,11 @@ describe('a document without an anchor', () => {
     expect(JSON.parse(document ?? '')).toEqual({ a: 2, b: 1 });
   });
 
+  test('takes nothing from behind its delete', () => {
+    const later = [entry('delete', '{"a":2,"b":1}', undefined), entry('update', '{"z":1}', '{"z":2}')];
+    expect(JSON.parse(rebuildDocument([update], later).document ?? '')).toEqual({ a: 2, b: 1 });
+  });
+
   test('is never complete, whatever its entries tell', () => {
     const steps = [update, next, entry('update', '{"z":1}', undefined)];
     for (const count of steps.keys()) expect(rebuildDocument(steps.slice(0, count + 1), [next]).complete).toBe(false);
@@ -76,6 +81,11 @@ describe('a document without an anchor', () => {
     expect(rebuildDocument([], [entry('create', undefined, '{"a":1}')])).toMatchObject({ exists: false });
     expect(rebuildDocument([], [update])).toEqual({ exists: true, complete: false, document: '{"a":1}' });
   });
+});
+
+test('a document with an anchor takes nothing from later entries, not even where its last entry is none', () => {
+  const until = [entry('create', undefined, '{"a":1}'), entry('update', '{"a":1}', '{"a":2}')];
+  expect(rebuildDocument(until, [entry('update', '{"z":1}', '{"z":2}')]).document).toBe('{"a":2}');
 });
 
 test('an entry that does not meet what stood there makes the document incomplete until the next anchor', () => {
