@@ -81,6 +81,12 @@ describe('a document without an anchor', () => {
     expect(rebuildDocument([], [entry('create', undefined, '{"a":1}')])).toMatchObject({ exists: false });
     expect(rebuildDocument([], [update])).toEqual({ exists: true, complete: false, document: '{"a":1}' });
   });
+
+  test('existed where it has an entry before a create', () => {
+    const create = entry('create', undefined, '{"z":1}');
+    expect(rebuildDocument([update], [create])).toEqual({ exists: true, complete: false, document: '{"a":2}' });
+    expect(rebuildDocument([], [update, create])).toEqual({ exists: true, complete: false, document: '{"a":1}' });
+  });
 });
 
 test('a document with an anchor takes nothing from later entries, not even where its last entry is none', () => {
