@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { packageFolder } from '../../src/core/package-folder.ts';
-import { freePort } from '../../src/postgres/embedded/free-port.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { annals } from '../support/server/command.ts';
 import { createEmptyTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { ownPort } from '../support/server/own-port.ts';
 
 let database: TestDatabase;
 let environment: Record<string, string>;
@@ -198,7 +198,7 @@ test('a role without rights in the database is told so in one line, with the pag
 
 test('a database that is away or refuses is exit code 1 in one line, without its password', async () => {
   const away = new URL(database.url);
-  away.port = String(await freePort());
+  away.port = String(await ownPort());
   const refuses = new URL(database.url);
   refuses.password = 'wrong-secret';
   for (const [url, reason] of [

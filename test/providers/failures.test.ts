@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../src/postgres/embedded/free-port.ts';
 import { type LanguageModels, ProviderError } from '../../src/providers/port.ts';
+import { ownPort } from '../support/server/own-port.ts';
 import { comesTrueWithin, eventually } from '../support/server/patience.ts';
 import { type Vendor, vendorSecret } from '../support/vendor/vendor-server.ts';
 import { all, callOf, startModels, vendors } from './vendor-models.ts';
@@ -133,7 +133,7 @@ test('google: a name that would lead to another path than that of a model is unk
 });
 
 test('where nobody listens the call never left and costs nothing', async () => {
-  const baseUrl = `http://127.0.0.1:${await freePort()}`;
+  const baseUrl = `http://127.0.0.1:${await ownPort()}`;
   await expect(models.call(callOf(vendors[0], { baseUrl }))).rejects.toMatchObject({
     fault: 'unreachable',
     usage: 'none',

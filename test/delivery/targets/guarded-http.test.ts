@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { createGuardedHttp, noConnection, targetLimits } from '../../../src/delivery/targets/guarded-http.ts';
+import { ownPort } from '../../support/server/own-port.ts';
 import { type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
 
 let receiver: Receiver;
@@ -37,9 +38,7 @@ test('a private address is refused unless it is allowed for this tenant, and rea
   expect((await send(receiver.url)).result).toEqual({ outcome: 'delivered' });
   const refused = await send(receiver.url, { tenant: 'globex' });
   expect(receiver.received).toHaveLength(1);
-  const closed = await startReceiver();
-  await closed.close();
-  const unreachable = await send(closed.url);
+  const unreachable = await send(`http://127.0.0.1:${await ownPort()}/`);
   expect(refused).toEqual({ result: noConnection });
   expect(unreachable).toEqual({ result: noConnection });
   for (const url of [

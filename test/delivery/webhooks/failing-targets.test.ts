@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { maxWaiting } from '../../../src/delivery/dispatch/held-store.ts';
+import { ownPort } from '../../support/server/own-port.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { hour, passTime, recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
@@ -20,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 beforeEach(async () => {
-  receiver = await startReceiver();
+  receiver = await startReceiver({ port: await ownPort() });
   made = await acme.make({ q: 'entity:product', target: { type: 'webhook', url: receiver.url } });
 });
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { fixSearchPath } from '../../../src/postgres/connections/search-path.ts';
-import { freePort } from '../../../src/postgres/embedded/free-port.ts';
 import { annals, startAnnals } from '../../support/server/command.ts';
 import { foreignCalls, hostileTemplate, lookInPublicFirst, onPlainPath } from '../../support/server/foreign-code.ts';
+import { ownPort } from '../../support/server/own-port.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startPooler } from '../../support/server/pgbouncer.ts';
 import { createSourceDatabase, type SourceServer } from '../../support/server/source-server.ts';
@@ -62,7 +62,7 @@ async function plainInstallation(server: SourceServer) {
 
 /** Serves, and makes calls that read, count, search, record and write in each way. */
 async function useService(environment: Record<string, string>, client: { clientId: string; clientSecret: string }) {
-  const recorderPort = await freePort();
+  const recorderPort = await ownPort();
   const ports = { PORT: '0', ANNALS_METRICS_PORT: '0', ANNALS_RECORDER_PORT: String(recorderPort) };
   const service = startAnnals(['serve'], { ...environment, ...ports });
   try {

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { ownPort } from './own-port.ts';
 
 export interface ProxiedRequest {
   readonly method: string;
@@ -50,6 +50,7 @@ export interface FaultyProxy {
 /** A real HTTP server between a client and a service, for what happens on the way. */
 export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
   let behaviour: (request: ProxiedRequest) => Fault = () => ({ kind: 'none' });
+  const port = await ownPort();
   const server = createServer((message, response) => {
     serve(message, response).catch(() => response.destroy());
   });
@@ -117,10 +118,9 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
     return await fetch(`${target}${url}`, init);
   }
 
-  async function listen(wanted: number): Promise<number> {
-    server.listen(wanted, '127.0.0.1');
+  async function listen(): Promise<void> {
+    server.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
   }
 
   async function stop(): Promise<void> {
@@ -129,7 +129,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
     await once(server, 'close');
   }
 
-  const port = await listen(0);
+  await listen();
   const proxy: FaultyProxy = {
     baseUrl: `http://127.0.0.1:${port}`,
     requests: [],
@@ -138,9 +138,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
       behaviour = next;
     },
     pause: stop,
-    async resume() {
-      await listen(port);
-    },
+    resume: listen,
     async close() {
       if (server.listening) await stop();
     },

@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { freePort } from '../../../src/postgres/embedded/free-port.ts';
 import { accepts } from './accepts.ts';
 import { findNginx } from './nginx-program.ts';
+import { ownPort } from './own-port.ts';
 
 /** Starts nginx before a service, with its defaults for everything that a proxy may set, for this test. Returns its base URL. */
 export async function startNginx(baseUrl: string): Promise<string> {
   const program = findNginx();
   if (program === undefined) throw new Error('this test needs nginx: apt-get install nginx');
-  const port = await freePort();
+  const port = await ownPort();
   const folder = await mkdtemp(join(tmpdir(), 'annals-nginx-'));
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   await writeFile(

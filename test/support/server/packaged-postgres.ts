@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
-import { freePort } from '../../../src/postgres/embedded/free-port.ts';
+import { ownPort } from './own-port.ts';
 import { temporaryFolder } from './package-copy.ts';
 import { eventually } from './patience.ts';
 import { answers, makePostgresCluster } from './postgres-cluster.ts';
@@ -20,7 +20,7 @@ export interface PackagedPostgres {
 export async function startPackagedPostgres({ epoch }: { epoch: number }): Promise<PackagedPostgres> {
   const { data, as, program } = await makePostgresCluster(await temporaryFolder());
   await run(program('pg_resetwal'), ['-e', String(epoch), '-D', data], as);
-  const port = await freePort();
+  const port = await ownPort();
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off'].flatMap((one) => [
     '-c',
     one,

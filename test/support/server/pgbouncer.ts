@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { freePort } from '../../../src/postgres/embedded/free-port.ts';
 import { accepts } from './accepts.ts';
+import { ownPort } from './own-port.ts';
 import { findPgbouncer } from './pgbouncer-program.ts';
 
 // pgbouncer refuses to run as root: this is "nobody".
@@ -31,7 +31,7 @@ export async function openPooler(databaseUrl: string, connections: number): Prom
   const program = findPgbouncer();
   if (program === undefined) throw new Error('this test needs pgbouncer: apt-get install pgbouncer');
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
-  const listening = await freePort();
+  const listening = await ownPort();
   const folder = await mkdtemp(join(tmpdir(), 'annals-pgbouncer-'));
   const file = join(folder, 'pgbouncer.ini');
   const settings = `[databases]

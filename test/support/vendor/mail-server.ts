@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { SMTPServer } from 'smtp-server';
+import { ownPort } from '../server/own-port.ts';
 
 export interface ReceivedMail {
   from: string;
@@ -31,7 +31,7 @@ export async function startMailServer(): Promise<MailServer> {
   const taken: { id: string; mail: ReceivedMail }[] = [];
   const refusals = new Map<string, number>();
   const hooks = new Map<string, () => Promise<void>>();
-  let port = 0;
+  const port = await ownPort();
   let server = make();
 
   function make(): SMTPServer {
@@ -63,7 +63,6 @@ export async function startMailServer(): Promise<MailServer> {
   async function listen(): Promise<void> {
     server.listen(port, '127.0.0.1');
     await once(server.server, 'listening');
-    ({ port } = server.server.address() as AddressInfo);
   }
 
   async function stop(): Promise<void> {

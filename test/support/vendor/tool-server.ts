@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
-import { type AddressInfo, createServer as createSocketServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import type { ToolDefinition } from '../../../src/desk/mcp/tool-definition.ts';
+import { ownPort } from '../server/own-port.ts';
 
 /** A message of JSON-RPC that came. */
 export interface RpcMessage {
@@ -101,7 +102,7 @@ function send(response: ServerResponse, body: object, headers: Record<string, st
 
 /** The protocol's own server for tests of clients, in a process of its own. */
 export async function startServerEverything(): Promise<{ url: string; close(): Promise<void> }> {
-  const port = await freePort();
+  const port = await ownPort();
   const folder = dirname(
     createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/package.json'),
   );
@@ -120,13 +121,4 @@ export async function startServerEverything(): Promise<{ url: string; close(): P
       if (running.exitCode === null && running.signalCode === null) await once(running, 'exit');
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createSocketServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
