@@ -28,6 +28,8 @@ export interface CurrentDatabase {
 /** What a command needs that uses only the database, without the service. */
 export interface DatabaseTools {
   db: Database;
+  /** The connections of `db`. */
+  pool: pg.Pool;
   url: string;
   sealer: Sealer;
   /** Milliseconds since 1970-01-01T00:00:00Z. */
@@ -91,9 +93,10 @@ export async function withDatabase<Result>(
   work: (tools: DatabaseTools, watch: SchemaWatch) => Promise<Result>,
 ): Promise<Result> {
   return await withCurrentDatabase(io, async ({ url, secretKeys, watch }) => {
-    const db = createDatabase(createPool(url));
+    const pool = createPool(url);
+    const db = createDatabase(pool);
     try {
-      return await work({ db, url, sealer: createSealer(secretKeys), now: () => Date.now() }, watch);
+      return await work({ db, pool, url, sealer: createSealer(secretKeys), now: () => Date.now() }, watch);
     } finally {
       await closeInTime(db.destroy());
     }

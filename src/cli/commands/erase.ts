@@ -86,7 +86,7 @@ interface Erasure {
 async function run(io: CommandIo, { tenant, subject, reason, dryRun, vacuum }: Erasure): Promise<number> {
   const progress = new ProgressLine(io.stderr);
   let entries = 0;
-  const outcome = await withInterruptibleDatabase(io, async ({ db, sealer, now }) => {
+  const outcome = await withInterruptibleDatabase(io, async ({ db, pool, sealer, now }) => {
     await requireNamedTenant(db, tenant);
     const counts = await (dryRun ? findSubject : eraseSubject)({
       ...{ db, sealer, tenant, subject, reason, now },
@@ -100,7 +100,7 @@ async function run(io: CommandIo, { tenant, subject, reason, dryRun, vacuum }: E
     const vacuumed: VacuumedTable[] = [];
     // A run that found nothing may be the second one, after one that did not come to this.
     const touched = counts.erasure === undefined ? undefined : Object.keys(counts.rows);
-    for await (const one of vacuumTables(db, touched)) {
+    for await (const one of vacuumTables({ db, pool }, touched)) {
       io.tell(`annals: ${one.table} was rewritten, and locked for ${one.locked} ms`);
       vacuumed.push(one);
     }

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
+import type pg from 'pg';
 import { OperatorError } from '../../core/operator-error.ts';
 import type { Database } from '../../postgres/database.ts';
+import { isDistributed } from '../../postgres/is-distributed.ts';
 import { olderSnapshotsEnded } from './older-snapshots.ts';
 import { places } from './places.ts';
 
@@ -30,7 +32,10 @@ export interface VacuumedTable {
  * Rewrites tables with their indexes, one after the other, so that their files have nothing any more of what was erased. Nobody can use a
  * table while it is rewritten. Throws an OperatorError where PostgreSQL does not do it, or where somebody still sees what was erased. `changed`: tables besides those of entries; left out: all that an erasure may change.
  */
-export async function* vacuumTables(db: Database, changed?: readonly string[]): AsyncGenerator<VacuumedTable, void> {
+export async function* vacuumTables(
+  { db, pool }: { db: Database; pool: pg.Pool },
+  changed?: readonly string[],
+): AsyncGenerator<VacuumedTable, void> {
   const isSearched = ([, columns]: [string, (typeof places)[string]]) =>
     Object.values(columns).some(([does]) => does !== 'none');
   const others =
@@ -38,7 +43,7 @@ export async function* vacuumTables(db: Database, changed?: readonly string[]): 
     Object.entries(places)
       .filter(isSearched)
       .map(([table]) => table);
-  const isCluster = await hasWorkers(db);
+  const isCluster = await isDistributed(pool);
   if (isCluster) await dropWhatMovesLeft(db);
   await olderSnapshotsEnded(db, { slots: false });
   for (const table of new Set([...tablesOfEntries, ...others])) yield await vacuum(db, table, 'full, analyze');
@@ -47,12 +52,6 @@ export async function* vacuumTables(db: Database, changed?: readonly string[]): 
     yield await vacuum(db, table, 'full');
     if (isCluster) await vacuumOnWorkers(db, table);
   }
-}
-
-async function hasWorkers(db: Database): Promise<boolean> {
-  const { rows } = await sql<{ cluster: boolean }>`
-    select to_regclass('pg_catalog.pg_dist_partition') is not null as cluster`.execute(db);
-  return rows[0]?.cluster === true;
 }
 
 /** For some seconds a worker keeps the tables, and their statistics, of a tenant that was moved away; longer where it cannot drop them. */
