@@ -1,3 +1,4 @@
+import { foundAt } from './found.ts';
 import { QueryError } from './query-error.ts';
 
 /** A place in the text of a query. Offsets are 0-based UTF-16 code units; positions are 1-based code points, for messages. */
@@ -52,8 +53,9 @@ export class Cursor {
     return fieldWithColon.exec(this.text)?.[1];
   }
 
-  error(expected: string, offset: number = this.offset): QueryError {
-    return new QueryError(this.positionAt(offset), `${expected}, ${foundAt(this.text, offset)}`);
+  /** The message shows the text up to `end`; without it the word, or the text in double quotes, at `offset`. */
+  error(expected: string, offset: number = this.offset, end?: number): QueryError {
+    return new QueryError(this.positionAt(offset), `${expected}, ${foundAt(this.text, offset, end)}`);
   }
 }
 
@@ -77,10 +79,4 @@ function positionsOf(text: string): Uint16Array {
   }
   positions[text.length] = position + 1;
   return positions;
-}
-
-function foundAt(text: string, offset: number): string {
-  const found = text.codePointAt(offset);
-  if (found === undefined) return 'found the end of the query';
-  return found === blank ? 'found a blank' : `found ${String.fromCodePoint(found)}`;
 }

@@ -1,12 +1,20 @@
+/** The names that may stand before a colon. */
+export interface Fields<Rule> {
+  /** The rule of a field, or undefined for a field that does not exist. */
+  field(name: string): Rule | undefined;
+  /** The names of the fields, for an error message that begins with "expected". */
+  readonly fields: string;
+  /** A term, for error messages. */
+  readonly example: string;
+  /** The field whose items have a field of this name, for an error message. */
+  itemOf?(name: string): string | undefined;
+}
+
 /**
  * The fields that a collection offers to its queries. All collections share one grammar. A dialect over arbitrary field
  * paths has a rule for every name.
  */
-export interface Dialect {
-  /** The rule of a field, or undefined for a field that does not exist. */
-  field(name: string): FieldRule | undefined;
-  /** The names of the fields, for an error message that begins with "expected". */
-  readonly fields: string;
+export interface Dialect extends Fields<FieldRule> {
   readonly needs: readonly FieldNeed[];
 }
 
@@ -38,10 +46,7 @@ export interface ItemField {
 
 export type ItemRule = TextField | ChoiceField | ValueField;
 
-export interface ItemDialect {
-  field(name: string): ItemRule | undefined;
-  readonly fields: string;
-}
+export type ItemDialect = Fields<ItemRule>;
 
 /** A JSON value. It takes what a text takes, and comparisons with numbers and strings. */
 export interface ValueField {
@@ -63,9 +68,18 @@ export interface FieldNeed {
 }
 
 /** A fixed set of fields, named in the order given. */
-export function fixedFields<Rule extends FieldRule>(rules: Readonly<Record<string, Rule>>) {
+export function fixedFields<Rule extends FieldRule>(
+  rules: Readonly<Record<string, Rule>>,
+  example: string,
+): Fields<Rule> {
   const known = new Map(Object.entries(rules));
-  return { field: (name: string): Rule | undefined => known.get(name), fields: oneOf([...known.keys()]) };
+  const has = (rule: FieldRule, name: string) => rule.kind === 'item' && rule.item.field(name) !== undefined;
+  return {
+    field: (name) => known.get(name),
+    fields: oneOf([...known.keys()]),
+    example,
+    itemOf: (name) => [...known].find(([, rule]) => has(rule, name))?.[0],
+  };
 }
 
 /** `a, b or c`. */

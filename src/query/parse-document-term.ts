@@ -25,12 +25,15 @@ export function parseDocumentTerm(
     if (cursor.take(')')) return comparison(field, [first], position);
     cursor.expect(' AND ', '" AND " and a second bound, or the ) that ends the range');
     const second = parseBound(cursor);
-    cursor.expect(')', 'the ) that ends the range');
+    cursor.expect(')', 'the ) that ends the range, which has at most two bounds');
     return comparison(field, [first, second], position);
   }
-  if (!expressions && /^\(? *~/.test(cursor.text.slice(cursor.offset))) {
+  const refused = expressions ? undefined : /^\(? *~[^ )]*/.exec(cursor.text.slice(cursor.offset))?.[0];
+  if (refused !== undefined) {
     throw cursor.error(
       `no regular expression, which ${field} does not take; a value that begins with ~ needs double quotes`,
+      cursor.offset,
+      cursor.offset + refused.length,
     );
   }
   if (cursor.take('(~')) {

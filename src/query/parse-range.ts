@@ -1,6 +1,7 @@
 import { type TimeRange, timeRange } from './ast.ts';
 import type { Cursor } from './cursor.ts';
 import { parseInstant } from './instant.ts';
+import { closingQuoteOf } from './parse-text.ts';
 
 /**
  * Reads the value of a time field: one comparison, or one or two in parentheses, two joined by ` AND ` (contract 4).
@@ -8,12 +9,16 @@ import { parseInstant } from './instant.ts';
  */
 export function parseRange(cursor: Cursor, field: string, position: number): TimeRange {
   if (!cursor.take('('))
-    return timeRange(field, parseBound(cursor, `a range such as >"<time>" as the value of ${field}`), position);
+    return timeRange(
+      field,
+      parseBound(cursor, `a range such as >"2026-08-31T12:00:00Z" as the value of ${field}`),
+      position,
+    );
   const first = parseBound(cursor, '>, >=, < or <= and a time in double quotes');
   if (cursor.take(')')) return timeRange(field, first, position);
   cursor.expect(' AND ', '" AND " and a second bound, or the ) that ends the range');
   const second = parseBound(cursor, `>, >=, < or <= and a time in double quotes`);
-  cursor.expect(')', 'the ) that ends the range');
+  cursor.expect(')', 'the ) that ends the range, which has at most two bounds');
   return timeRange(field, intersect(first, second), position);
 }
 
@@ -26,11 +31,12 @@ function parseBound(cursor: Cursor, expected: string): Bounds {
   const operator = operators.find((each) => cursor.text.startsWith(each, cursor.offset));
   if (operator === undefined) throw cursor.error(expected);
   cursor.take(operator);
+  const opening = cursor.position;
   cursor.expect('"', `a time in double quotes right after ${operator}`);
   const end = cursor.text.indexOf('"', cursor.offset);
-  if (end < 0) throw cursor.error('a closing double quote', cursor.text.length);
+  if (end < 0) throw cursor.error(closingQuoteOf(opening), cursor.text.length);
   const instant = parseInstant(cursor.text.slice(cursor.offset, end));
-  if (typeof instant === 'string') throw cursor.error(instant);
+  if (typeof instant === 'string') throw cursor.error(instant, cursor.offset, end);
   cursor.offset = end + 1;
   const { millisecond, whole } = instant;
   switch (operator) {

@@ -21,7 +21,8 @@ export function parseRegex(cursor: Cursor, context: ValueContext, allowance: Reg
   } catch (error) {
     if (!(error instanceof RegexFault)) throw error;
     const raw = cursor.text.slice(start, cursor.offset);
-    throw cursor.error(error.expected, start + (quoted ? offsetInQuotes(raw, error.offset) : error.offset));
+    const offset = start + (quoted ? offsetInQuotes(raw, error.offset) : error.offset);
+    throw cursor.error(error.expected, offset, quoted ? cursor.offset - 1 : cursor.offset);
   }
   return regex(source);
 }
@@ -85,7 +86,7 @@ function endOfUnquoted(cursor: Cursor, { inParentheses }: ValueContext): number 
     end = Math.min(offset, query.length);
   }
   const unclosed = open.at(-1);
-  if (unclosed !== undefined) throw cursor.error('a ) in the regular expression for each (', unclosed);
+  if (unclosed !== undefined) throw cursor.error('a ) in the regular expression for each (', unclosed, end);
   return end;
 }
 

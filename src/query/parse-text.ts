@@ -38,7 +38,12 @@ export function unquote(cursor: Cursor, options: { looseBackslash: boolean }): s
       throw cursor.error('" or \\ after a backslash in double quotes', offset + 1);
     }
   }
-  throw cursor.error(`the closing double quote of the one at position ${opening}`, cursor.text.length);
+  throw cursor.error(closingQuoteOf(opening), cursor.text.length);
+}
+
+/** What a query lacks that ends in a text in double quotes. */
+export function closingQuoteOf(opening: number): string {
+  return `the closing double quote of the one at position ${opening}`;
 }
 
 /**
@@ -66,7 +71,7 @@ function refuseStart(cursor: Cursor, context: ValueContext): void {
   if (next === ' ')
     throw cursor.error('a value right after the colon; one that begins with a blank needs double quotes');
   if (next === '' || (next === ')' && context.inParentheses) || (next === ',' && context.inList)) {
-    throw cursor.error('a value');
+    throw cursor.error(context.inList ? 'a value in the list' : 'a value');
   }
   if ('"(~<>'.includes(next)) throw cursor.error(`a value; one that begins with ${next} needs double quotes here`);
 }
@@ -109,7 +114,7 @@ function endOfBare(cursor: Cursor, { inParentheses, inList }: ValueContext): num
   }
   const unclosed = open.at(-1);
   if (unclosed !== undefined) {
-    throw cursor.error('a ) in the same value for this ( (write \\( or quote the value)', unclosed);
+    throw cursor.error('a ) in the same value for this ( (write \\( or quote the value)', unclosed, end);
   }
   return end;
 }
@@ -125,11 +130,14 @@ function refuseOperators(cursor: Cursor, start: number, end: number): void {
   if (found === null) return;
   const word = found[2] ?? '';
   const offset = start + found.index + (found[1] ?? '').length;
-  throw cursor.error(
-    `a value without the word ${word}: quote it if it is text, use compoundLogicalQuery if it is an operator`,
-    offset,
-  );
+  throw cursor.error(`a value without the word ${word}: quote it if it is text, ${insteadOf[word]}`, offset);
 }
+
+const insteadOf: Readonly<Record<string, string>> = {
+  AND: 'leave it out if it joins two terms',
+  OR: 'write compoundLogicalQuery:((…) OR (…)) if it joins two terms',
+  NOT: 'queries have no such operator',
+};
 
 const operatorWord = /(^|[ (),])(AND|OR|NOT)(?![^ (),])/;
 

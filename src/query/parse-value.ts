@@ -15,7 +15,7 @@ export function parseValue(
   if (rule.kind === 'choice') return parseChoice(cursor, field, rule, context);
   switch (cursor.next) {
     case '(':
-      return parseList(cursor, () => parseItem(cursor, inList));
+      return parseList(cursor, () => parseItem(cursor, itemOfList));
     case '~':
       cursor.offset += 1;
       return parseRegex(cursor, context, allowance);
@@ -29,7 +29,7 @@ export function parseValue(
   }
 }
 
-const inList: ValueContext = { inParentheses: true, inList: true };
+const itemOfList: ValueContext = { inParentheses: true, inList: true };
 
 function parseItem(cursor: Cursor, context: ValueContext): Text | Glob {
   return cursor.next === '"' ? parseQuoted(cursor) : parseBare(cursor, context);
@@ -38,13 +38,17 @@ function parseItem(cursor: Cursor, context: ValueContext): Text | Glob {
 function parseChoice(cursor: Cursor, field: string, { values }: ChoiceField, context: ValueContext): Matcher {
   const parseOne = (place: ValueContext) => {
     const start = cursor.offset;
-    if (cursor.next === '' || '~<>'.includes(cursor.next)) throw cursor.error(choices);
+    const choices = `${oneOf(values)}${place.inList ? ' in the list' : ', or a list of them in parentheses, as the value'} of ${field}`;
+    if (isNoItem(cursor.next, place)) throw cursor.error(choices);
     const item = parseItem(cursor, place);
-    if (item.kind !== 'text' || !values.includes(item.text)) throw cursor.error(choices, start);
+    if (item.kind !== 'text' || !values.includes(item.text)) throw cursor.error(choices, start, cursor.offset);
     return item;
   };
-  const choices = `${oneOf(values)}, or a list of them, as the value of ${field}`;
-  return cursor.next === '(' ? parseList(cursor, () => parseOne(inList)) : parseOne(context);
+  return cursor.next === '(' ? parseList(cursor, () => parseOne(itemOfList)) : parseOne(context);
+}
+
+function isNoItem(next: string, { inParentheses, inList }: ValueContext): boolean {
+  return next === '' || '~<>'.includes(next) || (next === ')' && inParentheses) || (next === ',' && inList);
 }
 
 /** Reads a list: items in parentheses with commas between them. Blanks around commas are ignored. */

@@ -15,8 +15,9 @@ import {
   type TimeRange,
 } from './ast.ts';
 import { Cursor } from './cursor.ts';
-import type { Dialect, ItemDialect, ItemRule } from './dialect.ts';
+import type { Dialect, Fields, ItemDialect, ItemRule } from './dialect.ts';
 import { checkNeeds } from './field-needs.ts';
+import { foundAt } from './found.ts';
 import { parseDocumentTerm } from './parse-document-term.ts';
 import { parseRange } from './parse-range.ts';
 import type { ValueContext } from './parse-text.ts';
@@ -28,6 +29,7 @@ import { regexWorkLimit } from './regex.ts';
 const documentDialect: Dialect = {
   field: (name) => (name === 'compoundLogicalQuery' ? { kind: 'group' } : { kind: 'value', expressions: true }),
   fields: 'a field of the document',
+  example: 'price:12',
   needs: [],
 };
 
@@ -135,18 +137,20 @@ class Parser {
   }
 
   /** Parses the name of a known field and its colon. */
-  #field<Rule>(dialect: { field(name: string): Rule | undefined; readonly fields: string }) {
+  #field<Rule>(dialect: Fields<Rule>) {
     const cursor = this.#cursor;
     const { position } = cursor;
     const field = cursor.fieldAt(cursor.offset);
     if (field === undefined) {
-      const misplaced = operatorHere.exec(cursor.text.slice(cursor.offset, cursor.offset + 4))?.[0];
-      const hint = misplaced === undefined ? '' : ` (${misplaced} stands only within compoundLogicalQuery)`;
-      throw cursor.error(`a field and a colon, such as entity:order${hint}`);
+      const hint = hintAt(cursor.text, cursor.offset);
+      throw cursor.error(`a field and a colon, such as ${dialect.example}${hint === undefined ? '' : ` (${hint})`}`);
     }
     const rule = dialect.field(field);
     if (rule === undefined) {
-      throw new QueryError(position, `${dialect.fields}, found ${field}`, `Unsupported query field: ${field}`);
+      const found = foundAt(cursor.text, cursor.offset, cursor.offset + field.length);
+      const item = dialect.itemOf?.(field);
+      const hint = item === undefined ? '' : ` (write ${item}:elemMatch(${field}:…))`;
+      throw new QueryError(position, `${dialect.fields}, ${found}${hint}`, `Unsupported query field: ${field}`);
     }
     this.#terms += 1;
     if (this.#terms > queryLimits.terms) throw cursor.error(`no more than ${queryLimits.terms} terms`);
@@ -156,7 +160,7 @@ class Parser {
 
   #item(field: string, dialect: ItemDialect, position: number): ItemMatch {
     const cursor = this.#cursor;
-    cursor.expect('elemMatch(', `elemMatch( right after ${field}:`);
+    cursor.expect('elemMatch(', `elemMatch(…) with ${dialect.fields} as the value of ${field}`);
     const start = cursor.position;
     const place: ParsePlace = { level: 0, inParentheses: true };
     const terms = this.#sequence(place, (): ItemTerm => {
@@ -190,7 +194,15 @@ class Parser {
     if (cursor.skipBlanks() === 0) throw cursor.error(`${expected}, or the ) that closes the group`);
     const start = cursor.offset;
     const operator = cursor.take('AND') ? 'AND' : cursor.take('OR') ? 'OR' : undefined;
-    if (operator === undefined || cursor.skipBlanks() === 0) throw cursor.error(expected, start);
+    if (operator === undefined) {
+      if (cursor.next === ')') throw cursor.error('no blank before the ) that closes the group');
+      throw cursor.error(expected, start);
+    }
+    if (cursor.skipBlanks() === 0) {
+      // Its own word is right: what follows it is not.
+      const end = cursor.offset + 1;
+      throw cursor.error(`${expected}, and an operand in parentheses after it`, start, end);
+    }
     if (before !== undefined && operator !== before)
       throw cursor.error(`${expected}; another operator needs parentheses`, start);
     return operator;
@@ -200,7 +212,7 @@ class Parser {
     const cursor = this.#cursor;
     if (cursor.text.startsWith('((', cursor.offset)) return this.#group(dialect, level + 1);
     const { position } = cursor;
-    cursor.expect('(', 'a ( that begins an operand');
+    cursor.expect('(', 'a ( that begins an operand, as in ((type:create) OR (type:delete))');
     const place: ParsePlace = { level, inParentheses: true };
     const terms = this.#sequence(place, () => this.#term(dialect, place));
     cursor.expect(')', 'the ) that ends the operand');
@@ -212,7 +224,19 @@ class Parser {
   }
 }
 
-const operatorHere = /^(?:AND|OR|NOT)(?![^ ()])/;
+/** What a text without a field and a colon at `offset` looks like. */
+function hintAt(text: string, offset: number): string | undefined {
+  operatorHere.lastIndex = offset;
+  const [operator] = operatorHere.exec(text) ?? [];
+  if (operator === 'NOT') return 'queries have no NOT';
+  if (operator === 'OR') return 'OR stands only within compoundLogicalQuery';
+  if (operator === 'AND') return 'AND stands only within compoundLogicalQuery: leave it out between terms';
+  fieldBeforeBlank.lastIndex = offset;
+  return fieldBeforeBlank.test(text) ? 'no blank before the colon' : undefined;
+}
+
+const operatorHere = /(?:AND|OR|NOT)(?![^ ()])/y;
+const fieldBeforeBlank = /[A-Za-z_][A-Za-z0-9_.]* +:/y;
 
 function refuseLength(text: string): void {
   const expected = `no more than ${queryLimits.characters} characters`;

@@ -111,7 +111,7 @@ describe('q', () => {
         status: 400,
         type: 'validation_violation',
         message: 'Unsupported query field: status',
-        details: [{ field: 'q', message: `At position 14: expected ${fields}, found status` }],
+        details: [{ field: 'q', message: `At position 14: expected ${fields}, found "status"` }],
       },
     });
   });

@@ -111,7 +111,7 @@ describe('the syntax is that of RE2', () => {
       expect(faultOf(`actor:~Jan${lookAround}`).details).toEqual([
         {
           field: 'q',
-          message: 'At position 11: expected a regular expression without look-around (RE2 syntax), found (',
+          message: `At position 11: expected a regular expression without look-around (RE2 syntax), found "${lookAround}"`,
         },
       ]);
       expect(faultOf(`actor:~"\\"Jan${lookAround}"`).position).toBe(14);
@@ -121,7 +121,7 @@ describe('the syntax is that of RE2', () => {
   it('back-references are an error at their place', () => {
     for (const reference of ['\\1', '\\2', '\\9', '\\k<a>']) {
       expect(faultOf(`actor:~(a)${reference}`).details[0]?.message).toBe(
-        'At position 11: expected a regular expression without back-references (RE2 syntax), found \\',
+        `At position 11: expected a regular expression without back-references (RE2 syntax), found "${reference}"`,
       );
     }
     faultOf('actor:~(?P<a>x)(?P=a)');
@@ -150,7 +150,7 @@ describe('the syntax is that of RE2', () => {
       ]);
     }
     expect(faultOf('actor:~Jane**').details[0]?.message).toBe(
-      'At position 12: expected a regular expression in RE2 syntax (invalid nested repetition operator: **), found *',
+      'At position 12: expected a regular expression in RE2 syntax (invalid nested repetition operator: **), found "**"',
     );
   });
 

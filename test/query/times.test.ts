@@ -88,7 +88,7 @@ describe('a range', () => {
       expect([value, faultOf(`occurredAt:${value}`).status]).toEqual([value, 400]);
     }
     expect(faultOf('occurredAt:2026').details[0]?.message).toBe(
-      'At position 12: expected a range such as >"<time>" as the value of occurredAt, found 2',
+      'At position 12: expected a range such as >"2026-08-31T12:00:00Z" as the value of occurredAt, found "2026"',
     );
   });
 });
@@ -142,7 +142,7 @@ describe('a time', () => {
       '2026-01-00',
     ]) {
       expect(faultOf(`occurredAt:>"${date}T00:00:00Z"`).details[0]?.message).toBe(
-        'At position 14: expected a date that exists, found '.concat(date.charAt(0)),
+        `At position 14: expected a date that exists, found "${date}T00:00:00Z"`,
       );
     }
   });

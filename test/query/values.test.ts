@@ -208,7 +208,7 @@ describe('the type', () => {
       expect([value, fault.status, fault.details[0]?.field]).toEqual([value, 400, 'q']);
     }
     expect(faultOf('type:replace').details[0]?.message).toBe(
-      'At position 6: expected create, update or delete, or a list of them, as the value of type, found r',
+      'At position 6: expected create, update or delete, or a list of them in parentheses, as the value of type, found "replace"',
     );
   });
 });

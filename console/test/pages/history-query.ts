@@ -84,7 +84,9 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Enter');
     await expect
       .poll(() => told.allInnerTexts())
-      .toEqual(['Position 6: Expected create, update or delete, or a list of them, as the value of type, found u.']);
+      .toEqual([
+        'Position 6: Expected create, update or delete, or a list of them in parentheses, as the value of type, found "updated".',
+      ]);
   });
 
   test('a drag over the chart narrows the time to the bars that it touched', async () => {
