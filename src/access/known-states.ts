@@ -43,11 +43,7 @@ export function createKnownStates<State extends object>(
   }
 
   function askOnce(key: string, tenant: string, id: string): Promise<Entry<State>> {
-    const running = asking.get(key);
-    if (running !== undefined) return running;
-    const started = ask(key, tenant, id).finally(() => asking.delete(key));
-    asking.set(key, started);
-    return started;
+    return asking.getOrInsertComputed(key, () => ask(key, tenant, id).finally(() => asking.delete(key)));
   }
 
   async function orElse(known: Entry<State> | undefined, answer: Promise<Entry<State>>): Promise<State | undefined> {

@@ -112,9 +112,8 @@ export class Guides {
   }
 
   #sections(name: string): readonly Section[] {
-    const known = this.#read.get(name) ?? sectionsOf(readFileSync(join(this.#folder, `${name}.md`), 'utf8'));
-    this.#read.set(name, known);
-    return known;
+    const read = () => sectionsOf(readFileSync(join(this.#folder, `${name}.md`), 'utf8'));
+    return this.#read.getOrInsertComputed(name, read);
   }
 
   #pathOf(name: string): string {

@@ -87,12 +87,9 @@ export class RequestRates {
   }
 
   #portionOf(of: RequestRate): Portion {
-    const known = this.#portions.get(nameOf(of));
-    if (known !== undefined) return known;
     const size = portionSize(of);
-    const portion = { left: 0, size, until: 0, restUntil: 0, isReachable: true, taking: undefined };
-    this.#portions.set(nameOf(of), portion);
-    return portion;
+    const empty = { left: 0, size, until: 0, restUntil: 0, isReachable: true, taking: undefined };
+    return this.#portions.getOrInsert(nameOf(of), empty);
   }
 
   async #take(of: RequestRate, portion: Portion): Promise<void> {

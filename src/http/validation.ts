@@ -15,11 +15,8 @@ const compiled = new WeakMap<TSchema, Map<string, Validate>>();
 
 /** One schema is validator, static type and documentation; nothing that a client sent is coerced or removed. */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart = '' }) => {
-  const ofSchema = compiled.get(schema) ?? new Map<string, Validate>();
-  compiled.set(schema, ofSchema);
-  const known = ofSchema.get(httpPart) ?? compile(schema, httpPart);
-  ofSchema.set(httpPart, known);
-  return known;
+  const ofSchema = compiled.getOrInsertComputed(schema, () => new Map<string, Validate>());
+  return ofSchema.getOrInsertComputed(httpPart, () => compile(schema, httpPart));
 };
 
 function compile(described: TSchema, httpPart: string): Validate {

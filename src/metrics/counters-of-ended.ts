@@ -14,8 +14,7 @@ export class CountersOfEnded {
   /** Adds the last figures that a process has told. */
   add(figures: Figures): void {
     for (const figure of countersOf(figures)) {
-      const kept = this.#kept.get(figure.name) ?? { figure, values: new Map<string, Value>() };
-      this.#kept.set(figure.name, kept);
+      const kept = this.#kept.getOrInsertComputed(figure.name, () => ({ figure, values: new Map() }));
       for (const value of figure.values) {
         const key = JSON.stringify([nameOf(value), Object.entries(value.labels).sort()]);
         const sum = (kept.values.get(key)?.value ?? 0) + value.value;

@@ -29,12 +29,7 @@ export class Metrics {
 
   /** Adds to a counter. */
   count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
-    let counter = this.#counters.get(name);
-    if (counter === undefined) {
-      counter = new Counter(this.#configuration(name));
-      this.#counters.set(name, counter);
-    }
-    counter.inc(labels, by);
+    this.#counters.getOrInsertComputed(name, () => new Counter(this.#configuration(name))).inc(labels, by);
   }
 
   /** Sets a counter that something else has counted since the start of the process. */
@@ -60,15 +55,9 @@ export class Metrics {
 
   /** Adds a duration in seconds to a histogram. */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
-    let histogram = this.#histograms.get(name);
-    if (histogram === undefined) {
-      histogram = new Histogram({
-        ...this.#configuration(name),
-        buckets: [...(metricDefinitions[name].buckets ?? [])],
-      });
-      this.#histograms.set(name, histogram);
-    }
-    histogram.observe(labels, seconds);
+    const made = () =>
+      new Histogram({ ...this.#configuration(name), buckets: [...(metricDefinitions[name].buckets ?? [])] });
+    this.#histograms.getOrInsertComputed(name, made).observe(labels, seconds);
   }
 
   /** The function sets gauges each time before the figures are read. It must not throw. */
@@ -82,11 +71,7 @@ export class Metrics {
   }
 
   #gauge(name: GaugeName): Gauge {
-    const known = this.#gauges.get(name);
-    if (known !== undefined) return known;
-    const gauge = new Gauge(this.#configuration(name));
-    this.#gauges.set(name, gauge);
-    return gauge;
+    return this.#gauges.getOrInsertComputed(name, () => new Gauge(this.#configuration(name)));
   }
 
   #configuration(name: MetricName) {

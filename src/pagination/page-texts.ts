@@ -62,11 +62,7 @@ export interface RowOfPart {
 /** The parts of each text, whatever the order of the rows. */
 export function partsById(rows: readonly RowOfPart[]): ReadonlyMap<string, TextParts> {
   const texts = new Map<string, string[]>();
-  for (const { id, place, part } of rows) {
-    const parts = texts.get(id) ?? [];
-    parts[place - 1] = part;
-    texts.set(id, parts);
-  }
+  for (const { id, place, part } of rows) texts.getOrInsertComputed(id, () => [])[place - 1] = part;
   return texts;
 }
 

@@ -132,9 +132,7 @@ class ReasoningOfStream {
       metadata: { ...known.metadata, ...(typeof told === 'object' ? told : {}) },
     };
     this.#texts.set(id, block);
-    const place = this.#places.get(id) ?? this.#content.length;
-    this.#places.set(id, place);
-    this.#content[place] = {
+    this.#content[this.#places.getOrInsert(id, this.#content.length)] = {
       type: 'reasoning',
       text: block.text,
       providerMetadata: { anthropic: { ...block.metadata } },

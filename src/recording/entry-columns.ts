@@ -60,23 +60,19 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
     const relatedEntities = names.length < 2 ? names : [...new Set(names)].sort();
     // To look up a kind costs no JSON: names have no NUL.
     const key = `${type}\0${entity}\0${relatedEntities.join('\0')}`;
-    const known = kindPlaces.get(key);
-    if (known !== undefined) return known;
-    kind.lookups.push(hashOfKind(entity, type, relatedEntities));
-    kind.entities.push(entity);
-    kind.types.push(type);
-    kind.relatedEntities.push(JSON.stringify(relatedEntities));
-    kindPlaces.set(key, kind.lookups.length);
-    return kind.lookups.length;
+    return kindPlaces.getOrInsertComputed(key, () => {
+      kind.entities.push(entity);
+      kind.types.push(type);
+      kind.relatedEntities.push(JSON.stringify(relatedEntities));
+      return kind.lookups.push(hashOfKind(entity, type, relatedEntities));
+    });
   }
 
   function placeOfActor(name: string): number {
-    const known = actorPlaces.get(name);
-    if (known !== undefined) return known;
-    actor.lookups.push(hashOf(name));
-    actor.names.push(name);
-    actorPlaces.set(name, actor.lookups.length);
-    return actor.lookups.length;
+    return actorPlaces.getOrInsertComputed(name, () => {
+      actor.names.push(name);
+      return actor.lookups.push(hashOf(name));
+    });
   }
 
   return {

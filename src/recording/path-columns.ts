@@ -40,9 +40,7 @@ export function pathColumns(tenant: string, entries: readonly EntryWithPaths[]):
       columns.entities.push(entity);
       columns.names.push(name);
     }
-    const numbered = byNumber.get(number) ?? { number, entry: -1 };
-    byNumber.set(number, numbered);
-    return numbered;
+    return byNumber.getOrInsertComputed(number, () => ({ number, entry: -1 }));
   }
 
   // The rest has no name and belongs to no entity type.
@@ -54,15 +52,10 @@ export function pathColumns(tenant: string, entries: readonly EntryWithPaths[]):
   }
 
   function numbersOf({ entity, paths }: EntryWithPaths, entry: number): number[] {
-    const known = keysOfEntity.get(entity) ?? new Map<string, Numbered>();
-    keysOfEntity.set(entity, known);
+    const known = keysOfEntity.getOrInsertComputed(entity, () => new Map());
     const numbers: number[] = [];
     visitKeysOfPaths(paths, (key) => {
-      let numbered = known.get(key);
-      if (numbered === undefined) {
-        numbered = numberOf(entity, key);
-        known.set(key, numbered);
-      }
+      const numbered = known.getOrInsertComputed(key, () => numberOf(entity, key));
       if (numbered.entry !== entry) {
         numbered.entry = entry;
         numbers.push(numbered.number);

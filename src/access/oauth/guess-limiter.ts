@@ -111,9 +111,8 @@ class AttemptsUnderWay {
   readonly #ofAddress = new Map<string, { count: number; nextEnd: PromiseWithResolvers<void> }>();
 
   begin(address: string): void {
-    const attempts = this.#ofAddress.get(address);
-    if (attempts === undefined) this.#ofAddress.set(address, { count: 1, nextEnd: Promise.withResolvers() });
-    else attempts.count += 1;
+    const none = () => ({ count: 0, nextEnd: Promise.withResolvers<void>() });
+    this.#ofAddress.getOrInsertComputed(address, none).count += 1;
   }
 
   end(address: string): void {

@@ -35,9 +35,7 @@ export function ageOfTurn(): number {
  */
 export function nextTurn(tenant: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const queue = resting.get(tenant);
-  if (queue === undefined) resting.set(tenant, [resolve]);
-  else queue.push(resolve);
+  resting.getOrInsertComputed(tenant, () => []).push(resolve);
   scheduleResume();
   return promise;
 }

@@ -182,11 +182,7 @@ class PatchedDocument {
       value.size ??= this.#countBranch(value.inner);
       return value.size;
     }
-    const known = this.#sizes.get(value);
-    if (known !== undefined) return known;
-    const size = sizeOfJson(value);
-    this.#sizes.set(value, size);
-    return size;
+    return this.#sizes.getOrInsertComputed(value, (node) => sizeOfJson(node));
   }
 
   #countBranch(inner: Inner): JsonSize {

@@ -14,9 +14,8 @@ export async function pauseOrphans(db: Database, tenants: readonly string[], may
     const running = await readRunning(db, tenants.slice(first, first + maxTenants));
     const allowed = new Map<string, Promise<boolean>>();
     for (const { tenant, id, maker } of running) {
-      const may = allowed.get(maker) ?? mayDeliver(tenant, maker);
-      allowed.set(maker, may);
-      if (!(await may)) await stopSubscription(db, tenant, id, { state: 'paused', reason: 'maker' });
+      const may = await allowed.getOrInsertComputed(maker, () => mayDeliver(tenant, maker));
+      if (!may) await stopSubscription(db, tenant, id, { state: 'paused', reason: 'maker' });
     }
   }
 }

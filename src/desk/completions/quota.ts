@@ -128,8 +128,7 @@ export function createQuota(options: QuotaOptions): Quota {
 
   async function pauseFor(tenant: string, milliseconds: number, signal: AbortSignal): Promise<void> {
     const settled = new AbortController();
-    const ofTenant = pauses.get(tenant) ?? new Set();
-    pauses.set(tenant, ofTenant.add(settled));
+    const ofTenant = pauses.getOrInsertComputed(tenant, () => new Set()).add(settled);
     await rest(milliseconds, AbortSignal.any([signal, settled.signal]));
     ofTenant.delete(settled);
     if (ofTenant.size === 0) pauses.delete(tenant);

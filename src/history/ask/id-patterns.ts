@@ -24,8 +24,7 @@ export function patternsOnIds(query: Condition): IdPattern[] {
   const patterns = new Map<string, IdPattern>();
   const add = (of: IdsOf, { matcher, position }: Match) => {
     if (matcher.kind !== 'regex') return;
-    const name = nameOf(of, matcher.source);
-    if (!patterns.has(name)) patterns.set(name, { of, source: matcher.source, position });
+    patterns.getOrInsert(nameOf(of, matcher.source), { of, source: matcher.source, position });
   };
   const visit = (condition: Condition) => {
     if (condition.kind === 'and' || condition.kind === 'or') condition.operands.forEach(visit);

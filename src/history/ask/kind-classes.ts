@@ -18,9 +18,7 @@ export async function classesOfKinds(
   for (const [index, kind] of kinds.entries()) {
     if (index % 256 === 0 && slice.isDue) await slice.rest();
     const signature = signatureOf(terms, index);
-    const known = classes.get(signature);
-    if (known === undefined) classes.set(signature, { first: index, ids: [kind.id] });
-    else known.ids.push(kind.id);
+    classes.getOrInsertComputed(signature, () => ({ first: index, ids: [] })).ids.push(kind.id);
   }
   return [...classes.values()];
 }

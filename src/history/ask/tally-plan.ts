@@ -152,10 +152,7 @@ async function groupKinds(expression: Expression, planning: Planning): Promise<{
     if (planning.slice.isDue) await planning.slice.rest();
     planning.steps += terms;
     const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[first] === 1 : undefined));
-    const name = nameOf(open);
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, { open, ids: [...ids] });
-    else group.ids.push(...ids);
+    groups.getOrInsertComputed(nameOf(open), () => ({ open, ids: [] })).ids.push(...ids);
   }
   for (const { ids } of groups.values()) ids.sort((one, other) => one - other);
   return [...groups.values()];
@@ -190,9 +187,7 @@ function termNames(): (expression: Expression) => string {
     if (expression.kind === 'and' || expression.kind === 'or') {
       return `${expression.kind}(${expression.operands.map(nameOf).join(' ')})`;
     }
-    const name = names.get(expression) ?? names.size;
-    names.set(expression, name);
-    return String(name);
+    return String(names.getOrInsert(expression, names.size));
   };
   return nameOf;
 }

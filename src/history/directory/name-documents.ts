@@ -100,15 +100,12 @@ async function rowsOf(named: readonly NamedDocuments[]): Promise<Row[]> {
   const numbers = new Map<string, number>();
   for (const { entity, name, documents } of named) {
     if (slice.isDue) await slice.rest();
-    const number = numbers.get(entity) ?? entityNumber(entity);
-    numbers.set(entity, number);
-    const rows = rowsOfEntity.get(number) ?? new Map<number, Row>();
-    rowsOfEntity.set(number, rows);
+    const number = numbers.getOrInsertComputed(entity, entityNumber);
+    const rows = rowsOfEntity.getOrInsertComputed(number, () => new Map());
     const words = foldedWords(name).join(' ');
     for (const document of documents) {
-      const row = rows.get(document);
-      if (row === undefined) rows.set(document, { document, entity: number, words: [words] });
-      else if (!row.words.includes(words)) row.words.push(words);
+      const row = rows.getOrInsertComputed(document, () => ({ document, entity: number, words: [] }));
+      if (!row.words.includes(words)) row.words.push(words);
     }
   }
   return [...rowsOfEntity.values()].flatMap((rows) => [...rows.values()]);

@@ -14,7 +14,9 @@ const patterns = new WeakMap<Replacing, readonly RegExp[]>();
 
 /** The text without the needles. A part of a longer word is none. */
 export function replaceInText(text: string, replacing: Replacing): string {
-  return patternsOf(replacing).reduce((left, pattern) => left.replace(pattern, () => replacing.replacement), text);
+  return patterns
+    .getOrInsertComputed(replacing, patternsOf)
+    .reduce((left, pattern) => left.replace(pattern, () => replacing.replacement), text);
 }
 
 /** The same within the texts of JSON, with every digit elsewhere. A text that is no JSON is taken as it is. */
@@ -35,12 +37,10 @@ function decodedOf(quoted: string): string {
   }
 }
 
-function patternsOf(replacing: Replacing): readonly RegExp[] {
-  const known = patterns.get(replacing);
-  if (known !== undefined) return known;
-  const all = replacing.needles.flatMap(escapesOf);
+function patternsOf({ needles }: Replacing): readonly RegExp[] {
+  const all = needles.flatMap(escapesOf);
   const longestFirst = [...new Set(all)].filter((needle) => needle !== '').sort((a, b) => b.length - a.length);
-  const made = longestFirst.map((needle) => {
+  return longestFirst.map((needle) => {
     const [before, after] = ['(?<![\\p{L}\\p{N}_])', '(?![\\p{L}\\p{N}_])'];
     const from = isWord(needle.slice(0, 1)) ? before : '';
     const to = isWord(needle.slice(-1)) ? after : '';
@@ -48,8 +48,6 @@ function patternsOf(replacing: Replacing): readonly RegExp[] {
     const isShort = [...needle].length < minFree;
     return new RegExp(isShort ? `(?<=["':(,])${found}|^${found}$` : found, 'gu');
   });
-  patterns.set(replacing, made);
-  return made;
 }
 
 /** The text as it stands in texts, and in JSON texts within texts, which have its escapes several times. */

@@ -8,13 +8,9 @@ import type { FeedItem, Matches } from './read-matches.ts';
 const bytesOf = new WeakMap<readonly FeedItem[], Buffer>();
 
 function changeEvents(items: readonly FeedItem[]): Buffer {
-  const known = bytesOf.get(items);
-  if (known !== undefined) return known;
-  const bytes = Buffer.from(
-    items.map(({ cursor, text }) => `id: ${cursor}\nevent: change\ndata: ${text}\n\n`).join(''),
+  return bytesOf.getOrInsertComputed(items, () =>
+    Buffer.from(items.map(({ cursor, text }) => `id: ${cursor}\nevent: change\ndata: ${text}\n\n`).join('')),
   );
-  bytesOf.set(items, bytes);
-  return bytes;
 }
 
 function event(name: string, id: string, data: object): string {

@@ -47,9 +47,8 @@ export class Follower {
   }
 
   follow(tenant: string, onNews: () => void): () => void {
-    const listeners = this.#listeners.get(tenant) ?? new Set();
     const listener = () => onNews();
-    this.#listeners.set(tenant, listeners.add(listener));
+    const listeners = this.#listeners.getOrInsertComputed(tenant, () => new Set()).add(listener);
     // Positions may have come since the last look at the tenant, and before the caller's own.
     this.#newest.delete(tenant);
     this.#running ??= this.#outsideOfWork(() => this.#run());

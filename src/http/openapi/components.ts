@@ -18,9 +18,8 @@ export class Components {
 
   /** Keeps a component and refers to it. Throws an Error if another one has the same name. */
   refer(section: Section, name: string, component: unknown): Reference {
-    const kept = this.#sections[section].get(name);
-    if (kept === undefined) this.#sections[section].set(name, component);
-    else if (!isDeepStrictEqual(kept, component)) throw new Error(`Two different ${section} are called ${name}.`);
+    const kept = this.#sections[section].getOrInsert(name, component);
+    if (!isDeepStrictEqual(kept, component)) throw new Error(`Two different ${section} are called ${name}.`);
     return { $ref: `#/components/${section}/${name}` };
   }
 

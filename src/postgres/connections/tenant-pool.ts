@@ -142,18 +142,18 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
   }
 
   function connectionOf(client: pg.PoolClient): TenantConnection {
-    const known = connections.get(client);
-    if (known !== undefined) return known;
-    const connection = new TenantConnection(client, {
-      canceller,
-      pooled,
-      maxSilence,
-      release,
-      // Connections of the process's own never ask, so a question always gets one in the end.
-      hasMovedTenants: () => hasMovedTenants(ownPool),
-    });
-    connections.set(client, connection);
-    return connection;
+    return connections.getOrInsertComputed(
+      client,
+      () =>
+        new TenantConnection(client, {
+          canceller,
+          pooled,
+          maxSilence,
+          release,
+          // Connections of the process's own never ask, so a question always gets one in the end.
+          hasMovedTenants: () => hasMovedTenants(ownPool),
+        }),
+    );
   }
 
   /** A slow statement makes way for the next one to begin. */

@@ -34,9 +34,7 @@ const ofPackage = new Map<RoutineForm, Promise<Schema>>();
 
 /** The schema of this package. A process reads it once, because the files of a package do not change below it. */
 export async function readPackageSchema(form: RoutineForm = 'single'): Promise<Schema> {
-  const known = ofPackage.get(form) ?? readSchema(packageSchema(), form);
-  ofPackage.set(form, known);
-  return await known;
+  return await ofPackage.getOrInsertComputed(form, () => readSchema(packageSchema(), form));
 }
 
 /** Reads both folders. Throws an OperatorError if a file is not valid. */

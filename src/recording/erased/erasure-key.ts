@@ -29,12 +29,8 @@ export async function findErasureKey(db: Connection, sealer: Sealer): Promise<Er
   const { rows } = await sql<{ sealed: Uint8Array | null }>`select erasure_key as sealed from installation`.execute(db);
   const sealed = rows[0]?.sealed ?? undefined;
   if (sealed === undefined) return undefined;
-  const known = opened.get(sealer) ?? new Map<string, ErasureKey>();
-  opened.set(sealer, known);
-  const name = Buffer.from(sealed).toString('base64');
-  const key = known.get(name) ?? openKey(sealer, sealed);
-  known.set(name, key);
-  return key;
+  const known = opened.getOrInsertComputed(sealer, () => new Map());
+  return known.getOrInsertComputed(Buffer.from(sealed).toString('base64'), () => openKey(sealer, sealed));
 }
 
 /** The key, made by the first call. */

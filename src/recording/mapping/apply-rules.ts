@@ -78,24 +78,20 @@ const compiled = new WeakMap<ValueRules, CompiledRules>();
 
 /** Prepares rules for `applyRules`. They are prepared once. */
 export function compileRules(rules: ValueRules): CompiledRules {
-  const known = compiled.get(rules);
-  if (known !== undefined) return known;
-  const root = newStep();
-  for (const pattern of rules.mask) lastStep(root, pattern).action = 'mask';
-  // What is ignored and masked is ignored: it is stored nowhere.
-  for (const pattern of rules.ignore) lastStep(root, pattern).action = 'ignore';
-  const result = { isEmpty: rules.mask.length + rules.ignore.length === 0, root };
-  compiled.set(rules, result);
-  return result;
+  return compiled.getOrInsertComputed(rules, () => {
+    const root = newStep();
+    for (const pattern of rules.mask) lastStep(root, pattern).action = 'mask';
+    // What is ignored and masked is ignored: it is stored nowhere.
+    for (const pattern of rules.ignore) lastStep(root, pattern).action = 'ignore';
+    return { isEmpty: rules.mask.length + rules.ignore.length === 0, root };
+  });
 }
 
 const compiledMasks = new WeakMap<ValueRules, CompiledRules>();
 
 /** The masks of rules alone, for a context: what a document ignores is ignored in the document only. They are prepared once. */
 export function compileMasks(rules: ValueRules): CompiledRules {
-  const known = compiledMasks.get(rules) ?? compileRules({ mask: rules.mask, ignore: [] });
-  compiledMasks.set(rules, known);
-  return known;
+  return compiledMasks.getOrInsertComputed(rules, () => compileRules({ mask: rules.mask, ignore: [] }));
 }
 
 function newStep(): Step {
@@ -105,13 +101,10 @@ function newStep(): Step {
 function lastStep(root: Step, { keys }: PathPattern): Step {
   let step = root;
   for (const key of keys) {
-    let next = key === null ? step.any : step.keys.get(key);
-    if (next === undefined) {
-      next = newStep();
-      if (key === null) step.any = next;
-      else step.keys.set(key, next);
-    }
-    step = next;
+    if (key === null) {
+      step.any ??= newStep();
+      step = step.any;
+    } else step = step.keys.getOrInsertComputed(key, newStep);
   }
   return step;
 }

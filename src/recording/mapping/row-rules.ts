@@ -16,18 +16,11 @@ const prepared = new WeakMap<ValueRules, RowRules>();
 
 /** Prepares the rules of a table, once. */
 export function rowRules({ rules }: TableMapping): RowRules {
-  const known = prepared.get(rules);
-  if (known !== undefined) return known;
-  const result: RowRules = {
-    ignored: new Set(rules.ignore.flatMap((pattern) => wholeColumn(pattern) ?? [])),
-    rest: compileRules({
-      mask: rules.mask,
-      ignore: rules.ignore.filter((pattern) => wholeColumn(pattern) === undefined),
-    }),
+  return prepared.getOrInsertComputed(rules, ({ mask, ignore }) => ({
+    ignored: new Set(ignore.flatMap((pattern) => wholeColumn(pattern) ?? [])),
+    rest: compileRules({ mask, ignore: ignore.filter((pattern) => wholeColumn(pattern) === undefined) }),
     masks: compileMasks(rules),
-  };
-  prepared.set(rules, result);
-  return result;
+  }));
 }
 
 function wholeColumn({ keys: [column, ...rest] }: PathPattern): string | undefined {

@@ -18,13 +18,12 @@ export function ruledDocument(mapping: Mapping | undefined, entity: string, docu
 
 /** The rules for documents by their entity, with those of every table whose rows are its documents. */
 export function rulesOfDocuments(mapping: Mapping): ReadonlyMap<string, ValueRules> {
-  const known = prepared.get(mapping);
-  if (known !== undefined) return known;
-  const rules = new Map(mapping.entities);
-  for (const { entity, rules: own } of mapping.tables.values()) {
-    const { mask = [], ignore = [] } = rules.get(entity) ?? {};
-    rules.set(entity, { mask: [...mask, ...own.mask], ignore: [...ignore, ...own.ignore] });
-  }
-  prepared.set(mapping, rules);
-  return rules;
+  return prepared.getOrInsertComputed(mapping, ({ entities, tables }) => {
+    const rules = new Map(entities);
+    for (const { entity, rules: own } of tables.values()) {
+      const { mask = [], ignore = [] } = rules.get(entity) ?? {};
+      rules.set(entity, { mask: [...mask, ...own.mask], ignore: [...ignore, ...own.ignore] });
+    }
+    return rules;
+  });
 }

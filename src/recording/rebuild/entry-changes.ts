@@ -106,18 +106,15 @@ export function keysOfPath(path: string): string[] {
   return [...keys, key];
 }
 
+function emptyStep(): Step {
+  return { steps: new Map(), kind: 'object' };
+}
+
 function stepsOf(values: readonly ChangedValue[]): Step {
-  const root: Step = { steps: new Map(), kind: 'object' };
+  const root = emptyStep();
   for (const { keys } of values) {
     let step = root;
-    for (const key of keys) {
-      let next = step.steps.get(key);
-      if (next === undefined) {
-        next = { steps: new Map(), kind: 'object' };
-        step.steps.set(key, next);
-      }
-      step = next;
-    }
+    for (const key of keys) step = step.steps.getOrInsertComputed(key, emptyStep);
   }
   return root;
 }

@@ -1,17 +1,10 @@
 /** Paths of which one may lead through another. */
 export class TouchedPaths {
-  readonly #root: TouchedPath = { isEnd: false, below: new Map() };
+  readonly #root = untouched();
 
   add(keys: readonly string[]): void {
     let path = this.#root;
-    for (const key of keys) {
-      let next = path.below.get(key);
-      if (next === undefined) {
-        next = { isEnd: false, below: new Map() };
-        path.below.set(key, next);
-      }
-      path = next;
-    }
+    for (const key of keys) path = path.below.getOrInsertComputed(key, untouched);
     path.isEnd = true;
   }
 
@@ -42,4 +35,8 @@ export class TouchedPaths {
 interface TouchedPath {
   isEnd: boolean;
   below: Map<string, TouchedPath>;
+}
+
+function untouched(): TouchedPath {
+  return { isEnd: false, below: new Map() };
 }

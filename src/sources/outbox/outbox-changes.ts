@@ -152,15 +152,11 @@ const prepared = new WeakMap<Mapping, Map<string, Mapping>>();
 function withLaterColumns(mapping: Mapping, source: string, columns: readonly string[]): Mapping {
   const table = mapping.tables.get(source);
   if (columns.length === 0 || table === undefined) return mapping;
-  const known = prepared.get(mapping) ?? new Map<string, Mapping>();
-  prepared.set(mapping, known);
-  const key = JSON.stringify([source, columns]);
-  const found = known.get(key) ?? {
+  const known = prepared.getOrInsertComputed(mapping, () => new Map());
+  return known.getOrInsertComputed(JSON.stringify([source, columns]), () => ({
     ...mapping,
     tables: new Map([...mapping.tables, [source, maskedTable(table, columns)]]),
-  };
-  known.set(key, found);
-  return found;
+  }));
 }
 
 function maskedTable(table: TableMapping, columns: readonly string[]): TableMapping {

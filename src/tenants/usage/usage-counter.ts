@@ -36,9 +36,7 @@ export class UsageCounter {
   count(added: readonly AddedMeasure[]): void {
     for (const { tenant, day, measure, amount } of added) {
       const key = `${day} ${measure} ${tenant}`;
-      const known = this.#counts.get(key);
-      if (known === undefined) this.#counts.set(key, { tenant, day, measure, amount });
-      else known.amount += amount;
+      this.#counts.getOrInsertComputed(key, () => ({ tenant, day, measure, amount: 0 })).amount += amount;
     }
   }
 

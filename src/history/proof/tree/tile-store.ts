@@ -25,10 +25,7 @@ export async function readTile(db: Connection, tenant: string, { level, index, w
 export function readNodes(db: Connection, tenant: string, size: number): ReadNode {
   const tiles = new Map<string, Promise<Buffer>>();
   return nodesOfTiles(size, (tile) => {
-    const name = `${tile.level}/${tile.index}`;
-    const read = tiles.get(name) ?? readTile(db, tenant, tile);
-    tiles.set(name, read);
-    return read;
+    return tiles.getOrInsertComputed(`${tile.level}/${tile.index}`, () => readTile(db, tenant, tile));
   });
 }
 
