@@ -9,7 +9,7 @@ returns table (total bigint, current boolean, at bigint, kind bigint, actor bigi
                name text, schema_version text, related text, paths text, erased text)
 language plpgsql stable
 -- a row is found by its time and number: see change_read_documents
-set jit = off set random_page_cost = '1.1' set enable_sort = off set enable_incremental_sort = off as $$
+set enable_sort = off set enable_incremental_sort = off as $$
 #variable_conflict use_column
 declare
   -- lists of numbers: see the service's conditions on paths
@@ -22,6 +22,7 @@ declare
   ats bigint[];
   sequences bigint[];
 begin
+  perform change_search_costs();
   select greatest(since, s.horizon), s.current into first_moment, current
     from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
   select array_agg(distinct n.number) filter (where n.number is not null),

@@ -18,9 +18,8 @@ import { namesFound, readDocumentIds, type Search } from './search-store.ts';
 import type { Place } from './store.ts';
 
 /**
- * Reads the tenant's horizon from the transaction's snapshot, and whether the snapshot has other names. It also sets two
- * options for the later statements of the transaction. PostgreSQL does not compile them, because that takes longer than
- * to run them. It plans them for a solid state disk, whatever the server's settings are.
+ * Reads the tenant's horizon from the transaction's snapshot, and whether the snapshot has other names. It also tells the
+ * planner what the later statements of the transaction cost, whatever the server's settings are.
  */
 export async function readSnapshot(
   transaction: DatabaseTransaction,
@@ -29,7 +28,7 @@ export async function readSnapshot(
   { since, recent, lineage }: Dictionary,
 ): Promise<{ horizon: number; current: boolean }> {
   const { rows } = await sql<{ horizon: number; current: boolean }>`
-    select horizon, current, set_config('jit', 'off', true), set_config('random_page_cost', '1.1', true)
+    select horizon, current, change_search_costs()
       from change_snapshot(${tenant}, ${now}, ${since}::text::xid8, ${recent}, ${lineage})`.execute(transaction);
   return rows[0] ?? { horizon: 0, current: false };
 }
