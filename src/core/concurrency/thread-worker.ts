@@ -7,5 +7,9 @@ export type ThreadMessage<Reply> = 'started' | { readonly reply: Reply };
 export function answerRequests<Request, Reply>(answer: (request: Request) => Reply | Promise<Reply>): void {
   const send = (message: ThreadMessage<Reply>) => parentPort?.postMessage(message);
   parentPort?.on('message', async (request: Request) => send({ reply: await answer(request) }));
+  // A request that cannot be read gets no answer, so the thread ends.
+  parentPort?.on('messageerror', (error) => {
+    throw error;
+  });
   send('started');
 }

@@ -8,12 +8,15 @@ export interface ThreadLimits {
   readonly newMemory?: number;
 }
 
-/** A thread ended before it answered. `isTooSlow`: its time was over, or it wanted more memory or stack than it may have. */
+/**
+ * A thread gave no answer: it ended, or the request or the answer could not be sent. `isTooSlow`: its time was over, or it wanted more
+ * memory or stack than it may have.
+ */
 export class ThreadLost extends Error {
   readonly isTooSlow: boolean;
 
   constructor(isTooSlow: boolean, cause: unknown) {
-    super('a thread ended before it answered', { cause });
+    super('a thread gave no answer', { cause });
     this.name = 'ThreadLost';
     this.isTooSlow = isTooSlow;
   }
@@ -66,6 +69,8 @@ export class Thread<Request, Reply> {
       if (message === 'started') resolve();
       else this.#settle?.resolve(message.reply);
     });
+    // The thread has answered, and this one could not read it: an answer may have more levels than the stack here has room for.
+    this.#worker.on('messageerror', (error: Error) => this.#settle?.reject(error));
     this.#worker.on('error', (error: Error) => this.#close(error));
     this.#worker.on('exit', () => this.#close(new Error('the thread has ended')));
   }
@@ -76,7 +81,7 @@ export class Thread<Request, Reply> {
 
   /**
    * Ends the thread if it does not answer within so many milliseconds of wall time, its start not counted. Rejects with
-   * ThreadLost if the thread ends before it answers.
+   * ThreadLost if the thread gives no answer.
    */
   async ask(request: Request, timeLimit = Number.POSITIVE_INFINITY): Promise<Reply> {
     let timer: NodeJS.Timeout | undefined;
@@ -92,7 +97,12 @@ export class Thread<Request, Reply> {
           if (this.#settle !== settle) return;
           clearTimeout(timer);
           if (timeLimit !== Number.POSITIVE_INFINITY) timer = setTimeout(() => this.#endLate(), timeLimit);
-          this.#worker.postMessage(request);
+          try {
+            this.#worker.postMessage(request);
+          } catch (error) {
+            // The request cannot be copied, or has more levels than the stack has room for. The thread goes on.
+            reject(error);
+          }
         });
       });
     } catch (error) {

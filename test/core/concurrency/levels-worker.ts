@@ -1,0 +1,5 @@
+import { answerRequests } from '../../../src/core/concurrency/thread-worker.ts';
+import { nestedLists } from './nested-lists.ts';
+
+/** A worker for tests of threads: it answers with lists of so many levels. */
+answerRequests(({ levels }: { levels: number; sent?: unknown }) => nestedLists(levels));
