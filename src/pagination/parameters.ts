@@ -18,7 +18,8 @@ export const filterParameter = Type.Optional(
 export const fieldsParameter = Type.Optional(
   Type.String({
     $id: 'Fields',
-    description: 'The field paths to answer, separated by commas. The answer always has the id.',
+    description:
+      'The field paths to answer, separated by commas: at most 100, each of at most 100 keys. The answer always has the id.',
     examples: ['name,metadata.version'],
   }),
 );

@@ -13,25 +13,27 @@ import { parsePath, splitUnescaped } from '../../pagination/sort.ts';
 export type FieldSelection = Map<string, FieldSelection | 'everything'>;
 
 const maxFields = 100;
+/** As many as an instance has levels. A selection has a map in a map for each key, and a copy for a worker thread takes stack for each. */
+const maxKeys = 100;
 
 /**
  * Reads `fields=name,price.amount`: paths as in `sort`. The result always includes the id. Throws validation_violation
- * for an empty path and for more than 100 paths.
+ * for an empty path, for more than 100 paths, and for a path of more than 100 keys.
  */
 export function parseFields(text: string | undefined): FieldSelection | undefined {
   if (text === undefined) return undefined;
-  const paths = splitUnescaped(text, ',').map((path) => path.trim());
-  const fault = paths.includes('')
-    ? 'fields must not have an empty field'
-    : paths.length > maxFields
-      ? `fields must have at most ${maxFields} fields`
-      : undefined;
-  if (fault !== undefined) {
-    throw new AnnalsError('validation_violation', fault, { details: [{ field: 'fields', message: fault }] });
-  }
+  const texts = splitUnescaped(text, ',').map((path) => path.trim());
+  if (texts.includes('')) throw invalidFields('fields must not have an empty field');
+  if (texts.length > maxFields) throw invalidFields(`fields must have at most ${maxFields} fields`);
+  const paths = texts.map(parsePath);
+  if (paths.some((path) => path.length > maxKeys)) throw invalidFields(`a field must have at most ${maxKeys} keys`);
   const selection: FieldSelection = new Map([['id', 'everything']]);
-  for (const path of paths) add(selection, parsePath(path));
+  for (const path of paths) add(selection, path);
   return selection;
+}
+
+function invalidFields(message: string): AnnalsError {
+  return new AnnalsError('validation_violation', message, { details: [{ field: 'fields', message }] });
 }
 
 /** Documents with only the selected fields, in each document's order. Every value is as the client wrote it. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { maxInlineCharacters } from '../../../src/core/concurrency/threaded.ts';
 import { type SchemaClient, schemaClient } from '../../support/server/schema-client.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
@@ -192,6 +193,24 @@ describe('the fields that are wanted', () => {
     );
     expect((await client.post('/WIDE/instances/search?fields=name', {})).text).toBe('[{"id":"a","name":"A"}]');
     expect((await client.get('/WIDE/instances?fields=')).status).toBe(400);
+  });
+
+  test('a field has at most as many keys as a document has levels', async () => {
+    await client.type('DEEP');
+    const keys = (count: number) => Array.from({ length: count }, () => 'a');
+    const document = keys(99).reduce((inner, key) => `{"${key}":${inner}}`, '{"a":1,"b":2}');
+    // A long page is written in a worker thread, to which the fields are copied.
+    const long = JSON.stringify('x'.repeat(maxInlineCharacters));
+    await client.put('/DEEP/instances/a', `{"name":${long},"a":${document.slice(5, -1)}}`);
+    const shown = async (count: number) => await client.get(`/DEEP/instances?fields=${keys(count).join('.')}`);
+    expect((await shown(100)).text).toBe(`[{"id":"a","a":${document.slice(5, -1).replace(',"b":2', '')}}]`);
+    // The copy of the second one would have more levels than the stack has room for.
+    for (const count of [101, 5_500, 32_000]) {
+      expect(await shown(count)).toMatchObject({
+        status: 400,
+        body: { message: 'a field must have at most 100 keys' },
+      });
+    }
   });
 });
 
