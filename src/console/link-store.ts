@@ -24,8 +24,7 @@ export async function takeLink(
 ): Promise<string | undefined> {
   const row = await transaction
     .deleteFrom('console_link')
-    .where('tenant', '=', tenant)
-    .where('secret_hash', '=', secretHash)
+    .where(({ and }) => and({ tenant, secret_hash: secretHash }))
     .where('expires_at', '>', sql<Date>`statement_timestamp()`)
     .returning('client_id')
     .executeTakeFirst();

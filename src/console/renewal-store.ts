@@ -58,8 +58,7 @@ export async function updateCheckedSession(
       tenants: [...tenants],
       checked_at: sql<Date>`statement_timestamp()`,
     })
-    .where('tenant', '=', tenant)
-    .where('secret_hash', '=', secretHash)
+    .where(({ and }) => and({ tenant, secret_hash: secretHash }))
     .execute();
 }
 
@@ -97,7 +96,6 @@ export async function giveRenewal(db: Database, tenant: string, clientId: string
   await db
     .updateTable('console_session')
     .set({ sealed_renewal: renewal, checked_at: sql<Date>`statement_timestamp()` })
-    .where('tenant', '=', tenant)
-    .where('client_id', '=', clientId)
+    .where(({ and }) => and({ tenant, client_id: clientId }))
     .execute();
 }

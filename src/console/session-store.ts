@@ -120,8 +120,7 @@ export async function lockSession(
   return await transaction
     .selectFrom('console_session')
     .select(endedColumns)
-    .where('tenant', '=', tenant)
-    .where('secret_hash', '=', secretHash)
+    .where(({ and }) => and({ tenant, secret_hash: secretHash }))
     .forUpdate()
     .executeTakeFirst();
 }
@@ -138,8 +137,7 @@ export async function lockSessionOfClient(
   const row = await transaction
     .selectFrom('console_session')
     .select('secret_hash')
-    .where('tenant', '=', tenant)
-    .where('client_id', '=', clientId)
+    .where(({ and }) => and({ tenant, client_id: clientId }))
     .forUpdate()
     .executeTakeFirst();
   return row?.secret_hash;
@@ -154,9 +152,7 @@ export async function lockSessionsOf(
   const rows = await transaction
     .selectFrom('console_session')
     .select('secret_hash')
-    .where('tenant', '=', tenant)
-    .where('issuer', '=', issuer)
-    .where('subject', '=', subject)
+    .where(({ and }) => and({ tenant, issuer, subject }))
     .orderBy('secret_hash')
     .forUpdate()
     .execute();
@@ -187,8 +183,7 @@ export async function keepForKeys(
   await transaction
     .updateTable('console_session')
     .set({ secret_hash: randomBytes(32), expires_at: until, for_keys: true })
-    .where('tenant', '=', tenant)
-    .where('secret_hash', '=', secretHash)
+    .where(({ and }) => and({ tenant, secret_hash: secretHash }))
     .execute();
 }
 
@@ -214,8 +209,7 @@ export async function deleteSession(
 ): Promise<void> {
   await transaction
     .deleteFrom('console_session')
-    .where('tenant', '=', tenant)
-    .where('secret_hash', '=', secretHash)
+    .where(({ and }) => and({ tenant, secret_hash: secretHash }))
     .execute();
 }
 

@@ -171,8 +171,7 @@ export async function listKeys(db: Database, tenant: string): Promise<ShownKey[]
 /** The keys of a person in a tenant that are good, the newest first. */
 export async function listKeysOf(db: Database, tenant: string, person: KeyMaker['person']): Promise<ShownKey[]> {
   const rows = await shownKeys(db, tenant)
-    .where('k.issuer', '=', person.issuer)
-    .where('k.subject', '=', person.subject)
+    .where(({ and }) => and({ 'k.issuer': person.issuer, 'k.subject': person.subject }))
     .where(isGood)
     .where('c.revoked_at', 'is', null)
     .where('c.client_id', 'is not', null)
@@ -189,8 +188,7 @@ export async function lastKeyOf(db: Database, tenant: string, clientId: string):
   const { last } = await db
     .selectFrom('access_key as k')
     .select(({ fn }) => fn.max('k.expires_at').as('last'))
-    .where('k.tenant', '=', tenant)
-    .where('k.made_by', '=', clientId)
+    .where(({ and }) => and({ 'k.tenant': tenant, 'k.made_by': clientId }))
     .where(isGood)
     .executeTakeFirstOrThrow();
   return last ?? undefined;
@@ -287,8 +285,7 @@ export async function noteUse(db: Database, tenant: string, id: string): Promise
   await db
     .updateTable('access_key')
     .set({ used_at: sql<Date>`statement_timestamp()` })
-    .where('tenant', '=', tenant)
-    .where('key_id', '=', id)
+    .where(({ and }) => and({ tenant, key_id: id }))
     .execute();
 }
 

@@ -139,8 +139,7 @@ export async function revokeClient(db: Database, clientId: string): Promise<bool
     const { numUpdatedRows } = await transaction
       .updateTable('oauth_client')
       .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
-      .where('tenant', '=', tenant)
-      .where('client_id', '=', clientId)
+      .where(({ and }) => and({ tenant, client_id: clientId }))
       .where('revoked_at', 'is', null)
       .executeTakeFirstOrThrow();
     if (numUpdatedRows === 0n) return (await findClient(transaction, tenant, clientId)) !== undefined;
@@ -153,8 +152,7 @@ export async function revokeClient(db: Database, clientId: string): Promise<bool
 export async function deleteClientWithoutSecret(db: Database, tenant: string, clientId: string): Promise<void> {
   await db
     .deleteFrom('oauth_client')
-    .where('tenant', '=', tenant)
-    .where('client_id', '=', clientId)
+    .where(({ and }) => and({ tenant, client_id: clientId }))
     .where('secret_hash', 'is', null)
     .execute();
 }
@@ -173,8 +171,7 @@ export async function setClientRights(
       restriction: storedRestriction(restriction),
       confirmed_at: sql<Date>`statement_timestamp()`,
     })
-    .where('tenant', '=', tenant)
-    .where('client_id', '=', clientId)
+    .where(({ and }) => and({ tenant, client_id: clientId }))
     .execute();
 }
 
@@ -196,8 +193,7 @@ export async function findClient(db: Database, tenant: string, clientId: string)
   const row = await db
     .selectFrom('oauth_client')
     .select(['name', 'secret_hash', 'scopes', 'restriction', 'revoked_at'])
-    .where('tenant', '=', tenant)
-    .where('client_id', '=', clientId)
+    .where(({ and }) => and({ tenant, client_id: clientId }))
     .executeTakeFirst();
   if (row === undefined) return undefined;
   return {

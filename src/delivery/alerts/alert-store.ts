@@ -5,8 +5,7 @@ export async function findCounted(db: Connection, tenant: string, subscription: 
   const row = await db
     .selectFrom('delivery_alert')
     .select('counted')
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', subscription)
+    .where(({ and }) => and({ tenant, subscription }))
     .executeTakeFirst();
   return row === undefined
     ? nothingCounted

@@ -32,9 +32,7 @@ export async function findBatch(
     .selectFrom('delivery_batch')
     .select(['position', 'fingerprint', 'until', 'first', 'last', 'changes', 'key', 'begun_at'])
     .select(['hashes', 'attempts', 'due_at', 'receipt', 'taken_at'])
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', subscription)
-    .where('kind', '=', kind)
+    .where(({ and }) => and({ tenant, subscription, kind }))
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const { begun_at, due_at, taken_at, ...batch } = row;
@@ -84,9 +82,7 @@ export async function updateBatch(
       ...(dueAt !== undefined && { due_at: new Date(dueAt) }),
       ...(takenAt !== undefined && { taken_at: takenAt === null ? null : new Date(takenAt) }),
     })
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', subscription)
-    .where('kind', '=', kind)
+    .where(({ and }) => and({ tenant, subscription, kind }))
     .execute();
 }
 
@@ -98,9 +94,7 @@ export async function deleteBatch(
 ): Promise<void> {
   await transaction
     .deleteFrom('delivery_batch')
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', subscription)
-    .where('kind', '=', kind)
+    .where(({ and }) => and({ tenant, subscription, kind }))
     .execute();
 }
 
@@ -128,9 +122,7 @@ export async function objectsOf(
   return await db
     .selectFrom('delivery_object')
     .select(['first', 'last', 'changes', 'sha256'])
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', subscription)
-    .where('day', '=', day)
+    .where(({ and }) => and({ tenant, subscription, day }))
     .orderBy('first')
     .orderBy('last')
     .execute();
@@ -146,8 +138,7 @@ export async function hasBatchBefore(
   const row = await db
     .selectFrom('delivery_batch')
     .select('kind')
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', subscription)
+    .where(({ and }) => and({ tenant, subscription }))
     .where('begun_at', '<', new Date(end))
     .executeTakeFirst();
   return row !== undefined;
@@ -168,8 +159,7 @@ export async function findManifest(
   return await db
     .selectFrom('delivery_manifest')
     .select(['day', 'attempts'])
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', subscription)
+    .where(({ and }) => and({ tenant, subscription }))
     .executeTakeFirst();
 }
 
@@ -191,8 +181,7 @@ export async function updateManifest(
   await transaction
     .updateTable('delivery_manifest')
     .set({ day, attempts })
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', subscription)
+    .where(({ and }) => and({ tenant, subscription }))
     .execute();
 }
 
@@ -205,8 +194,7 @@ export async function deleteListed(
 ): Promise<void> {
   await transaction
     .deleteFrom('delivery_object')
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', subscription)
+    .where(({ and }) => and({ tenant, subscription }))
     .where('day', '<=', day)
     .execute();
 }

@@ -185,8 +185,7 @@ export async function findReplay(db: Database, tenant: string, id: string): Prom
   return await db
     .selectFrom('subscription_replay')
     .select(['position', 'fingerprint', 'until'])
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .executeTakeFirst();
 }
 
@@ -200,16 +199,14 @@ export async function moveReplay(
   if (isOver) {
     await transaction
       .deleteFrom('subscription_replay')
-      .where('tenant', '=', tenant)
-      .where('subscription', '=', id)
+      .where(({ and }) => and({ tenant, subscription: id }))
       .execute();
     return;
   }
   await transaction
     .updateTable('subscription_replay')
     .set({ position, fingerprint })
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .execute();
 }
 

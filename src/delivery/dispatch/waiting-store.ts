@@ -85,8 +85,7 @@ export async function deleteWaiting(
   if (positions.length === 0) return;
   await transaction
     .deleteFrom('delivery_waiting')
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .where('position', 'in', positions)
     .execute();
 }

@@ -71,8 +71,7 @@ export async function noteAttempts(
     .execute();
   await transaction
     .deleteFrom('delivery_attempt')
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .where('number', '<=', row.last - maxAttempts)
     .execute();
 }

@@ -112,8 +112,7 @@ export async function stopSubscription(
   await transaction
     .updateTable('subscription_state')
     .set({ state, reason })
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .execute();
 }
 
@@ -136,8 +135,7 @@ export async function resumeSubscription(
       slowed: 0,
       ...(at && { position: at.position, fingerprint: at.fingerprint, cursor: at.cursor }),
     })
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .execute();
 }
 
@@ -146,8 +144,7 @@ export async function makeDue(transaction: DatabaseTransaction, tenant: string, 
   await transaction
     .updateTable('subscription_state')
     .set({ due_at: sql`statement_timestamp()` })
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .execute();
 }
 
@@ -171,15 +168,13 @@ export async function unpark(transaction: DatabaseTransaction, tenant: string, i
   await transaction
     .updateTable('delivery_waiting')
     .set({ parked_at: null, attempts: 0, due_at: sql`statement_timestamp()` })
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .where('parked_at', 'is not', null)
     .execute();
   await transaction
     .updateTable('subscription_state')
     .set({ waiting: sql`waiting + parked`, parked: 0, due_at: sql`statement_timestamp()` })
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .execute();
 }
 
@@ -192,8 +187,7 @@ export async function dropParked(
 ): Promise<void> {
   const { numDeletedRows } = await transaction
     .deleteFrom('delivery_waiting')
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .where('parked_at', '<', before)
     .executeTakeFirstOrThrow();
   const dropped = Number(numDeletedRows);
@@ -201,8 +195,7 @@ export async function dropParked(
   await transaction
     .updateTable('subscription_state')
     .set({ parked: sql`parked - ${dropped}::bigint`, dropped: sql`dropped + ${dropped}::bigint` })
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .execute();
 }
 
@@ -210,20 +203,17 @@ export async function dropParked(
 export async function dropKept(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
   await transaction
     .deleteFrom('delivery_waiting')
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .execute();
   await sql`delete from delivery_batch where tenant = ${tenant} and subscription = ${id}`.execute(transaction);
   await transaction
     .deleteFrom('subscription_replay')
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .execute();
   await transaction
     .updateTable('subscription_state')
     .set({ waiting: 0, parked: 0, dropped: sql`dropped + waiting + parked` })
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .execute();
 }
 
@@ -241,8 +231,7 @@ export async function lockState(
   return await transaction
     .selectFrom('subscription_state')
     .select(['state', 'reason'])
-    .where('tenant', '=', tenant)
-    .where('subscription', '=', id)
+    .where(({ and }) => and({ tenant, subscription: id }))
     .forUpdate()
     .executeTakeFirst();
 }

@@ -42,10 +42,7 @@ export async function countFailure(
   const row = await transaction
     .updateTable('agent')
     .set({ failures: sql`failures + 1` })
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
-    .where('enabled', '=', true)
-    .where('term', '=', term)
+    .where(({ and }) => and({ tenant, id, enabled: true, term }))
     .returning('failures')
     .executeTakeFirst();
   return row?.failures;
@@ -60,9 +57,7 @@ export async function resetFailures(
   await transaction
     .updateTable('agent')
     .set({ failures: 0 })
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
-    .where('term', '=', term)
+    .where(({ and }) => and({ tenant, id, term }))
     .where('failures', '>', 0)
     .execute();
 }

@@ -38,8 +38,7 @@ export async function writeLogs(
   const before = await transaction
     .selectFrom('agent_session_log')
     .selectAll()
-    .where('tenant', '=', tenant)
-    .where('id', '=', sessionId)
+    .where(({ and }) => and({ tenant, id: sessionId }))
     .executeTakeFirst();
   const sums = {
     duration: (before?.duration ?? 0) + duration - (replaced?.durationMs ?? 0),
@@ -68,8 +67,7 @@ async function readRequestLog(
   const row = await transaction
     .selectFrom('agent_request_log')
     .select(['document', 'full_document as fullDocument'])
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
+    .where(({ and }) => and({ tenant, id }))
     .executeTakeFirst();
   return row && JSON.parse(row.fullDocument ?? row.document);
 }
@@ -112,8 +110,7 @@ async function findLogById(
   const row = await db
     .selectFrom(of)
     .select(['document', 'full_document as fullDocument'])
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
+    .where(({ and }) => and({ tenant, id }))
     .executeTakeFirst();
   return (readsHistory ? row?.fullDocument : undefined) ?? row?.document;
 }

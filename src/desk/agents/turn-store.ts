@@ -101,8 +101,7 @@ export async function hasEarlierRunning(db: Database, tenant: string, { sessionI
   const row = await db
     .selectFrom('agent_turn')
     .select('position')
-    .where('tenant', '=', tenant)
-    .where('session_id', '=', sessionId)
+    .where(({ and }) => and({ tenant, session_id: sessionId }))
     .where('position', '<', position)
     .where(isUnderWay(tenant))
     .limit(1)
@@ -120,10 +119,7 @@ export async function extendTurn(
   await db
     .updateTable('agent_turn')
     .set({ expires_at: leaseEnd(lease), prompt_tokens: tokens.prompt, completion_tokens: tokens.completion })
-    .where('tenant', '=', tenant)
-    .where('session_id', '=', sessionId)
-    .where('position', '=', position)
-    .where('state', '=', 'running')
+    .where(({ and }) => and({ tenant, session_id: sessionId, position, state: 'running' }))
     .execute();
 }
 
@@ -172,9 +168,7 @@ export async function tellsHistory(
   const row = await transaction
     .selectFrom('agent_turn')
     .select('position')
-    .where('tenant', '=', tenant)
-    .where('session_id', '=', sessionId)
-    .where('from_history', '=', true)
+    .where(({ and }) => and({ tenant, session_id: sessionId, from_history: true }))
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
@@ -185,8 +179,7 @@ export async function lockSession(transaction: DatabaseTransaction, tenant: stri
   await transaction
     .selectFrom('agent_session')
     .select('id')
-    .where('tenant', '=', tenant)
-    .where('id', '=', sessionId)
+    .where(({ and }) => and({ tenant, id: sessionId }))
     .forUpdate()
     .execute();
 }
@@ -202,9 +195,7 @@ export async function answerTurn(
   await transaction
     .updateTable('agent_turn')
     .set({ state: 'answered', exchange: JSON.stringify(exchange), bytes, from_history: fromHistory })
-    .where('tenant', '=', tenant)
-    .where('session_id', '=', sessionId)
-    .where('position', '=', position)
+    .where(({ and }) => and({ tenant, session_id: sessionId, position }))
     .execute();
 }
 
@@ -216,9 +207,7 @@ export async function dropTurn(
 ): Promise<void> {
   await transaction
     .deleteFrom('agent_turn')
-    .where('tenant', '=', tenant)
-    .where('session_id', '=', sessionId)
-    .where('position', '=', position)
+    .where(({ and }) => and({ tenant, session_id: sessionId, position }))
     .execute();
 }
 
@@ -233,8 +222,7 @@ export async function findExpiredTurns(db: Database, tenant: string, limit: numb
   return await db
     .selectFrom('agent_turn')
     .select(['session_id as sessionId', 'position'])
-    .where('tenant', '=', tenant)
-    .where('state', '=', 'running')
+    .where(({ and }) => and({ tenant, state: 'running' }))
     .where(sql<boolean>`not ${isUnderWay(tenant)}`)
     .limit(limit)
     .execute();
@@ -259,10 +247,7 @@ export async function dropExpiredTurn(
       'completion_tokens as completion',
       sql<number>`(extract(epoch from ${now} - began_at) * 1000)::bigint`.as('duration'),
     ])
-    .where('tenant', '=', tenant)
-    .where('session_id', '=', sessionId)
-    .where('position', '=', position)
-    .where('state', '=', 'running')
+    .where(({ and }) => and({ tenant, session_id: sessionId, position, state: 'running' }))
     .where(sql<boolean>`not ${isUnderWay(tenant)}`)
     .forUpdate()
     .executeTakeFirst();

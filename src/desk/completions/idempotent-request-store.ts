@@ -76,9 +76,7 @@ export async function readRequest(db: Database, name: RequestName): Promise<Stor
       'outcome',
       sql<boolean>`expires_at <= statement_timestamp()`.as('expired'),
     ])
-    .where('tenant', '=', name.tenant)
-    .where('client_id', '=', name.clientId)
-    .where('key_hash', '=', name.keyHash)
+    .where(({ and }) => and({ tenant: name.tenant, client_id: name.clientId, key_hash: name.keyHash }))
     .executeTakeFirst();
 }
 
@@ -120,9 +118,7 @@ export async function dropExpiredRequests(db: Database, findTenants: FindTenants
 function own(db: Database, name: RequestName, attempt: string) {
   return db
     .updateTable('completion_request')
-    .where('tenant', '=', name.tenant)
-    .where('client_id', '=', name.clientId)
-    .where('key_hash', '=', name.keyHash)
+    .where(({ and }) => and({ tenant: name.tenant, client_id: name.clientId, key_hash: name.keyHash }))
     .where('attempt', '=', attempt);
 }
 

@@ -202,8 +202,7 @@ export async function chargeExpired(db: Database, tenant: string): Promise<void>
   const expired = await db
     .selectFrom('completion_reservation')
     .select('reservation')
-    .where('tenant', '=', tenant)
-    .where('charged', '=', false)
+    .where(({ and }) => and({ tenant, charged: false }))
     .where('expires_at', '<=', sql<Date>`statement_timestamp()`)
     .limit(1)
     .executeTakeFirst();
@@ -233,8 +232,7 @@ export async function dropCharged(db: Database, findTenants: FindTenants): Promi
   await forEachTenant(await findTenants(reservationWork.old), (tenant) =>
     db
       .deleteFrom('completion_reservation')
-      .where('tenant', '=', tenant)
-      .where('charged', '=', true)
+      .where(({ and }) => and({ tenant, charged: true }))
       .where('expires_at', '<', sql<Date>`statement_timestamp() - ${correctable}::interval`)
       .execute(),
   );

@@ -36,9 +36,7 @@ export async function readChunk(
   const row = await db
     .selectFrom('job_chunk')
     .select('content')
-    .where('tenant', '=', tenant)
-    .where('job', '=', job)
-    .where('chunk', '=', chunk)
+    .where(({ and }) => and({ tenant, job, chunk }))
     .executeTakeFirst();
   return row?.content;
 }

@@ -82,8 +82,7 @@ export async function findJob(
   const row = await db
     .selectFrom('job')
     .select(['document', 'full_document as fullDocument', 'type', 'status'])
-    .where('tenant', '=', reader.tenant)
-    .where('id', '=', id)
+    .where(({ and }) => and({ tenant: reader.tenant, id }))
     .where(shownTo(reader))
     .executeTakeFirst();
   if (row === undefined) return undefined;
@@ -99,8 +98,7 @@ export async function deleteJob(
 ): Promise<boolean> {
   const { numDeletedRows } = await transaction
     .deleteFrom('job')
-    .where('tenant', '=', reader.tenant)
-    .where('id', '=', id)
+    .where(({ and }) => and({ tenant: reader.tenant, id }))
     .where(shownTo(reader))
     .executeTakeFirstOrThrow();
   return numDeletedRows === 1n;
@@ -114,10 +112,7 @@ export async function findHeldJob(
   return await db
     .selectFrom('job')
     .select(['call_began as callBegan', sql<number>`(fields #>> '{metadata,version}')::bigint`.as('version')])
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
-    .where('attempt', '=', attempt)
-    .where('status', '=', 'in_progress')
+    .where(({ and }) => and({ tenant, id, attempt, status: 'in_progress' }))
     .executeTakeFirst();
 }
 
@@ -125,9 +120,7 @@ export async function findHeldJob(
 export function heldJob(db: Database, { tenant, id, attempt }: TakenJob) {
   return db
     .updateTable('job')
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
-    .where('attempt', '=', attempt)
+    .where(({ and }) => and({ tenant, id, attempt }))
     .where('status', '=', 'in_progress');
 }
 
@@ -162,8 +155,7 @@ export async function updateProgress(
       last_at: last.at,
       last_sequence: last.sequence,
     })
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
+    .where(({ and }) => and({ tenant, id }))
     .execute();
 }
 

@@ -62,9 +62,7 @@ export async function takeNextJob(
       next
         .selectFrom('job as waiting')
         .select('id')
-        .where('tenant', '=', tenant)
-        .where('type', '=', type)
-        .where('status', '=', 'in_progress')
+        .where(({ and }) => and({ tenant, type, status: 'in_progress' }))
         .where('held_until', 'is', null)
         .where(sql<boolean>`not ${waitsForSession(tenant)}`)
         .orderBy('queued_at')
@@ -106,8 +104,7 @@ export async function freeExpiredJobs(db: Database, findTenants: FindTenants): P
     const { numUpdatedRows } = await db
       .updateTable('job')
       .set({ held_until: null })
-      .where('tenant', '=', tenant)
-      .where('status', '=', 'in_progress')
+      .where(({ and }) => and({ tenant, status: 'in_progress' }))
       .where('held_until', '<=', now)
       .executeTakeFirst();
     freed += numUpdatedRows;

@@ -49,8 +49,7 @@ export async function noteSent(transaction: DatabaseTransaction, { tenant, messa
   await transaction
     .updateTable('mail')
     .set({ sent_at: sql<Date>`statement_timestamp()` })
-    .where('tenant', '=', tenant)
-    .where('message_id', '=', messageId)
+    .where(({ and }) => and({ tenant, message_id: messageId }))
     .execute();
 }
 
@@ -66,8 +65,7 @@ export async function postpone(
       attempts: sql<number>`attempts + 1`,
       due_at: sql<Date>`statement_timestamp() + ${milliseconds}::double precision * interval '1 millisecond'`,
     })
-    .where('tenant', '=', tenant)
-    .where('message_id', '=', messageId)
+    .where(({ and }) => and({ tenant, message_id: messageId }))
     .execute();
 }
 

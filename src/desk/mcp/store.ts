@@ -24,9 +24,7 @@ export async function readDefinitions(
   const rows = await db
     .selectFrom('agent_tool')
     .select(['sha256', 'definition'])
-    .where('tenant', '=', tenant)
-    .where('agent_id', '=', agentId)
-    .where('server', '=', server)
+    .where(({ and }) => and({ tenant, agent_id: agentId, server }))
     .execute();
   return new Map(rows.map(({ sha256, definition }) => [sha256, definition]));
 }
@@ -41,8 +39,7 @@ export async function keepDefinitions(
   const hashes = [...offered.keys()];
   await transaction
     .deleteFrom('agent_tool')
-    .where('tenant', '=', tenant)
-    .where('agent_id', '=', agentId)
+    .where(({ and }) => and({ tenant, agent_id: agentId }))
     .where(
       sql<boolean>`(server <> all(${servers}::text[])
         or server = ${server} and sha256 <> all(${[...hashes, ...approved]}::text[]))`,

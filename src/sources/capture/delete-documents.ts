@@ -48,8 +48,7 @@ async function tenantsOf(db: Connection, { tenant }: Mapping, slot: string): Pro
     .selectFrom('change_recorder')
     .select('tenant')
     .distinct()
-    .where('way', '=', 'capture')
-    .where('name', '=', slot)
+    .where(({ and }) => and({ way: 'capture', name: slot }))
     .orderBy('tenant')
     .execute();
   return rows.map((row) => row.tenant);

@@ -76,13 +76,10 @@ export async function movePosition(transaction: DatabaseTransaction, from: Posit
   const { numUpdatedRows } = await transaction
     .updateTable('capture_position')
     .set(rowOf(to))
-    .where('slot', '=', from.slot)
-    .where('phase', '=', from.phase)
+    .where(({ and }) => and({ slot: from.slot, phase: from.phase }))
     .where('commit_lsn', '=', formatLsn(from.commitLsn))
     .where('end_lsn', '=', formatLsn(from.endLsn))
-    .where('changes', '=', from.changes)
-    .where('complete', '=', from.complete)
-    .where('last_at', '=', from.lastAt)
+    .where(({ and }) => and({ changes: from.changes, complete: from.complete, last_at: from.lastAt }))
     .executeTakeFirst();
   if (numUpdatedRows !== 1n) throw new PositionTakenError();
 }

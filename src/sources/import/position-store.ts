@@ -15,8 +15,7 @@ export async function findPosition(db: Connection, tenant: string, path: string)
   return await db
     .selectFrom('followed_file')
     .select(['device', 'inode', 'head', 'head_bytes as headBytes', 'recorded'])
-    .where('tenant', '=', tenant)
-    .where('path', '=', path)
+    .where(({ and }) => and({ tenant, path }))
     .executeTakeFirst();
 }
 
@@ -40,12 +39,9 @@ export async function movePosition(
   const moved = await transaction
     .updateTable('followed_file')
     .set(row)
-    .where('tenant', '=', tenant)
-    .where('path', '=', path)
-    .where('device', '=', from.device)
-    .where('inode', '=', from.inode)
-    .where('head', '=', from.head)
-    .where('recorded', '=', from.recorded)
+    .where(({ and }) =>
+      and({ tenant, path, device: from.device, inode: from.inode, head: from.head, recorded: from.recorded }),
+    )
     .executeTakeFirst();
   return moved.numUpdatedRows === 1n;
 }

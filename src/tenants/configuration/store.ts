@@ -109,9 +109,7 @@ export async function replaceBySealed(
   const { numUpdatedRows } = await db
     .updateTable('configuration')
     .set({ value: null, sealed })
-    .where('tenant', '=', tenant)
-    .where('key', '=', key)
-    .where('value', '=', value)
+    .where(({ and }) => and({ tenant, key, value }))
     .executeTakeFirst();
   return numUpdatedRows === 1n;
 }
@@ -142,8 +140,7 @@ export async function updateItem(db: Database, tenant: string, item: Configurati
 export async function deleteItem(db: Database, tenant: string, key: string): Promise<ConfigurationItem | undefined> {
   const row = await db
     .deleteFrom('configuration')
-    .where('tenant', '=', tenant)
-    .where('key', '=', key)
+    .where(({ and }) => and({ tenant, key }))
     .returningAll()
     .executeTakeFirst();
   return row && itemOf(row);
