@@ -53,6 +53,11 @@ export class AnnalsError extends Error {
   }
 }
 
+/** A value that may not be: `message` says so alone, and as the fault of the field. */
+export function invalidField(field: string, message: string): AnnalsError {
+  return new AnnalsError('validation_violation', message, { details: [{ field, message }] });
+}
+
 /** A body whose fields are wrong. */
 export function invalidBody(...details: readonly ErrorDetail[]): AnnalsError {
   return new AnnalsError('validation_violation', 'The request body is not valid.', { details });

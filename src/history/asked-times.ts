@@ -1,4 +1,4 @@
-import { AnnalsError } from '../core/errors.ts';
+import { invalidField } from '../core/errors.ts';
 import { type Instant, parseInstant } from '../query/instant.ts';
 import { type Calendar, calendarOf } from './count/calendar.ts';
 import type { AskedDocument } from './document/document-at.ts';
@@ -17,7 +17,8 @@ export function firstMillisecondFrom(parameter: string, text: string): number {
 /** The calendar of a time zone. Throws validation_violation where there is no such zone. */
 export function calendarIn(timeZone: string): Calendar {
   const calendar = calendarOf(timeZone);
-  if (calendar === undefined) throw violation('timeZone', 'timeZone must be an IANA time zone, such as Europe/Berlin');
+  if (calendar === undefined)
+    throw invalidField('timeZone', 'timeZone must be an IANA time zone, such as Europe/Berlin');
   return calendar;
 }
 
@@ -27,16 +28,12 @@ export function askedWhen(
   now: () => number,
 ): AskedDocument['when'] {
   if (changes === undefined) return { at: at === undefined ? now() : millisecondOf('at', at) };
-  if (at !== undefined) throw violation('changes', 'changes and at cannot be given together');
+  if (at !== undefined) throw invalidField('changes', 'changes and at cannot be given together');
   return { changes };
 }
 
 function instantOf(parameter: string, text: string): Instant {
   const instant = parseInstant(text);
   if (typeof instant !== 'string') return instant;
-  throw violation(parameter, `${parameter} must be ${instant}`);
-}
-
-function violation(field: string, message: string): AnnalsError {
-  return new AnnalsError('validation_violation', message, { details: [{ field, message }] });
+  throw invalidField(parameter, `${parameter} must be ${instant}`);
 }

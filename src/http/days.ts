@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { AnnalsError } from '../core/errors.ts';
+import { invalidField } from '../core/errors.ts';
 import { parseInstant } from '../query/instant.ts';
 
 /** Days since 1970-01-01, both included. */
@@ -48,9 +48,9 @@ export function parseDays({ from, to }: { from?: string; to?: string }, now: num
   const last = to === undefined ? dayOf(now) : parseDay('to', to);
   const first = from === undefined ? last - defaultDays + 1 : parseDay('from', from);
   if (first > last) {
-    throw violation('from', `from must not be after ${to === undefined ? 'today' : 'to'}`);
+    throw invalidField('from', `from must not be after ${to === undefined ? 'today' : 'to'}`);
   }
-  if (last - first >= maxDays) throw violation('from', `from and to must not span more than ${maxDays} days`);
+  if (last - first >= maxDays) throw invalidField('from', `from and to must not span more than ${maxDays} days`);
   return { first, last };
 }
 
@@ -59,9 +59,5 @@ function parseDay(field: 'from' | 'to', text: string): number {
   const instant = parseInstant(isDate ? `${text}T00:00:00Z` : text);
   if (typeof instant !== 'string') return dayOf(instant.millisecond);
   const expected = isDate ? instant : `a date such as 2026-08-31, or ${instant}`;
-  throw violation(field, `${field} must be ${expected}`);
-}
-
-function violation(field: string, message: string): AnnalsError {
-  return new AnnalsError('validation_violation', message, { details: [{ field, message }] });
+  throw invalidField(field, `${field} must be ${expected}`);
 }

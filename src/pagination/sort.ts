@@ -1,4 +1,4 @@
-import { AnnalsError } from '../core/errors.ts';
+import { type AnnalsError, invalidField } from '../core/errors.ts';
 
 /** The fields that order a list, the most important first. The document's own id breaks ties (spec D, rule 7). */
 export interface Sort {
@@ -73,5 +73,5 @@ function escapeKey(key: string): string {
 }
 
 function invalidSort(message: string): AnnalsError {
-  return new AnnalsError('validation_violation', message, { details: [{ field: 'sort', message }] });
+  return invalidField('sort', message);
 }

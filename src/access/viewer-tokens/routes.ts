@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { AnnalsError } from '../../core/errors.ts';
+import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { maxNameCharacters, nameRules } from '../../http/chosen-id.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
@@ -105,11 +105,11 @@ function checkPart(read: () => unknown): void {
     read();
   } catch (error) {
     if (!(error instanceof AnnalsError) || error.details[0]?.field !== 'query') throw error;
-    throw new AnnalsError(error.type, error.message, { details: [{ field: 'q', message: error.message }] });
+    throw invalidField('q', error.message);
   }
 }
 
 function tooLong(length: number): AnnalsError {
   const message = `The token would have ${length} characters, and it can have ${maxTokenLength}: write a shorter q, subject or hide.`;
-  return new AnnalsError('validation_violation', message, { details: [{ field: 'q', message }] });
+  return invalidField('q', message);
 }

@@ -55,11 +55,10 @@ Example:
       },
     });
     if (values.list) return await list(io, values.tenant);
-    const { tenant, actor, entity, 'entity-id': entityId, reason, 'dry-run': dryRun, yes } = values;
+    const { tenant, actor, entity, 'entity-id': entityId, 'dry-run': dryRun, yes } = values;
+    const reason = erasureReasons.find((one) => one === values.reason);
     if (tenant === undefined) throw new UsageError('erase needs --tenant');
-    if (reason === undefined || !isReason(reason)) {
-      throw new UsageError(`erase needs a --reason of ${erasureReasons.join(', ')}`);
-    }
+    if (reason === undefined) throw new UsageError(`erase needs a --reason of ${erasureReasons.join(', ')}`);
     if (dryRun === yes) throw new UsageError('erase cannot be undone: it needs --yes, or --dry-run to count only');
     const subject: Subject = { ...subjectOf({ actor, entity, entityId }), paths: await pathsOf(values.paths) };
     if (dryRun && values.vacuum) throw new UsageError('--vacuum belongs to --yes');
@@ -140,8 +139,4 @@ function readJson(line: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isReason(text: string): text is ErasureReason {
-  return erasureReasons.some((reason) => reason === text);
 }

@@ -1,4 +1,4 @@
-import { type HoldReason, holdReasons, holdTenant, releaseTenant } from '../../history/retention/hold.ts';
+import { holdReasons, holdTenant, releaseTenant } from '../../history/retention/hold.ts';
 import { findHold } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { parseCommand } from '../arguments.ts';
@@ -25,10 +25,11 @@ Example:
       args,
       options: { tenant: { type: 'string' }, reason: { type: 'string' }, release: { type: 'boolean', default: false } },
     });
-    const { tenant, reason, release } = values;
+    const { tenant, release } = values;
+    const reason = holdReasons.find((one) => one === values.reason);
     if (tenant === undefined) throw new UsageError('hold needs --tenant');
-    if (release && reason !== undefined) throw new UsageError('hold takes --reason or --release');
-    if (reason !== undefined && !isReason(reason)) {
+    if (release && values.reason !== undefined) throw new UsageError('hold takes --reason or --release');
+    if (reason !== values.reason) {
       throw new UsageError(`hold needs a --reason of ${holdReasons.join(', ')}`);
     }
     return await withDatabase(io, async ({ db, now }) => {
@@ -42,7 +43,3 @@ Example:
     });
   },
 };
-
-function isReason(text: string): text is HoldReason {
-  return holdReasons.some((reason) => reason === text);
-}

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
-import { AnnalsError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { CsvFile, csvType, json, stream } from '../../http/openapi/answers.ts';
@@ -62,7 +62,7 @@ export async function jobRoutes(
       const { q = '', format, context: withContext = false, proof = false } = request.body;
       const asked = { q, format, withContext, proof };
       if (proof && (!scopes.includes('changelog.proof_read') || restriction !== undefined)) throw insufficientScopes();
-      if (proof && format !== 'NDJSON') throw bundlesAreNdjson();
+      if (proof && format !== 'NDJSON') throw invalidField('format', 'with proof the format is NDJSON');
       if (withContext && (!mayReadContext(scopes) || restriction !== undefined)) throw insufficientScopes();
       const jobId = await jobs.startExport(tenant, {
         ...asked,
@@ -143,9 +143,4 @@ export async function jobUpkeep(
   { jobs, findTenants }: { jobs: Jobs; findTenants: FindTenants },
 ): Promise<void> {
   whileListening(app, { upkeep: [], begin: async () => jobs.work(findTenants), end: () => jobs.close() });
-}
-
-function bundlesAreNdjson(): AnnalsError {
-  const message = 'with proof the format is NDJSON';
-  return new AnnalsError('validation_violation', message, { details: [{ field: 'format', message }] });
 }

@@ -1,4 +1,4 @@
-import { AnnalsError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import { type PathPattern, parsePathPattern } from '../../core/path-pattern.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
@@ -36,8 +36,7 @@ export function parseOwnQuery(q: string, restriction: Pick<Restriction, 'actors'
 /** Throws validation_violation where the caller does not see the actors of entries. */
 export function requireActors(restriction: Restriction | undefined): void {
   if (restriction?.actors !== false) return;
-  const message = 'field cannot be actor: this credential does not show actors';
-  throw new AnnalsError('validation_violation', message, { details: [{ field: 'field', message }] });
+  throw invalidField('field', 'field cannot be actor: this credential does not show actors');
 }
 
 /** The restriction's query and a caller's own one, of which both must hold. The terms on values of the latter see masks. */
@@ -123,7 +122,7 @@ function readFixedQuery(text: string, outer: Pick<Restriction, 'actors'>): Query
     return query;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
-    throw violation('query', `The query is not valid at position ${error.position}: expected ${error.expected}`);
+    throw invalidField('query', `The query is not valid at position ${error.position}: expected ${error.expected}`);
   }
 }
 
@@ -133,20 +132,16 @@ function matchesOf(term: Exclude<Condition, { kind: 'and' | 'or' }>): Match[] {
 }
 
 function readHidden(hide: WrittenRestriction['hide']): PathPattern[] {
-  if (hide.length > hideLimits.paths) throw violation('hide', `hide has more than ${hideLimits.paths} paths`);
+  if (hide.length > hideLimits.paths) throw invalidField('hide', `hide has more than ${hideLimits.paths} paths`);
   return hide.map((text, index) => {
     const place = `hide.${index}`;
-    if (text === '') throw violation(place, `${place} is empty`);
+    if (text === '') throw invalidField(place, `${place} is empty`);
     if (text.length > hideLimits.characters) {
-      throw violation(place, `${place} has more than ${hideLimits.characters} characters`);
+      throw invalidField(place, `${place} has more than ${hideLimits.characters} characters`);
     }
-    if (/[\0\p{Surrogate}]/u.test(text)) throw violation(place, `${place} has a character that is no text`);
+    if (/[\0\p{Surrogate}]/u.test(text)) throw invalidField(place, `${place} has a character that is no text`);
     const pattern = parsePathPattern(text);
-    if (typeof pattern === 'string') throw violation(place, `${place} ${pattern}`);
+    if (typeof pattern === 'string') throw invalidField(place, `${place} ${pattern}`);
     return pattern;
   });
-}
-
-function violation(field: string, message: string): AnnalsError {
-  return new AnnalsError('validation_violation', message, { details: [{ field, message }] });
 }

@@ -1,4 +1,4 @@
-import { AnnalsError } from '../../core/errors.ts';
+import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 
 /** What a ref of an entry stands for. */
@@ -29,8 +29,7 @@ export function openRef(sealer: Sealer, tenant: string, ref: string): ReferredEn
   // There is one canonical form: no padding, no other alphabet, no unused bits in the last character.
   const opened = sealed.toString('base64url') === ref ? sealer.open(sealed, purposeOf(tenant)) : undefined;
   if (opened?.length !== timeBytes + identityBytes) {
-    const message = 'ref is not a ref of a change of this tenant';
-    throw new AnnalsError('validation_violation', message, { details: [{ field: 'ref', message }] });
+    throw invalidField('ref', 'ref is not a ref of a change of this tenant');
   }
   const content = Buffer.from(opened);
   return { at: content.readUIntBE(0, timeBytes), identity: content.toString('hex', timeBytes) };

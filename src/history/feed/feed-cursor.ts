@@ -1,4 +1,4 @@
-import { AnnalsError } from '../../core/errors.ts';
+import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Position } from '../positions/position-store.ts';
 
@@ -22,8 +22,7 @@ export function openFeedCursor(sealer: Sealer, tenant: string, cursor: string, f
   // There is one canonical form: no padding, no other alphabet, no unused bits in the last character.
   const opened = sealed.toString('base64url') === cursor ? sealer.open(sealed, purposeOf(tenant)) : undefined;
   if (opened?.length !== positionBytes + fingerprintBytes) {
-    const message = `${field} is not a cursor of the feed of this tenant`;
-    throw new AnnalsError('validation_violation', message, { details: [{ field, message }] });
+    throw invalidField(field, `${field} is not a cursor of the feed of this tenant`);
   }
   const content = Buffer.from(opened);
   return { position: content.readUIntBE(0, positionBytes), fingerprint: content.readInt32BE(positionBytes) };

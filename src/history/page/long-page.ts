@@ -1,6 +1,6 @@
 import { readWithinBudget } from '../../core/concurrency/piece-budget.ts';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
-import { AnnalsError } from '../../core/errors.ts';
+import { type AnnalsError, invalidField } from '../../core/errors.ts';
 import { maxStreamedBytes, piecesOf } from '../../pagination/pieces.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { type Statements, statementsOf } from '../../postgres/statements.ts';
@@ -56,6 +56,6 @@ interface MeasuredPlace {
 }
 
 function tooLong(bytes: number): AnnalsError {
-  const message = `the entries of this page have ${Math.ceil(bytes / 1024 / 1024)} MiB of text; ask for a smaller size`;
-  return new AnnalsError('validation_violation', message, { details: [{ field: 'size', message }] });
+  const megabytes = Math.ceil(bytes / 1024 / 1024);
+  return invalidField('size', `the entries of this page have ${megabytes} MiB of text; ask for a smaller size`);
 }

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Semaphore } from '../../core/concurrency/semaphore.ts';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
-import { AnnalsError } from '../../core/errors.ts';
+import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { CsvFile, csvType, jsonStream, stream } from '../../http/openapi/answers.ts';
@@ -89,8 +89,7 @@ export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at
     const asked = { skip: 0, size: maxEntriesOfFile, inPieces: 'always', restriction } as const;
     const found = await findPage(tenant, parseOwnQuery(q, restriction), asked);
     if (found.total > maxEntriesOfFile) {
-      const message = `q has ${found.total} changes, and a file at most ${maxEntriesOfFile}`;
-      throw new AnnalsError('validation_violation', message, { details: [{ field: 'q', message }] });
+      throw invalidField('q', `q has ${found.total} changes, and a file at most ${maxEntriesOfFile}`);
     }
     return ofCurrentWork(csvText(await showEntries(sealer, tenant, found, { restriction })));
   }

@@ -1,5 +1,5 @@
 import { threaded } from '../../core/concurrency/threaded.ts';
-import { AnnalsError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import { elementsOf, kindOf, membersOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
@@ -23,17 +23,15 @@ const maxKeys = 100;
 export function parseFields(text: string | undefined): FieldSelection | undefined {
   if (text === undefined) return undefined;
   const texts = splitUnescaped(text, ',').map((path) => path.trim());
-  if (texts.includes('')) throw invalidFields('fields must not have an empty field');
-  if (texts.length > maxFields) throw invalidFields(`fields must have at most ${maxFields} fields`);
+  if (texts.includes('')) throw invalidField('fields', 'fields must not have an empty field');
+  if (texts.length > maxFields) throw invalidField('fields', `fields must have at most ${maxFields} fields`);
   const paths = texts.map(parsePath);
-  if (paths.some((path) => path.length > maxKeys)) throw invalidFields(`a field must have at most ${maxKeys} keys`);
+  if (paths.some(({ length }) => length > maxKeys)) {
+    throw invalidField('fields', `a field must have at most ${maxKeys} keys`);
+  }
   const selection: FieldSelection = new Map([['id', 'everything']]);
   for (const path of paths) add(selection, path);
   return selection;
-}
-
-function invalidFields(message: string): AnnalsError {
-  return new AnnalsError('validation_violation', message, { details: [{ field: 'fields', message }] });
 }
 
 /** Documents with only the selected fields, in each document's order. Every value is as the client wrote it. */

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { AnnalsError } from '../../../core/errors.ts';
+import { AnnalsError, invalidField } from '../../../core/errors.ts';
 import type { Sealer } from '../../../core/sealing.ts';
 import type { HttpServer } from '../../../http/http-server-type.ts';
 import { type Answer, json } from '../../../http/openapi/answers.ts';
@@ -216,7 +216,8 @@ export async function logRoutes(
     async (request, reply) => {
       const { position, ref, context } = request.query;
       const { credentials, params } = request;
-      if ((position === undefined) === (ref === undefined)) throw needsOne();
+      if ((position === undefined) === (ref === undefined))
+        throw invalidField('position', 'a proof is of one position or of one ref');
       const shows = mayShowContext(context, credentials)
         ? 'context'
         : mayReadHistory(credentials.scopes)
@@ -227,11 +228,6 @@ export async function logRoutes(
       return await reply.type(textType).header('cache-control', 'private, no-cache').send(proof);
     },
   );
-}
-
-function needsOne(): AnnalsError {
-  const message = 'a proof is of one position or of one ref';
-  return new AnnalsError('validation_violation', message, { details: [{ field: 'position', message }] });
 }
 
 function noSuchTile(): AnnalsError {
