@@ -73,7 +73,7 @@ export function faultsOfStore(source: string, tables: KnownTables): ClusterFault
   for (const [chain, table = ''] of plain.matchAll(
     /\.(?:selectFrom|updateTable|deleteFrom)\('(\w+)'\)[\s\S]*?(?=;\n|\n\n|$)/g,
   )) {
-    if (tables.distributed.has(table) && !/\.where\('(?:\w+\.)?tenant', '='/.test(chain)) {
+    if (tables.distributed.has(table) && !tenantInChain.test(chain)) {
       faults.push(faultOf('no tenant', chain));
     }
     if (tables.distributed.has(table) && chain.startsWith('.updateTable') && writtenVolatile.test(chain))
@@ -85,6 +85,7 @@ export function faultsOfStore(source: string, tables: KnownTables): ClusterFault
   return faults;
 }
 
+const tenantInChain = /\.where\(\s*(?:'(?:\w+\.)?tenant', '='|\(\{ and \}\) =>\s*and\(\{ (?:tenant\b|'\w+\.tenant':))/;
 const volatile = /\b(clock_timestamp|random|gen_random_uuid|nextval|timeofday)\s*\(/gi;
 const writtenVolatile = new RegExp(volatile.source, 'i');
 const clauses = /\b(select|set|values|returning|where|on|having|when|if|elsif|from)\b|:=/gi;

@@ -176,6 +176,9 @@ describe('it finds a planted', () => {
     const chain = "db\n.deleteFrom('job')\n.where('id', '=', id)\n.execute();\n";
     expect(rules(faultsOfStore(chain, tables))).toEqual(['no tenant']);
     expect(rules(faultsOfStore(chain.replace('.where', ".where('tenant', '=', tenant)\n.where"), tables))).toEqual([]);
+    const ofKeys = (keys: string) => chain.replace(".where('id', '=', id)", `.where(({ and }) => and({ ${keys} }))`);
+    expect(rules(faultsOfStore(ofKeys('id, tenants: 1'), tables))).toEqual(['no tenant']);
+    expect(rules(faultsOfStore(ofKeys('tenant, id'), tables))).toEqual([]);
   });
 
   test('routine of a tenant in a statement about tables', () => {
