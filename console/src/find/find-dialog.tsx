@@ -6,7 +6,7 @@ import { LoadingLine } from '../components/loading.tsx';
 import { Name } from '../components/name.tsx';
 import { counted } from '../components/numbers.ts';
 import { addressOf, navigate } from '../router/location.ts';
-import { findEverything } from './find-everything.ts';
+import { useFindEverything } from './find-everything.ts';
 import type { Found, FoundGroup } from './found.ts';
 import { Hint } from './hint.tsx';
 import { pageSource } from './page-source.ts';
@@ -31,7 +31,8 @@ export function FindDialog({ typedAhead, onClose, onOpened }: FindDialogProps) {
   const [isAwaited, setAwaited] = useState(false);
   const id = useId();
   const asked = usePaused(text.trim());
-  const { value = [], isCurrent } = useRequest(asked, (signal) => findEverything(asked, signal, [pageSource]));
+  const find = useFindEverything([pageSource]);
+  const { value = [], isCurrent } = useRequest(asked, (signal) => find(asked, signal));
   const isReady = isCurrent && asked === text.trim();
   const found = value.flatMap(({ items }) => items);
   const place = Math.min(chosen, found.length - 1);

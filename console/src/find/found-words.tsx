@@ -3,13 +3,14 @@ import { Icon } from '../components/icon.tsx';
 import { Skeleton } from '../components/loading.tsx';
 import { Name } from '../components/name.tsx';
 import { Link } from '../router/link.tsx';
-import { findEverything } from './find-everything.ts';
+import { useFindEverything } from './find-everything.ts';
 import { Hint } from './hint.tsx';
 import './find.css';
 
 /** What some words find, in the page: each a link. */
 export function FoundWords({ text }: { readonly text: string }) {
-  const { value, isLoading } = useRequest(text, (signal) => findEverything(text, signal));
+  const find = useFindEverything();
+  const { value, isLoading } = useRequest(text, (signal) => find(text, signal));
   if (value === undefined) return isLoading ? <Skeleton lines={4} /> : null;
   if (value.every(({ items }) => items.length === 0)) return <p class="muted">Nothing begins with these words.</p>;
   return (

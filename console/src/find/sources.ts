@@ -15,8 +15,11 @@ import { hasWords, wordPattern } from './word-patterns.ts';
 /** Things of one kind that are shown. */
 const size = 6;
 
-/** What the history has names for, in the order in which what was found is shown. */
-export const sources: readonly Source[] = [
+/**
+ * What the history has names for, in the order in which what was found is shown. `firstPaths` reads the first of all fields,
+ * which are the same whatever the text.
+ */
+export const sourcesWith = (firstPaths: () => Promise<readonly string[]>): readonly Source[] => [
   {
     title: 'Saved views',
     icon: 'clock',
@@ -73,7 +76,7 @@ export const sources: readonly Source[] = [
     icon: 'edit',
     scopes: [historyAbilities.names],
     find: async (text, signal) =>
-      (await pathsWithWords(text, signal)).map((path) => ({
+      (await pathsWithWords(text, firstPaths(), signal)).map((path) => ({
         key: path,
         label: path,
         hint: 'changes of this field',
@@ -105,11 +108,13 @@ async function namesWithWord(field: 'actor' | 'entity', text: string, signal: Ab
 /** The service lists so many names at once. */
 const maxListed = 100;
 
+/** The first of all fields. */
+export async function readFirstPaths(signal: AbortSignal): Promise<readonly string[]> {
+  return await readNames({ field: 'path', prefix: '', size: maxListed }, signal);
+}
+
 /** The fields whose names begin so, and of the first of all fields those that have the words anywhere. */
-async function pathsWithWords(text: string, signal: AbortSignal): Promise<string[]> {
-  const [begun, first] = await Promise.all([
-    readNames({ field: 'path', prefix: text, size }, signal),
-    readNames({ field: 'path', prefix: '', size: maxListed }, signal),
-  ]);
-  return [...new Set([...begun, ...first.filter((path) => hasWords(path, text))])].slice(0, size);
+async function pathsWithWords(text: string, first: Promise<readonly string[]>, signal: AbortSignal): Promise<string[]> {
+  const [begun, listed] = await Promise.all([readNames({ field: 'path', prefix: text, size }, signal), first]);
+  return [...new Set([...begun, ...listed.filter((path) => hasWords(path, text))])].slice(0, size);
 }

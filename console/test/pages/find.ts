@@ -39,6 +39,12 @@ export function findTests(the: () => ConsoleUnderTest): void {
     // What has an address of its own is there before a word is written.
     await page.getByRole('option', { name: 'Overview' }).waitFor();
     await expect.poll(() => groups(page)).toEqual(['Saved views', 'Pages']);
+    const askedPaths: string[] = [];
+    page.on('request', (request) => {
+      const { pathname, searchParams } = new URL(request.url());
+      if (pathname.endsWith('/names') && searchParams.get('field') === 'path')
+        askedPaths.push(searchParams.get('prefix') ?? '');
+    });
     await page.keyboard.type('zeb');
     await page.getByRole('option', { name: 'Zora Zebulon' }).waitFor();
     await expect
@@ -61,6 +67,11 @@ export function findTests(the: () => ConsoleUnderTest): void {
         ]),
       );
     await checkAccessibility(page, 'dialog');
+    // The first of all fields are the same for any text, so they are read once.
+    await page.keyboard.type('r');
+    await expect.poll(() => groups(page)).not.toContain('People and systems');
+    expect(askedPaths).toContain('zebr');
+    expect(askedPaths.filter((prefix) => prefix === '')).toEqual(['']);
     // Escape gives the focus back to where it was.
     await page.keyboard.press('Escape');
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
