@@ -55,6 +55,9 @@ export interface ConsoleKeys {
 /** Of what a restriction shows the whole, so that the page asks for nothing that would be refused. */
 export type WholesOf = (restriction: Restriction) => string;
 
+/** Whether the history of the tenant has a checkpoint, so that the page asks for no proof where there is none. */
+export type IsSealed = (tenant: string) => Promise<boolean>;
+
 /** What the console tells of, to whoever lists the accesses of a tenant, which is another module's. */
 interface ConsoleAccessEvent extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {
   readonly kind: 'signed_in' | 'signed_out' | 'refused';

@@ -95,10 +95,20 @@ const SignIn = Type.Object(
   { additionalProperties: false },
 );
 
+const SessionQuery = Type.Object({
+  /** With `true` the answer says whether the history is sealed. Whoever does not need it pays for no query. */
+  sealed: Type.Optional(
+    Type.Union([Type.Literal('true'), Type.Literal('false')], {
+      type: 'string',
+      'x-message': 'sealed must be true or false',
+    }),
+  ),
+});
+
 /** Signing in to the console, and out (contract 13). */
 async function sessionRoutes(
   app: HttpServer,
-  { sessions, peopleSessions, keys, wholesOf, allowsSignIn, people, baseUrl = '' }: Console,
+  { sessions, peopleSessions, keys, wholesOf, isSealed, allowsSignIn, people, baseUrl = '' }: Console,
 ): Promise<void> {
   app.post(path, { config, schema: { ...schema, body: SignIn }, bodyLimit: maxSignInBytes }, async (request, reply) => {
     if (!allowsSignIn) throw insecureSignIn();
@@ -120,7 +130,12 @@ async function sessionRoutes(
     return await sessions.signIn(given.clientId, given.clientSecret, request);
   }
 
-  app.get(path, { config, schema }, async (request) => shown(await sessions.find(request), { keys, wholesOf }));
+  app.get(path, { config, schema: { ...schema, querystring: SessionQuery } }, async (request) => {
+    const session = await sessions.find(request);
+    const told = shown(session, { keys, wholesOf });
+    const asksForSeal = request.query.sealed === 'true' && session.scopes.includes('changelog.proof_read');
+    return asksForSeal ? { ...told, isSealed: await isSealed(session.tenant) } : told;
+  });
 
   app.delete(path, { config, schema }, async (request, reply) => {
     const { cookie, ofPerson } = await sessions.signOut(request);

@@ -6,7 +6,7 @@ import { createOwnAddress, type OwnAddress } from './own-address.ts';
 import { ConsolePage, versionHeader } from './page.ts';
 import type { PeopleSignIn } from './people-routes.ts';
 import { type ClientsOfPeople, PeopleSessions } from './people-sessions.ts';
-import type { ConsoleClients, ConsoleKeys, NoteConsoleAccess, WholesOf } from './ports.ts';
+import type { ConsoleClients, ConsoleKeys, IsSealed, NoteConsoleAccess, WholesOf } from './ports.ts';
 import { createSealedCookie, type SealedCookie } from './sealed-cookie.ts';
 import { createSessionCookie } from './session-cookie.ts';
 import { Sessions } from './sessions.ts';
@@ -16,6 +16,7 @@ export interface Console {
   readonly peopleSessions: PeopleSessions;
   readonly keys: ConsoleKeys;
   readonly wholesOf: WholesOf;
+  readonly isSealed: IsSealed;
   readonly allowsSignIn: boolean;
   readonly page: ConsolePage;
   /** Where the page was built. */
@@ -41,6 +42,7 @@ export function createConsole(options: {
   noteAccess: NoteConsoleAccess;
   keys: ConsoleKeys;
   wholesOf: WholesOf;
+  isSealed: IsSealed;
   installation: string;
   baseUrl: string | undefined;
   /** Whether people may sign in over plain HTTP beyond loopback. */
@@ -59,6 +61,7 @@ export function createConsole(options: {
     noteAccess,
     keys,
     wholesOf,
+    isSealed,
     installation,
     baseUrl,
     allowsInsecure,
@@ -78,6 +81,7 @@ export function createConsole(options: {
     peopleSessions,
     keys,
     wholesOf,
+    isSealed,
     allowsSignIn,
     page,
     folder,

@@ -12,8 +12,10 @@ import { createOAuthService, type OAuthService } from '../access/oauth/service.t
 import { createPeopleSignIn } from '../access/sign-in/service.ts';
 import { createViewerTokenVerifier } from '../access/viewer-tokens/verify-viewer-token.ts';
 import { type Console, createConsole } from '../console/service.ts';
+import { doWork, requestLimit } from '../core/concurrency/work.ts';
 import { packageFolder } from '../core/package-folder.ts';
 import { readRestriction, wholesOf } from '../history/ask/restriction.ts';
+import { readLog } from '../history/proof/tree/log-store.ts';
 import type { VerifyKey, VerifyViewerToken } from '../http/credentials.ts';
 import { createTakePortion, RequestRates } from '../http/request-rates.ts';
 import type { ReadRestriction } from '../http/restriction.ts';
@@ -70,6 +72,8 @@ export async function createAccess(foundation: Foundation, consoleFolder: string
     now,
     onError: (error) => logger.warn({ err: error }, 'a person could not be checked; it is tried again in five minutes'),
     wholesOf,
+    isSealed: (tenant) =>
+      doWork({ tenant, timeLimit: requestLimit }, async () => (await readLog(db, tenant))?.checkpoint != null),
     installation: oauth.installation,
     baseUrl: config.baseUrl,
     allowsInsecure: config.consoleInsecure,

@@ -66,6 +66,7 @@ test('a client signs in with its id and secret, is seen by every process, and si
     expect((await other.call(`/console/api/changelog/${tenant}/changelogs`)).status).toBe(200);
   }
 
+  expect(await (await browser.call(`${sessionPath}?sealed=true`)).json()).toEqual({ ...told, isSealed: false });
   const cookie = browser.cookie;
   const ended = await browser.signOut();
   expect([ended.status, browser.setCookie]).toEqual([204, expect.stringContaining('=; Max-Age=0; ')]);

@@ -140,6 +140,15 @@ export async function sessionFetch(input: RequestInfo | URL, init: RequestInit =
   return await withinLimit(response);
 }
 
+/** Whether the history is sealed now. The first checkpoint may have come after the page. */
+export async function readSealed(abort: AbortSignal): Promise<boolean> {
+  const headers = { accept: 'application/json' };
+  const answer: Session & { isSealed?: boolean } = await sessionOf(
+    await sessionFetch(`${apiUrl}/session?sealed=true`, { headers, signal: abort }),
+  );
+  return answer.isSealed === true;
+}
+
 async function sessionOf(response: Response): Promise<Session> {
   if (!response.ok) throw await errorOfResponse(response);
   const answer: unknown = await response.json();

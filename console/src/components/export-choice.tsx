@@ -1,6 +1,5 @@
 import type { NewExport } from '@annals/client';
-import { annals } from '../api/annals.ts';
-import { allows, readsContext } from '../api/session.ts';
+import { allows, readSealed, readsContext } from '../api/session.ts';
 import { useRequest } from '../api/use-request.ts';
 import { FormField } from './form-field.tsx';
 
@@ -19,9 +18,8 @@ interface ExportChoiceProps {
  * read the proof of a history that is sealed.
  */
 export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
-  const { value: log } = useRequest(allows('changelog.proof_read') ? 'proof' : undefined, (signal) =>
-    annals().proofs.state({ signal }),
-  );
+  // The state of a log that is not there is 404, which the browser would log as an error.
+  const { value: isSealed = false } = useRequest(allows('changelog.proof_read') ? 'sealed' : undefined, readSealed);
   return (
     <>
       <FormField label="Format" hint="NDJSON has one JSON object a line. CSV has one line a change, for spreadsheets.">
@@ -49,7 +47,7 @@ export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
           With the context of each change, and how it was recorded
         </label>
       ) : undefined}
-      {log === undefined ? undefined : (
+      {isSealed ? (
         <label class="check">
           <input
             type="checkbox"
@@ -59,7 +57,7 @@ export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
           With proof that nothing was altered, for annals verify. Without a time in the query it has the changes of all
           times.
         </label>
-      )}
+      ) : undefined}
     </>
   );
 }

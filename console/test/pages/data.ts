@@ -162,7 +162,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
 
   test('an export is begun, watched, downloaded and deleted', async () => {
     const { open, checkAccessibility } = the();
-    const page = await open('data/jobs', { statuses: [404] });
+    const page = await open('data/jobs');
     await page.getByRole('button', { name: 'New export' }).first().click();
     await page.getByLabel('Query').fill('entity:product type:create occurredAt:>="1970-01-01T00:00:00Z"');
     await page.getByRole('button', { name: 'Start' }).click();

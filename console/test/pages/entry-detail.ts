@@ -116,7 +116,7 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     const { server, tenant, open, checkAccessibility } = the();
     const life = { entity: 'parcel', context: '{"reason":"goodwill","price":1.10}' };
     await recordLife(server, tenant, life, ['{"weight":2}']);
-    const page = await open('history?q=entity%3Aparcel', { statuses: [404] });
+    const page = await open('history?q=entity%3Aparcel');
     await page.locator('.entry-link').click();
     const facts = page.getByRole('complementary').locator('.facts');
     await facts.getByText('goodwill').waitFor();

@@ -80,7 +80,7 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
   });
 
   test('a panel and a dialog give the focus back to what opened them', async () => {
-    const page = await the().open('history?q=entity%3Acoupon+type%3Adelete', { statuses: [404] });
+    const page = await the().open('history?q=entity%3Acoupon+type%3Adelete');
     const row = page.locator('.entry-link').nth(1);
     await row.focus();
     await page.keyboard.press('Enter');
