@@ -15,7 +15,7 @@ export interface ModelAccess {
   fetch: typeof fetch;
 }
 
-/** The parts that differ between vendors. `language-models.ts` has the rest. */
+/** The parts that differ between vendors. `language-models.ts` has the course of a call, which is the same for all. */
 export interface Adapter {
   /** The default base URL of the vendor's package, with its path. */
   defaultBaseUrl: string;

@@ -43,14 +43,11 @@ export function wholeAnswer(
     return undefined;
   }
   addUsage(exchange, usageIn(answer));
-  // To check the tool calls of a long answer takes the package long.
+  // A long answer may have far more tool calls than anybody runs.
   const maxToolCalls =
     content.length > answerLimits.shortBytes ? answerLimits.checkedToolCalls : answerLimits.toolCalls;
   const read = answers.whole(answer, maxToolCalls);
-  if (read.is === 'answer' || read.is === 'whole') {
-    exchange.unreadToolCalls = read.unreadToolCalls ?? 0;
-    return read;
-  }
+  if (read.is === 'answer' || read.is === 'whole') return read;
   if (read.is === 'error') exchange.refusal = { status: read.status, retryAfter: undefined, body, hasBegun: true };
   else exchange.isForeign = true;
   return undefined;

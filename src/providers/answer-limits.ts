@@ -21,7 +21,7 @@ export const answerLimits = {
   streamedTextBytes: 2 * 1024 * 1024,
   /** Tool calls that are read from one answer. The service runs far fewer. */
   toolCalls: 4_096,
-  /** Tool calls of a long answer that is not streamed, which the provider package reads. Annals counts the others. */
+  /** Tool calls that are read from a long answer that is not streamed. Annals counts the others. */
   checkedToolCalls: 64,
   /** Bytes of an error answer. */
   errorBytes: 64 * 1024,

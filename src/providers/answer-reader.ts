@@ -8,17 +8,17 @@ import type { Answer } from './port.ts';
  */
 export type Read =
   /** `value` is for the provider package; left out where the event has nothing for it. */
-  | { is: 'answer'; value?: object; unreadToolCalls?: number }
+  | { is: 'answer'; value?: object }
   /** The vendor says that it failed, with the HTTP status that it would have sent before its answer began. */
   | { is: 'error'; status: number }
   /** Not in the vendor's format, or an event of an unknown type. */
   | { is: 'unknown' };
 
 /** What is in an answer in one piece. `whole`: the provider package has nothing to read. */
-export type ReadWhole = Read | { is: 'whole'; answer: WholeAnswer; unreadToolCalls: number };
+export type ReadWhole = Read | { is: 'whole'; answer: WholeAnswer };
 
 /** An answer without its figures. */
-export type WholeAnswer = Pick<Answer, 'text' | 'toolCalls' | 'finishReason'>;
+export type WholeAnswer = Pick<Answer, 'text' | 'toolCalls' | 'finishReason' | 'unreadToolCalls'>;
 
 export interface StreamReader {
   read(event: unknown): Read;

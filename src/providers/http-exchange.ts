@@ -18,8 +18,8 @@ export interface HttpExchange {
   isForeign: boolean;
   /** The vendor's usage object so far. A later event of a stream replaces the figures of an earlier one. */
   usage: object;
-  /** The number of tool calls of an answer in one piece that were not read. */
-  unreadToolCalls: number;
+  /** An answer in one piece that our own reader has read. The `fetch` then rejects, because the package has nothing to read. */
+  wholeAnswer: WholeAnswer | undefined;
   /** An answer that is not a success, or an error in a success, which `hasBegun`. Then the status is what the error says. */
   refusal: { status: number; retryAfter: string | undefined; body: string; hasBegun: boolean } | undefined;
 }
@@ -30,8 +30,6 @@ export interface FetchOptions {
   readonly beforeSend?: (() => Promise<void>) | undefined;
   /** Called when a stream begins with a status of success. */
   readonly onAnswering?: (() => void) | undefined;
-  /** Receives an answer in one piece that our own reader has read. The `fetch` then stays without an answer. */
-  readonly onWhole?: ((answer: WholeAnswer) => void) | undefined;
   readonly deadline: Pick<CallDeadline, 'heard' | 'paused'>;
   readonly adapter: Pick<Adapter, 'answers' | 'usageIn'>;
 }
@@ -45,7 +43,7 @@ export function newExchange(): HttpExchange {
     cut: false,
     isForeign: false,
     usage: {},
-    unreadToolCalls: 0,
+    wholeAnswer: undefined,
     refusal: undefined,
   };
 }

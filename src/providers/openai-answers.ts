@@ -28,8 +28,9 @@ export const openaiAnswers: AnswerReader = {
     const { content, refusal } = textsOf(message);
     const finishReason = finishReasonOf(memberOf(choice, 'finish_reason'), refusal !== '');
     const toolCalls = told.slice(0, maxToolCalls).flatMap(wholeToolCall);
-    const unreadToolCalls = Math.max(0, told.length - maxToolCalls);
-    return { is: 'whole', answer: { text: content + refusal, toolCalls, finishReason }, unreadToolCalls };
+    const unreadToolCalls = told.length - maxToolCalls;
+    const unread = unreadToolCalls > 0 ? { unreadToolCalls } : {};
+    return { is: 'whole', answer: { text: content + refusal, toolCalls, finishReason, ...unread } };
   },
 
   stream: () => new ChatStream(),

@@ -15,10 +15,13 @@ export interface Transport {
   close(): void;
 }
 
+/** Ends a package's call that has nothing to read. One for all calls, because an error has its stack, which takes time. */
+const readAlready = new Error('the answer is read already');
+
 /** Sends the calls of the provider packages over these connections. */
 export function createTransport(connections: HttpConnections = createHttpConnections()): Transport {
   return {
-    fetchFor: (exchange, { streaming, deadline, adapter, beforeSend, onAnswering, onWhole }) => {
+    fetchFor: (exchange, { streaming, deadline, adapter, beforeSend, onAnswering }) => {
       return async (input, init = {}) => {
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
@@ -61,9 +64,8 @@ export function createTransport(connections: HttpConnections = createHttpConnect
             if (hasMoreValues(answer, answerLimits.wholeValues)) throw new Error('the answer has too many values');
             const read = wholeAnswer(answer, exchange, adapter);
             if (read?.is === 'whole') {
-              onWhole?.(read.answer);
-              // The package that waits for it is garbage.
-              return new Promise<never>(() => {});
+              exchange.wholeAnswer = read.answer;
+              throw readAlready;
             }
             if (read?.value !== undefined) return new Response(JSON.stringify(read.value));
           }

@@ -1,0 +1,55 @@
+import { createParser } from 'eventsource-parser';
+import { listOf } from './answer-reader.ts';
+import { memberOf, parsed } from './members.ts';
+import { ModelRequest } from './model-request.ts';
+import { openaiResponses } from './openai-responses.ts';
+import type { Answer, ModelCall, OnEvent, PassThroughRequest } from './port.ts';
+import type { Transport } from './transport.ts';
+
+/** Sends one request in the first provider's Responses format as it is, and passes its answer on. `url` is the vendor's base URL. */
+export async function passThrough(
+  call: ModelCall,
+  { body, onEvent }: PassThroughRequest,
+  { url, transport }: { url: string; transport: Transport },
+): Promise<Answer> {
+  const { apiKey, model, maxTokens } = call;
+  const request = new ModelRequest(call, { adapter: openaiResponses, transport, streaming: onEvent !== undefined });
+  return await request.run(async () => {
+    const response = await request.fetch(`${url}/responses`, {
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, model, max_output_tokens: maxTokens }),
+      signal: request.signal,
+    });
+    const passed =
+      onEvent === undefined || response.body === null
+        ? await response.json()
+        : await passEvents(response.body, (event) => request.pass(() => onEvent(event)));
+    return { text: '', toolCalls: [], finishReason: finishOfResponse(passed), usage: request.usage, passed };
+  });
+}
+
+/** Passes the events of a stream on. Returns the response that the last one has. */
+async function passEvents(body: ReadableStream<Uint8Array>, onEvent: OnEvent): Promise<unknown> {
+  const read: unknown[] = [];
+  let response: unknown;
+  const parser = createParser({ onEvent: ({ data }) => void read.push(parsed(data)) });
+  const decoder = new TextDecoder();
+  for await (const bytes of body) {
+    parser.feed(decoder.decode(bytes, { stream: true }));
+    for (const event of read.splice(0)) {
+      if (typeof event !== 'object' || event === null) continue;
+      response = memberOf(event, 'response') ?? response;
+      await onEvent(event);
+    }
+  }
+  return response;
+}
+
+/** Why a response ends. */
+function finishOfResponse(response: unknown): Answer['finishReason'] {
+  const reason = memberOf(memberOf(response, 'incomplete_details'), 'reason');
+  if (reason === 'max_output_tokens') return 'length';
+  if (reason === 'content_filter') return 'content-filter';
+  const calls = listOf(memberOf(response, 'output')).map((item) => String(memberOf(item, 'type')));
+  return calls.some((type) => type.endsWith('_call')) ? 'tool-calls' : 'stop';
+}
