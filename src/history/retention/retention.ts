@@ -1,4 +1,4 @@
-import { CompiledQuery } from 'kysely';
+import { sql } from 'kysely';
 import { OperatorError } from '../../core/operator-error.ts';
 import type { Database } from '../../postgres/database.ts';
 import { findHold } from '../../postgres/tenants/held-tenant.ts';
@@ -24,31 +24,20 @@ export interface Retention {
  */
 export async function setRetention(db: Database, tenant: string, keepDays: number, now: number): Promise<Retention> {
   const horizon = Math.max(0, (Math.floor(now / day) - keepDays) * day);
-  const { rows } = await db.executeQuery<{ horizon: number }>(
-    CompiledQuery.raw(
-      `insert into change_retention as r (tenant, keep_days, horizon) values ($1, $2, $3)
-       on conflict (tenant) do update set keep_days = excluded.keep_days,
-         horizon = greatest(r.horizon, ($4::bigint / $5 - r.keep_days) * $5, excluded.horizon)
-         where r.held_since is null
-       returning horizon`,
-      [tenant, keepDays, horizon, now, day],
-    ),
-  );
+  const { rows } = await sql<{ horizon: number }>`
+    insert into change_retention as r (tenant, keep_days, horizon) values (${tenant}, ${keepDays}, ${horizon})
+      on conflict (tenant) do update set keep_days = excluded.keep_days,
+        horizon = greatest(r.horizon, (${now}::bigint / ${day} - r.keep_days) * ${day}, excluded.horizon)
+        where r.held_since is null
+      returning horizon`.execute(db);
   const [set] = rows;
   if (set === undefined) throw new OperatorError(`${tenant} is on hold: its retention stands still until the release`);
   return { tenant, keepDays, horizon: set.horizon };
 }
 
-/** The tenants that have dropped some of their history, or are to drop some. */
-async function tenantsWithRetention(db: Database): Promise<string[]> {
-  return await tenantsWith(db, { table: 'change_retention', condition: 'true' });
-}
-
 /** The first moment, in milliseconds since 1970, whose history the tenant still has. */
 export async function readHorizon(db: Database, tenant: string, now: number): Promise<number> {
-  const { rows } = await db.executeQuery<{ horizon: number }>(
-    CompiledQuery.raw('select change_horizon($1, $2) as horizon', [tenant, now]),
-  );
+  const { rows } = await sql<{ horizon: number }>`select change_horizon(${tenant}, ${now}) as horizon`.execute(db);
   return rows[0]?.horizon ?? 0;
 }
 
@@ -66,43 +55,40 @@ export async function dropPortion(
   horizon: number,
   { maxRows, from = 0 }: { maxRows: number; from?: number },
 ): Promise<{ dropped: number; reached: number }> {
-  const statement = CompiledQuery.raw(
-    `with expired as (
-         select at, sequence from change_entry where tenant = $1 and at >= $4 and at < $2 order by at limit $3
-       ), entry as (
-         delete from change_entry e using expired x
-           where e.tenant = $1 and e.at = x.at and e.sequence = x.sequence returning e.document, e.name
-       ), related as (
-         delete from change_related r using expired x
-           where r.tenant = $1 and r.at = x.at and r.sequence = x.sequence returning 1
-       ), passed as (
-         -- fenced: of each level the range of its index that is passed, whatever the planner makes of it
-         select old.level, old.bucket, old.actor, old.kind
-           from generate_series(0, 4) as at (level)
-           cross join lateral (
-             select t.level, t.bucket, t.actor, t.kind from change_tally t
-               where t.tenant = $1 and t.level = at.level and t.bucket < $2::bigint / change_cell(at.level) offset 0
-           ) as old
-           where not exists (select from expired)
-           limit $3
-       ), tally as (
-         delete from change_tally t using passed p
-           where t.tenant = $1 and t.level = p.level and t.bucket = p.bucket and t.actor = p.actor and t.kind = p.kind
-           returning 1
-       )
-       select (select count(*) from entry) + (select count(*) from related) + (select count(*) from tally) as dropped,
-              (select coalesce(max(at), $4::bigint) from expired) as reached,
-              array(select distinct document from entry where name is not null) as documents`,
-    [tenant, horizon, maxRows, from],
-  );
   return await inTransaction(
     db,
     async (transaction) => {
       const isHeld = (await findHold(transaction, tenant)) !== undefined;
       if (isHeld || (await isFilling(transaction, tenant))) return { dropped: 0, reached: from };
-      const { rows } = await transaction.executeQuery<{ dropped: number; reached: number; documents: string[] }>(
-        statement,
-      );
+      const { rows } = await sql<{ dropped: number; reached: number; documents: string[] }>`
+        with expired as (
+          select at, sequence from change_entry
+            where tenant = ${tenant} and at >= ${from} and at < ${horizon} order by at limit ${maxRows}
+        ), entry as (
+          delete from change_entry e using expired x
+            where e.tenant = ${tenant} and e.at = x.at and e.sequence = x.sequence returning e.document, e.name
+        ), related as (
+          delete from change_related r using expired x
+            where r.tenant = ${tenant} and r.at = x.at and r.sequence = x.sequence returning 1
+        ), passed as (
+          -- fenced: of each level the range of its index that is passed, whatever the planner makes of it
+          select old.level, old.bucket, old.actor, old.kind
+            from generate_series(0, 4) as at (level)
+            cross join lateral (
+              select t.level, t.bucket, t.actor, t.kind from change_tally t
+                where t.tenant = ${tenant} and t.level = at.level and t.bucket < ${horizon}::bigint / change_cell(at.level)
+                offset 0
+            ) as old
+            where not exists (select from expired)
+            limit ${maxRows}
+        ), tally as (
+          delete from change_tally t using passed p
+            where t.tenant = ${tenant} and t.level = p.level and t.bucket = p.bucket and t.actor = p.actor and t.kind = p.kind
+            returning 1
+        )
+        select (select count(*) from entry) + (select count(*) from related) + (select count(*) from tally) as dropped,
+               (select coalesce(max(at), ${from}::bigint) from expired) as reached,
+               array(select distinct document from entry where name is not null) as documents`.execute(transaction);
       const { documents = [], ...portion } = rows[0] ?? { dropped: 0, reached: from };
       await forgetNames(transaction, tenant, documents);
       return portion;
@@ -121,41 +107,56 @@ export interface DropExpiredOptions {
   onError: (error: unknown) => void;
 }
 
+/** How far a run is with a tenant. */
+interface Progress {
+  /** The horizon before which all entries have receipts. */
+  told?: number;
+  /** The horizon before which no rows are left. */
+  done?: number;
+  /** Where the last portion stopped. */
+  reached: number;
+}
+
 /**
  * Deletes all expired rows, after receipts say which, one portion of each tenant in turn. So a tenant with a long history does not delay the
  * others. If the turn of a tenant fails, the next run tries it again.
  */
-export async function dropExpired(db: Database, options: DropExpiredOptions): Promise<void> {
-  const { now, maxRows, signal, rest, onError } = options;
-  const reached = new Map<string, number>();
-  /** The horizons before which all entries have receipts. */
-  const told = new Map<string, number>();
-  /** The horizons before which no rows are left. */
-  const done = new Map<string, number>();
+export async function dropExpired(
+  db: Database,
+  { now, maxRows, signal, rest, onError }: DropExpiredOptions,
+): Promise<void> {
+  const progressOf = new Map<string, Progress>();
   const failed = new Set<string>();
-  while (!signal.aborted) {
+
+  /** Tells or drops a portion. */
+  async function work(tenant: string, horizon: number, progress: Progress): Promise<void> {
+    if (progress.told !== horizon) {
+      if (await tellPortion(db, tenant, horizon, now())) return;
+      progress.told = horizon;
+    }
+    const { dropped, reached } = await dropPortion(db, tenant, horizon, { maxRows, from: progress.reached });
+    progress.reached = reached;
+    if (dropped === 0) progress.done = horizon;
+  }
+
+  for (let isOpen = true; isOpen && !signal.aborted; ) {
+    isOpen = false;
     // Each round reads them again: another tenant may have a horizon by now.
-    const open = (await tenantsWithRetention(db)).filter((tenant) => !failed.has(tenant));
-    let isOpen = false;
-    for (const tenant of open) {
+    for (const tenant of await tenantsWith(db, { table: 'change_retention', condition: 'true' })) {
       if (signal.aborted) return;
+      if (failed.has(tenant)) continue;
       const begun = performance.now();
       try {
         const horizon = await readHorizon(db, tenant, now());
-        if (done.get(tenant) === horizon) continue;
+        const progress = progressOf.getOrInsertComputed(tenant, () => ({ reached: 0 }));
+        if (progress.done === horizon) continue;
         isOpen = true;
-        if (told.get(tenant) !== horizon && !(await tellPortion(db, tenant, horizon, now()))) told.set(tenant, horizon);
-        if (told.get(tenant) === horizon) {
-          const portion = await dropPortion(db, tenant, horizon, { maxRows, from: reached.get(tenant) ?? 0 });
-          reached.set(tenant, portion.reached);
-          if (portion.dropped === 0) done.set(tenant, horizon);
-        }
+        await work(tenant, horizon, progress);
       } catch (error) {
         onError(error);
         failed.add(tenant);
       }
       await rest(performance.now() - begun);
     }
-    if (!isOpen) return;
   }
 }

@@ -10,14 +10,24 @@ import { lastPosition } from '../positions/position-store.ts';
 const rowsOfPortion = 5;
 const maxPlacesOfRow = 4_096;
 
+/** What receipts say of a tenant, and the round that is under way. */
 interface Told {
   /** All entries from before this time, up to position `until`, have receipts. */
   readonly horizon: number;
   readonly until: number;
-  /** What is being told at the moment, and up to where it was. */
+  /** The round tells of the entries from before this time, up to position `nextUntil`; null: none is under way. */
   readonly nextHorizon: number | null;
   readonly nextUntil: number | null;
+  /** The position up to which the round has come. */
   readonly reached: number;
+}
+
+/** What a portion of a round looks for. */
+interface Portion {
+  readonly told: Pick<Told, 'horizon' | 'until'>;
+  readonly round: Pick<Told, 'horizon' | 'until'>;
+  /** The position behind which it begins. */
+  readonly after: number;
 }
 
 /**
@@ -29,25 +39,27 @@ export async function tellPortion(db: Database, tenant: string, horizon: number,
     db,
     async (transaction) => {
       if ((await findHold(transaction, tenant)) !== undefined || (await isFilling(transaction, tenant))) return false;
-      const told = await lockTold(transaction, tenant);
-      const next = told.nextHorizon ?? horizon;
-      const until = told.nextUntil ?? (await lastPosition(transaction, tenant)).position;
-      if (next === told.horizon && until === told.until) return false;
-      const reached = next === told.horizon ? Math.max(told.until, told.reached) : told.reached;
-      const found = await readExpired(transaction, tenant, { ...told, next, nextUntil: until, reached });
-      if (found.positions.length > 0) {
-        const [at, before] = [now, next].map((time) => new Date(time).toISOString());
-        const positions = rangesOf(found.positions);
-        await writeReceipt(transaction, tenant, { what: 'retention', positions, at: at ?? '', by: 'annals', before });
+      const { nextHorizon, nextUntil, reached, ...told } = await lockTold(transaction, tenant);
+      const until = nextUntil ?? (await lastPosition(transaction, tenant)).position;
+      const round = { horizon: nextHorizon ?? horizon, until };
+      if (round.horizon === told.horizon && round.until === told.until) return false;
+      // With the same horizon, only positions that are new can be without a receipt.
+      const after = round.horizon === told.horizon ? Math.max(told.until, reached) : reached;
+      const { positions, end } = await readExpired(transaction, tenant, { told, round, after });
+      if (positions.length > 0) {
+        await writeReceipt(transaction, tenant, {
+          what: 'retention',
+          positions: rangesOf(positions),
+          at: new Date(now).toISOString(),
+          by: 'annals',
+          before: new Date(round.horizon).toISOString(),
+        });
       }
-      const isMore = found.end !== undefined && found.end < until;
-      await (isMore
-        ? sql`update change_retention_told set next_horizon = ${next}::bigint, next_until = ${until}::bigint, reached = ${found.end}::bigint
-                where tenant = ${tenant}`
-        : sql`update change_retention_told
-                set horizon = ${next}::bigint, until = ${until}::bigint, next_horizon = null, next_until = null, reached = 0
-                where tenant = ${tenant}`
-      ).execute(transaction);
+      const isMore = end !== undefined && end < until;
+      const row = isMore
+        ? sql`next_horizon = ${round.horizon}::bigint, next_until = ${until}::bigint, reached = ${end}::bigint`
+        : sql`horizon = ${round.horizon}::bigint, until = ${until}::bigint, next_horizon = null, next_until = null, reached = 0`;
+      await sql`update change_retention_told set ${row} where tenant = ${tenant}`.execute(transaction);
       return isMore;
     },
     { retries: 3 },
@@ -70,27 +82,26 @@ async function lockTold(transaction: DatabaseTransaction, tenant: string): Promi
 async function readExpired(
   transaction: DatabaseTransaction,
   tenant: string,
-  told: { horizon: number; until: number; next: number; nextUntil: number; reached: number },
+  { told, round, after }: Portion,
 ): Promise<{ positions: number[]; end: number | undefined }> {
-  const { horizon, until, next, nextUntil, reached } = told;
   // Rows end at multiples of 4,096 positions. To know the length of a row its arrays would have to be read.
   const { rows } = await sql<{ positions: number[]; end: number | null }>`
     with portion as materialized (
       select p.first, p.ats from change_position p
-        where p.tenant = ${tenant} and p.oldest < ${next}::bigint and p.first <= ${nextUntil}::bigint
+        where p.tenant = ${tenant} and p.oldest < ${round.horizon}::bigint and p.first <= ${round.until}::bigint
           and p.first >= coalesce((
             select first from change_position
-              where tenant = ${tenant} and first <= ${reached}::bigint + 1 order by first desc limit 1), 1)
-          and (p.newest >= ${horizon}::bigint or p.first > ${until - maxPlacesOfRow}::bigint)
+              where tenant = ${tenant} and first <= ${after}::bigint + 1 order by first desc limit 1), 1)
+          and (p.newest >= ${told.horizon}::bigint or p.first > ${told.until - maxPlacesOfRow}::bigint)
         order by p.first limit ${rowsOfPortion}::integer
     )
     select coalesce((select json_agg(place.position order by place.position) from (
              select portion.first + entry.number - 1 as position, entry.at
                from portion cross join lateral unnest(portion.ats) with ordinality as entry (at, number)
              ) place
-             where place.at >= 0 and place.at < ${next}::bigint
-               and place.position > ${reached}::bigint and place.position <= ${nextUntil}::bigint
-               and (place.at >= ${horizon}::bigint or place.position > ${until}::bigint)), '[]') as positions,
+             where place.at >= 0 and place.at < ${round.horizon}::bigint
+               and place.position > ${after}::bigint and place.position <= ${round.until}::bigint
+               and (place.at >= ${told.horizon}::bigint or place.position > ${told.until}::bigint)), '[]') as positions,
            (select case when count(*) = ${rowsOfPortion}::integer then max(first + cardinality(ats) - 1) end from portion) as end`.execute(
     transaction,
   );
