@@ -73,14 +73,15 @@ export async function readDocumentAt(
   const until = await readEntriesUntil(of, when);
   const { last, changes } = until;
   const name = last === undefined ? null : await readName(of, last);
-  const known = await rebuild(of, dictionary, last, mayBeLarge ? Number.POSITIVE_INFINITY : maxSmallBytes).catch(
-    (error: unknown) => {
-      // The thread wanted more memory than it may have.
-      if (error instanceof ThreadLost && error.isTooSlow && error.cause !== undefined) throw documentTooLarge();
-      throw error;
-    },
-  );
-  if (known === undefined) return undefined;
+  let known: PartlyRebuilt;
+  try {
+    known = await rebuild(of, dictionary, last, mayBeLarge ? Number.POSITIVE_INFINITY : maxSmallBytes);
+  } catch (error) {
+    if (error instanceof TooManyBytes) return undefined;
+    // The thread wanted more memory than it may have.
+    if (error instanceof ThreadLost && error.isTooSlow && error.cause !== undefined) throw documentTooLarge();
+    throw error;
+  }
   const lastChange =
     last === undefined
       ? undefined
@@ -102,27 +103,27 @@ async function readEntriesUntil(of: DocumentEntries, when: AskedDocument['when']
   return until;
 }
 
-/** What the entries tell; undefined if those that are to be read have more than `maxBytes` of text. */
+/** The entries that are to be read have more text than may be read. */
+class TooManyBytes extends Error {}
+
+/** What the entries tell. Throws TooManyBytes if those that are to be read have more than `maxBytes` of text. */
 async function rebuild(
   of: DocumentEntries,
   dictionary: Dictionary,
   last: Place | undefined,
   maxBytes: number,
-): Promise<PartlyRebuilt | undefined> {
+): Promise<PartlyRebuilt> {
   const reader = new EntryReader(of, maxBytes);
   let known = nothingRebuilt;
   if (last !== undefined) {
     const from = await findSureAnchor(of, dictionary, last, maxBytes);
-    if (from === 'too many bytes') return undefined;
     for await (const range of reader.ranges({ from, until: last })) {
-      if (range === 'too many bytes') return undefined;
       known = await rebuildFurther(known, await readPortion(of, dictionary, range));
     }
   }
   if (known.isAnchored) return known;
   const from = last === undefined ? oldest : placeAfter(last);
   for await (const range of reader.ranges({ from, until: undefined }, maxLaterEntries)) {
-    if (range === 'too many bytes') return undefined;
     const found = await rebuildFromLater(known, await readPortion(of, dictionary, range));
     known = found.known;
     if (!found.mayGoOn) break;
@@ -142,12 +143,12 @@ async function findSureAnchor(
   dictionary: Dictionary,
   last: Place,
   maxBytes: number,
-): Promise<Place | 'too many bytes'> {
+): Promise<Place> {
   for (let until = last; ; ) {
     const found = await findAnchor(of, dictionary, until);
     if (found === undefined) return oldest;
     if (found.isSure) return found;
-    if (found.bytes > maxBytes) return 'too many bytes';
+    if (found.bytes > maxBytes) throw new TooManyBytes();
     if (await isAnchorPortion(await readPortion(of, dictionary, { from: found, until: found }))) return found;
     until = { at: found.at, sequence: found.sequence - 1 };
   }
@@ -167,14 +168,14 @@ class EntryReader {
   async *ranges(
     { from, until }: { from: Place; until: Place | undefined },
     max = Number.POSITIVE_INFINITY,
-  ): AsyncGenerator<{ from: Place; until: Place } | 'too many bytes'> {
+  ): AsyncGenerator<{ from: Place; until: Place }> {
     let next = from;
     for (let left = max; left > 0; ) {
       const count = Math.min(left, entriesAtOnce);
       const measured: MeasuredEntry[] = await measureEntries(this.#of, { from: next, until }, count);
       const lengths = measured.map(({ bytes }) => bytes);
       this.#bytesLeft -= lengths.reduce((sum, bytes) => sum + bytes, 0);
-      if (this.#bytesLeft < 0) yield 'too many bytes';
+      if (this.#bytesLeft < 0) throw new TooManyBytes();
       for (const piece of piecesOf(measured, lengths, maxPieceBytes)) {
         const [first] = piece;
         const end = piece.at(-1);

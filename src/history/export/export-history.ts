@@ -12,7 +12,7 @@ import type { Dictionary } from '../names/dictionary.ts';
 import type { DictionaryCache } from '../names/dictionary-cache.ts';
 import { isUnderestimated } from '../page/planner-estimate.ts';
 import { entryConditions } from '../page/predicate.ts';
-import { queryAt } from '../page/query-snapshot.ts';
+import { type QueryAtMoment, queryAt } from '../page/query-snapshot.ts';
 import { searchOf } from '../page/search.ts';
 import type { Search } from '../page/search-store.ts';
 import { openSnapshot, readSnapshot, resolveInTransaction } from '../page/snapshot.ts';
@@ -99,51 +99,45 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
 /** The place before all entries, newest first. */
 const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 
-/** Opens the cursor. */
+/** A request whose restriction was read. */
+type RestrictedRequest = Omit<ExportRequest, 'restriction'> & { readonly restriction: Restriction | undefined };
+
+/** Opens the cursor, at the beginning or behind what an earlier attempt has stored. */
 async function open(
-  { regexes, now }: ExportDependencies,
+  means: ExportDependencies,
   transaction: DatabaseTransaction,
-  {
-    tenant,
-    q,
-    format,
-    withContext,
-    askedAt,
-    resume,
-    restriction,
-  }: Omit<ExportRequest, 'restriction'> & { restriction: Restriction | undefined },
+  request: RestrictedRequest,
   known: Dictionary,
 ): Promise<{ of: ExportSnapshot; resumed: boolean }> {
-  const snapshot = await readExportSnapshot(transaction, tenant);
-  const { horizon, dictionary } = await openSnapshot(transaction, tenant, now(), known);
-  const { horizon: margin } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
+  const { tenant, q, format, withContext, askedAt, restriction } = request;
+  const { snapshot, placement } = await readExportSnapshot(transaction, tenant);
+  const { horizon, dictionary } = await openSnapshot(transaction, tenant, means.now(), known);
+  const { horizon: horizonSoon } = await readSnapshot(transaction, tenant, means.now() + clockMargin, dictionary);
   // Retention may have passed the beginning meanwhile. Then entries of the old snapshot may be gone. And a tenant may have
   // moved within a cluster: the other worker does not know the snapshot. In both cases the export starts again.
-  const isValid = resume !== undefined && margin <= resume.since && resume.placement === snapshot.placement;
-  const going = isValid ? resume : undefined;
-  const { query, within, from } = queryAt(tenant, parseOwnQuery(q, restriction), askedAt, restriction);
-  const since = going?.since ?? Math.max(from, horizon);
+  const isGood = (before: ExportSnapshot) => horizonSoon <= before.since && before.placement === placement;
+  const resume = request.resume !== undefined && isGood(request.resume) ? request.resume : undefined;
+  const asked = queryAt(tenant, parseOwnQuery(q, restriction), askedAt, restriction);
+  const since = resume?.since ?? Math.max(asked.from, horizon);
+  const search = await searchFor(transaction, asked, { since, dictionary, regexes: means.regexes });
+  const { hide, actors } = restriction ?? { hide: [], actors: true };
+  await openLines(transaction, search, { format, withContext, inParts: hide.length > 0, actors, resume });
+  return { of: { snapshot: resume?.snapshot ?? snapshot, placement, since }, resumed: resume !== undefined };
+}
+
+/** If only terms on documents can hold, their indexes find the entries. Otherwise the export walks once along the time. */
+async function searchFor(
+  transaction: DatabaseTransaction,
+  { tenant, query, within }: QueryAtMoment,
+  { since, dictionary, regexes }: { since: number; dictionary: Dictionary; regexes: RegexMatcherPool },
+): Promise<Search> {
   const slice = new TimeSlice();
-  const expression = await resolveInTransaction(transaction, query, {
-    tenant,
-    since,
-    within,
-    dictionary,
-    regexes,
-    slice,
-  });
-  // If only terms on documents can hold, their indexes find the entries. Otherwise the export walks once along the time.
+  const means = { tenant, since, within, dictionary, regexes, slice };
+  const expression = await resolveInTransaction(transaction, query, means);
   const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
   const conditions = await entryConditions(tenant, expression, dictionary, slice);
   const underestimated = await isUnderestimated(transaction, tenant);
-  const search: Search =
-    plan?.intervals.length === 0
-      ? await searchOf(expression, conditions, { tenant, since, underestimated, dictionary, slice })
-      : { tenant, since, underestimated, condition: conditions.satisfies(expression) };
-  const { hide, actors } = restriction ?? { hide: [], actors: true };
-  await openLines(transaction, search, { format, withContext, inParts: hide.length > 0, actors, resume: going });
-  return {
-    of: { snapshot: going?.snapshot ?? snapshot.snapshot, placement: snapshot.placement, since },
-    resumed: going !== undefined,
-  };
+  return plan?.intervals.length === 0
+    ? await searchOf(expression, conditions, { tenant, since, underestimated, dictionary, slice })
+    : { tenant, since, underestimated, condition: conditions.satisfies(expression) };
 }

@@ -26,43 +26,15 @@ export interface EntryConditions {
   satisfies(expression: Expression): SqlCondition;
 }
 
-/**
- * The conditions for an expression and its parts. If a statement has more numbers of actors than `maxListedKeys`, it uses
- * bits for them. Bits take less memory, and more time for each entry.
- */
+/** The conditions for an expression and its parts. */
 export async function entryConditions(
   tenant: string,
   expression: Expression,
   dictionary: Dictionary,
   slice: TimeSlice,
-  maxListedKeys = 200_000,
+  maxListedKeys?: number,
 ): Promise<EntryConditions> {
-  const terms = new Set(termsOf(expression).filter((term) => term.kind === 'actors'));
-  let listed = 0;
-  for (const { members } of terms) {
-    if (slice.isDue) await slice.rest();
-    for (const member of members) listed += member;
-  }
-  const ofActors = new Map<Expression, SqlCondition>();
-  if (listed <= maxListedKeys) {
-    for (const term of terms) {
-      if (slice.isDue) await slice.rest();
-      const ids = idsOf(dictionary.actors, term.members);
-      // As text: the driver would write a long array in one step.
-      const list = ids.length <= fewMembers ? undefined : await idsText(ids, slice);
-      ofActors.set(term, list === undefined ? isAmong(sql`e.actor`, ids) : isListed(list, ids.length));
-    }
-  } else {
-    const ids = await idsText(
-      dictionary.actors.map((actor) => actor.id),
-      slice,
-    );
-    for (const term of terms) {
-      const bits = await bitsOf(term.members, slice);
-      // The dictionary has every actor of the tenant, so the place of an actor is the number of actors up to it.
-      ofActors.set(term, sql`get_bit(${bits}::bit varying, width_bucket(e.actor, ${ids}::bigint[]) - 1) = 1`);
-    }
-  }
+  const ofActors = await actorConditions(expression, dictionary, slice, maxListedKeys);
   const satisfies = (part: Expression): SqlCondition => {
     switch (part.kind) {
       case 'and':
@@ -101,14 +73,52 @@ export async function entryConditions(
 }
 
 /**
+ * The condition of each term on actors. They list the numbers of the actors, unless a statement would have more than `maxListed`
+ * numbers: then bits say which actors are meant. Bits take less memory, and more time for each entry.
+ */
+async function actorConditions(
+  expression: Expression,
+  { actors }: Dictionary,
+  slice: TimeSlice,
+  maxListed = 200_000,
+): Promise<ReadonlyMap<Expression, SqlCondition>> {
+  const terms = new Set(termsOf(expression).filter((term) => term.kind === 'actors'));
+  const conditions = new Map<Expression, SqlCondition>();
+  let listed = 0;
+  for (const { members } of terms) {
+    if (slice.isDue) await slice.rest();
+    for (const member of members) listed += member;
+  }
+  if (listed <= maxListed) {
+    for (const term of terms) {
+      if (slice.isDue) await slice.rest();
+      conditions.set(term, await isListed(idsOf(actors, term.members), slice));
+    }
+    return conditions;
+  }
+  const all = await idsText(
+    actors.map(({ id }) => id),
+    slice,
+  );
+  for (const term of terms) {
+    const bits = await bitsOf(term.members, slice);
+    // The dictionary has every actor of the tenant, so the place of an actor is the number of actors up to it.
+    conditions.set(term, sql`get_bit(${bits}::bit varying, width_bucket(e.actor, ${all}::bigint[]) - 1) = 1`);
+  }
+  return conditions;
+}
+
+/**
  * The database looks up more actors than this in a hash for each entry. For fewer, the planner may read the entries of
  * each.
  */
 const maxJoined = 256;
 
-function isListed(list: string, count: number): SqlCondition {
-  const isMember = sql<SqlBool>`e.actor in (select unnest(${list}::bigint[]))`;
-  return count <= maxJoined ? isMember : sql`case when ${isMember} then true end`;
+async function isListed(ids: readonly number[], slice: TimeSlice): Promise<SqlCondition> {
+  if (ids.length <= fewMembers) return isAmong(sql`e.actor`, ids);
+  // As text: the driver would write a long array in one step.
+  const isMember = sql<SqlBool>`e.actor in (select unnest(${await idsText(ids, slice)}::bigint[]))`;
+  return ids.length <= maxJoined ? isMember : sql`case when ${isMember} then true end`;
 }
 
 /** The text of an array. */
