@@ -1,4 +1,4 @@
-import { CompiledQuery } from 'kysely';
+import { sql } from 'kysely';
 import { int4Array, int8Array, textArray } from '../../postgres/binary-arrays.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { type BacklogOptions, type TenantWork, workInTurn } from '../../postgres/tenants/tenants-with.ts';
@@ -27,51 +27,37 @@ export async function numberPortion(db: Database, tenant: string): Promise<boole
     const rows = await readOlder(transaction, tenant);
     const last = rows.at(-1);
     if (last === undefined) {
-      await transaction.executeQuery(CompiledQuery.raw('delete from change_path_backlog where tenant = $1', [tenant]));
+      await sql`delete from change_path_backlog where tenant = ${tenant}`.execute(transaction);
       return true;
     }
     await waitForFolds(transaction, tenant);
     await nameDocuments(transaction, tenant, rows.flatMap(namedOf));
     const { numbers, entities, names, rest, ofEntries } = pathColumns(tenant, rows);
-    const { rows: registered } = await transaction.executeQuery<{ left: number[] }>(
-      CompiledQuery.raw('select path_register($1, $2, $3, $4, $5) as left', [
-        tenant,
-        int4Array(numbers),
-        textArray(entities),
-        textArray(names),
-        rest,
-      ]),
-    );
+    const { rows: registered } = await sql<{ left: number[] }>`
+      select path_register(${tenant}, ${int4Array(numbers)}, ${textArray(entities)},
+        ${textArray(names)}, ${rest}) as left`.execute(transaction);
     const withoutRoom = new Set(registered.flatMap(({ left }) => left));
-    const numbered = ofEntries.flatMap((ofEntry, place) => ofEntry.map((number) => ({ entry: place + 1, number })));
+    const numbered = ofEntries.flatMap((numbersOf, place) => numbersOf.map((number) => ({ entry: place + 1, number })));
+    const [ats, sequences] = [int8Array(rows.map(({ at }) => at)), int8Array(rows.map(({ sequence }) => sequence))];
+    const entries = int4Array(numbered.map(({ entry }) => entry));
+    const ofEntry = int4Array(numbered.map(({ number }) => (withoutRoom.has(number) ? rest : number)));
     // Integers, and no texts of arrays: a cluster refuses to read these in an update.
-    await transaction.executeQuery(
-      CompiledQuery.raw(
-        `update change_entry e set path_numbers = coalesce(n.numbers, '{}')
-           from (
-             select given.at, given.sequence, of_entry.numbers
-               from unnest($2::bigint[], $3::bigint[]) with ordinality as given (at, sequence, entry)
-               left join (
-                 select one.entry, array_agg(distinct one.number) as numbers
-                   from unnest($4::integer[], $5::integer[]) as one (entry, number) group by 1
-               ) as of_entry on of_entry.entry = given.entry
-           ) as n
-           where e.tenant = $1 and e.at = n.at and e.sequence = n.sequence and e.path_numbers is null`,
-        [
-          tenant,
-          int8Array(rows.map(({ at }) => at)),
-          int8Array(rows.map(({ sequence }) => sequence)),
-          int4Array(numbered.map(({ entry }) => entry)),
-          int4Array(numbered.map(({ number }) => (withoutRoom.has(number) ? rest : number))),
-        ],
-      ),
+    await sql`
+      update change_entry e set path_numbers = coalesce(n.numbers, '{}')
+        from (
+          select given.at, given.sequence, of_entry.numbers
+            from unnest(${ats}::bigint[], ${sequences}::bigint[]) with ordinality as given (at, sequence, entry)
+            left join (
+              select one.entry, array_agg(distinct one.number) as numbers
+                from unnest(${entries}::integer[], ${ofEntry}::integer[]) as one (entry, number) group by 1
+            ) as of_entry on of_entry.entry = given.entry
+        ) as n
+        where e.tenant = ${tenant} and e.at = n.at and e.sequence = n.sequence and e.path_numbers is null`.execute(
+      transaction,
     );
-    await transaction.executeQuery(
-      CompiledQuery.raw('update change_path_backlog set at = $2, sequence = $3 where tenant = $1', [
-        tenant,
-        last.at,
-        last.sequence,
-      ]),
+    await sql`
+      update change_path_backlog set at = ${last.at}, sequence = ${last.sequence} where tenant = ${tenant}`.execute(
+      transaction,
     );
     return false;
   });
@@ -91,24 +77,20 @@ function namedOf({ entity, document, name }: OlderEntry): NamedDocuments[] {
 }
 
 async function readOlder(transaction: DatabaseTransaction, tenant: string): Promise<OlderEntry[]> {
-  const { rows } = await transaction.executeQuery<OlderEntry>(
-    CompiledQuery.raw(
-      `with newest as (
-         select e.at, e.sequence, e.kind, octet_length(e.paths) as bytes from change_entry e
-           where e.tenant = $1
-             and (e.at, e.sequence) < (select b.at, b.sequence from change_path_backlog b where b.tenant = $1)
-           order by e.at desc, e.sequence desc limit $2
-       ), measured as (
-         select n.*, sum(n.bytes) over (order by n.at desc, n.sequence desc) - n.bytes as before from newest n
-       )
-       select e.at, e.sequence, k.entity, e.document, e.name, e.paths
-         from measured m
-         join change_entry e on e.tenant = $1 and e.at = m.at and e.sequence = m.sequence
-         join change_kind k on k.tenant = $1 and k.kind = m.kind
-         where m.before < $3
-         order by e.at desc, e.sequence desc`,
-      [tenant, entriesOfPortion, bytesOfPortion],
-    ),
-  );
+  const { rows } = await sql<OlderEntry>`
+    with newest as (
+      select e.at, e.sequence, e.kind, octet_length(e.paths) as bytes from change_entry e
+        where e.tenant = ${tenant}
+          and (e.at, e.sequence) < (select b.at, b.sequence from change_path_backlog b where b.tenant = ${tenant})
+        order by e.at desc, e.sequence desc limit ${entriesOfPortion}
+    ), measured as (
+      select n.*, sum(n.bytes) over (order by n.at desc, n.sequence desc) - n.bytes as before from newest n
+    )
+    select e.at, e.sequence, k.entity, e.document, e.name, e.paths
+      from measured m
+      join change_entry e on e.tenant = ${tenant} and e.at = m.at and e.sequence = m.sequence
+      join change_kind k on k.tenant = ${tenant} and k.kind = m.kind
+      where m.before < ${bytesOfPortion}
+      order by e.at desc, e.sequence desc`.execute(transaction);
   return rows;
 }

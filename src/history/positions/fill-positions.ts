@@ -1,4 +1,4 @@
-import { CompiledQuery } from 'kysely';
+import { sql } from 'kysely';
 import type { Connection, Database } from '../../postgres/database.ts';
 import { type BacklogOptions, type TenantWork, workInTurn } from '../../postgres/tenants/tenants-with.ts';
 import { givePositions } from './give-positions.ts';
@@ -21,18 +21,15 @@ export async function fillPositionsOfTenants(db: Database, options: BacklogOptio
 export async function fillPortion(db: Database, tenant: string, portion = entriesOfPortion): Promise<boolean> {
   // It counts the entries first.
   await givePositions(db, tenant);
-  const { rows } = await db.executeQuery<{ more: boolean }>(
-    CompiledQuery.raw('select change_position_fill($1, $2) as more', [tenant, portion]),
-  );
+  const { rows } = await sql<{ more: boolean }>`
+    select change_position_fill(${tenant}, ${portion}) as more`.execute(db);
   return rows[0]?.more ?? false;
 }
 
 /** Whether older entries of the tenant may have no positions yet. Retention waits for them. */
 export async function isFilling(transaction: Connection, tenant: string): Promise<boolean> {
-  const { rows } = await transaction.executeQuery(
-    CompiledQuery.raw('select from change_position_backlog where tenant = $1 and filled is distinct from until', [
-      tenant,
-    ]),
-  );
+  const { rows } = await sql`
+    select from change_position_backlog
+      where tenant = ${tenant} and filled is distinct from until`.execute(transaction);
   return rows.length > 0;
 }

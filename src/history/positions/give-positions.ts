@@ -1,4 +1,4 @@
-import { CompiledQuery } from 'kysely';
+import { sql } from 'kysely';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
@@ -22,9 +22,8 @@ export async function givePositions(db: Database, tenant: string, round = entrie
 
 async function giveRound(db: Database, tenant: string, round: number): Promise<number> {
   try {
-    const { rows } = await db.executeQuery<{ given: number | null }>(
-      CompiledQuery.raw('select change_position_give($1, $2) as given', [tenant, round]),
-    );
+    const { rows } = await sql<{ given: number | null }>`
+      select change_position_give(${tenant}, ${round}) as given`.execute(db);
     return rows[0]?.given ?? 0;
   } catch (error) {
     if (isLostRace(error)) return 0;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CompiledQuery } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import { givePositions } from './give-positions.ts';
 
@@ -30,17 +30,13 @@ const countPause = 20;
 /** The last position of a tenant. What was committed before may have no position yet: see `givePositions`. */
 export async function lastPosition(db: Database, tenant: string): Promise<Position> {
   for (;;) {
-    const { rows } = await db.executeQuery<{ position: number | null; fingerprint: number | null }>(
-      CompiledQuery.raw(
-        `select p.first + cardinality(p.ats) - 1 as position, p.fingerprints[cardinality(p.fingerprints)] as fingerprint
-           from (
-             select first, ats, fingerprints from change_position where tenant = $1 order by first desc limit 1
-           ) p
-         union all
-         select b.until, b.fingerprint from change_position_backlog b where b.tenant = $1`,
-        [tenant],
-      ),
-    );
+    const { rows } = await sql<{ position: number | null; fingerprint: number | null }>`
+      select p.first + cardinality(p.ats) - 1 as position, p.fingerprints[cardinality(p.fingerprints)] as fingerprint
+        from (
+          select first, ats, fingerprints from change_position where tenant = ${tenant} order by first desc limit 1
+        ) p
+      union all
+      select b.until, b.fingerprint from change_position_backlog b where b.tenant = ${tenant}`.execute(db);
     const known = rows.flatMap(({ position, fingerprint }) =>
       position === null || fingerprint === null || position === 0 ? [] : [{ position, fingerprint }],
     );
@@ -54,18 +50,14 @@ export async function lastPosition(db: Database, tenant: string): Promise<Positi
 /** The fingerprint of a position; undefined where the tenant has no such position. */
 export async function fingerprintAt(db: Database, tenant: string, position: number): Promise<number | undefined> {
   if (position === 0) return beforeAll.fingerprint;
-  const { rows } = await db.executeQuery<{ fingerprint: number | null }>(
-    CompiledQuery.raw(
-      `select b.fingerprint from change_position_backlog b where b.tenant = $1 and b.until >= $2::bigint
-       union all
-       select p.fingerprints[$2::bigint - p.first + 1]
-         from (
-           select first, fingerprints from change_position
-             where tenant = $1 and first <= $2::bigint order by first desc limit 1
-         ) p`,
-      [tenant, position],
-    ),
-  );
+  const { rows } = await sql<{ fingerprint: number | null }>`
+    select b.fingerprint from change_position_backlog b where b.tenant = ${tenant} and b.until >= ${position}::bigint
+    union all
+    select p.fingerprints[${position}::bigint - p.first + 1]
+      from (
+        select first, fingerprints from change_position
+          where tenant = ${tenant} and first <= ${position}::bigint order by first desc limit 1
+      ) p`.execute(db);
   return rows.find(({ fingerprint }) => fingerprint !== null)?.fingerprint ?? undefined;
 }
 
@@ -74,18 +66,14 @@ export async function fingerprintAt(db: Database, tenant: string, position: numb
  * Entries of transactions that overlapped may stand in either order, so a few behind it may have been recorded before.
  */
 export async function positionBefore(db: Database, tenant: string, recorded: number): Promise<Position> {
-  const { rows } = await db.executeQuery<{ position: number }>(
-    CompiledQuery.raw(
-      `select p.first + entry.place - 2 as position
-         from (
-           select first, recorded from change_position
-             where tenant = $1 and $2::bigint <= any (recorded) order by first limit 1
-         ) p
-         cross join lateral unnest(p.recorded) with ordinality as entry (recorded, place)
-         where entry.recorded >= $2::bigint order by entry.place limit 1`,
-      [tenant, recorded],
-    ),
-  );
+  const { rows } = await sql<{ position: number }>`
+    select p.first + entry.place - 2 as position
+      from (
+        select first, recorded from change_position
+          where tenant = ${tenant} and ${recorded}::bigint <= any (recorded) order by first limit 1
+      ) p
+      cross join lateral unnest(p.recorded) with ordinality as entry (recorded, place)
+      where entry.recorded >= ${recorded}::bigint order by entry.place limit 1`.execute(db);
   const position = rows[0]?.position;
   const fingerprint = position === undefined ? undefined : await fingerprintAt(db, tenant, position);
   if (position === undefined || fingerprint === undefined) return await lastPosition(db, tenant);
@@ -97,18 +85,15 @@ export async function positionBefore(db: Database, tenant: string, recorded: num
  * all before it is dropped. Undefined where there is none, and where it may be one that is still to be filled.
  */
 export async function firstKept(db: Database, tenant: string, horizon: number): Promise<number | undefined> {
-  const { rows } = await db.executeQuery<{ position: number }>(
-    CompiledQuery.raw(
-      `select p.first + entry.place - 1 as position
-         from (
-           select first, ats from change_position
-             where tenant = $1 and newest >= $2::bigint and first <= ${readable('0')} order by first limit 1
-         ) p
-         cross join lateral unnest(p.ats) with ordinality as entry (at, place)
-         where entry.at >= $2::bigint order by entry.place limit 1`,
-      [tenant, horizon],
-    ),
-  );
+  const { rows } = await sql<{ position: number }>`
+    select p.first + entry.place - 1 as position
+      from (
+        select first, ats from change_position
+          where tenant = ${tenant} and newest >= ${horizon}::bigint and first <= ${readable(tenant, 0)}
+          order by first limit 1
+      ) p
+      cross join lateral unnest(p.ats) with ordinality as entry (at, place)
+      where entry.at >= ${horizon}::bigint order by entry.place limit 1`.execute(db);
   return rows[0]?.position;
 }
 
@@ -122,32 +107,29 @@ export async function readPlaces(
   after: number,
   limit = maxPlaces,
 ): Promise<PlaceOfPosition[]> {
+  const last = after + Math.min(limit, maxPlaces);
   // One row has many as JSON. With one row for each, parsing would block the event loop.
-  const { rows } = await db.executeQuery<{
+  const { rows } = await sql<{
     first: number;
     ats: number[];
     sequences: number[];
     recorded: number[];
     fingerprints: number[];
-  }>(
-    CompiledQuery.raw(
-      `select p.first + p.low - 1 as first, array_to_json(p.ats[p.low:p.high]) as ats,
-              array_to_json(p.sequences[p.low:p.high]) as sequences, array_to_json(p.recorded[p.low:p.high]) as recorded,
-              array_to_json(p.fingerprints[p.low:p.high]) as fingerprints
-         from (
-           select first, ats, sequences, recorded, fingerprints, greatest($2::bigint - first + 2, 1)::integer as low,
-                  least($2::bigint + $3::bigint - first + 1, cardinality(ats))::integer as high
-             from change_position
-             where tenant = $1 and first <= least($2::bigint + $3::bigint, ${readable('$2::bigint')})
-               and first >= coalesce((
-                 select first from change_position
-                   where tenant = $1 and first <= $2::bigint + 1 order by first desc limit 1), 1)
-         ) p
-         where p.low <= p.high
-         order by 1`,
-      [tenant, after, Math.min(limit, maxPlaces)],
-    ),
-  );
+  }>`
+    select p.first + p.low - 1 as first, array_to_json(p.ats[p.low:p.high]) as ats,
+           array_to_json(p.sequences[p.low:p.high]) as sequences, array_to_json(p.recorded[p.low:p.high]) as recorded,
+           array_to_json(p.fingerprints[p.low:p.high]) as fingerprints
+      from (
+        select first, ats, sequences, recorded, fingerprints, greatest(${after}::bigint - first + 2, 1)::integer as low,
+               least(${last}::bigint - first + 1, cardinality(ats))::integer as high
+          from change_position
+          where tenant = ${tenant} and first <= least(${last}::bigint, ${readable(tenant, after)})
+            and first >= coalesce((
+              select first from change_position
+                where tenant = ${tenant} and first <= ${after}::bigint + 1 order by first desc limit 1), 1)
+      ) p
+      where p.low <= p.high
+      order by 1`.execute(db);
   return rows.flatMap(({ first, ats, sequences, recorded, fingerprints }) =>
     ats.map((at, index) => ({
       position: first + index,
@@ -159,9 +141,9 @@ export async function readPlaces(
   );
 }
 
-/** SQL: the last position that a reader from there on may read before those that are still to be filled. */
-function readable(after: string): string {
-  return `coalesce((
+/** The last position that a reader from there on may read before those that are still to be filled. */
+function readable(tenant: string, after: number) {
+  return sql`coalesce((
     select b.filled from change_position_backlog b
-      where b.tenant = $1 and b.filled < b.until and b.until > ${after}), 9007199254740991)`;
+      where b.tenant = ${tenant} and b.filled < b.until and b.until > ${after}::bigint), 9007199254740991)`;
 }

@@ -1,4 +1,4 @@
-import { CompiledQuery } from 'kysely';
+import { sql } from 'kysely';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
@@ -36,14 +36,12 @@ export async function foldPortion(db: Database, tenant: string, portion: number,
   return await inTransaction(
     db,
     async (transaction) => {
-      const { rows: portions } = await transaction.executeQuery<DeltaRange>(
-        CompiledQuery.raw('select first, last from change_fold_portions($1, $2, $3)', [tenant, portion, names]),
-      );
+      const { rows: portions } = await sql<DeltaRange>`
+        select first, last from change_fold_portions(${tenant}, ${portion}, ${names})`.execute(transaction);
       if (portions.length === 0) return 0;
       for (const deltas of portions) await nameDocumentsOfDeltas(transaction, tenant, deltas);
-      const { rows } = await transaction.executeQuery<{ folded: number | null }>(
-        CompiledQuery.raw('select change_fold($1, $2) as folded', [tenant, portion]),
-      );
+      const { rows } = await sql<{ folded: number | null }>`
+        select change_fold(${tenant}, ${portion}) as folded`.execute(transaction);
       return rows[0]?.folded ?? 0;
     },
     { isolation: 'repeatable read', retries: 3 },

@@ -1,4 +1,4 @@
-import { CompiledQuery } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 
 /** The changes of a tenant that are not folded yet. */
@@ -11,11 +11,9 @@ export interface PendingChanges {
 
 /** Reads the changes of all tenants that are not folded yet. Its cost depends on their number alone. */
 export async function readPendingChanges(db: Database): Promise<PendingChanges[]> {
-  const { rows } = await db.executeQuery<PendingChanges>(
-    CompiledQuery.raw(
-      `select tenant, sum(cardinality(ats))::bigint as changes, min(delta) as oldest from change_delta group by tenant`,
-      [],
-    ),
+  const { rows } = await sql<PendingChanges>`
+    select tenant, sum(cardinality(ats))::bigint as changes, min(delta) as oldest from change_delta group by tenant`.execute(
+    db,
   );
   return rows;
 }

@@ -1,4 +1,4 @@
-import { CompiledQuery } from 'kysely';
+import { sql } from 'kysely';
 import { int8Array } from '../../../postgres/binary-arrays.ts';
 import type { Connection, DatabaseTransaction } from '../../../postgres/database.ts';
 import { entryLeaf, noneLeaf, receiptLeaf } from '../encoding/leaf.ts';
@@ -34,12 +34,9 @@ const mergedBlock = 16;
 
 /** How many leaves the tree of the tenant has. */
 export async function readTreeSize(db: Connection, tenant: string): Promise<number> {
-  const { rows } = await db.executeQuery<{ size: number }>(
-    CompiledQuery.raw(
-      `select first + octet_length(kinds) - 1 as size from proof_leaf where tenant = $1 order by first desc limit 1`,
-      [tenant],
-    ),
-  );
+  const { rows } = await sql<{ size: number }>`
+    select first + octet_length(kinds) - 1 as size from proof_leaf
+      where tenant = ${tenant} order by first desc limit 1`.execute(db);
   return rows[0]?.size ?? 0;
 }
 
@@ -99,24 +96,16 @@ export async function appendLeaves(transaction: DatabaseTransaction, tenant: str
   const begin = (earlier[0]?.first ?? added.first) - 1;
   const all = joined(begin + 1, [...earlier, added]);
   if (earlier.length > 0) {
-    const { numAffectedRows = 0n } = await transaction.executeQuery(
-      CompiledQuery.raw('delete from proof_leaf where tenant = $1 and first > $2 and first <= $3', [
-        tenant,
-        begin,
-        size,
-      ]),
-    );
+    const { numAffectedRows = 0n } = await sql`
+      delete from proof_leaf where tenant = ${tenant} and first > ${begin} and first <= ${size}`.execute(transaction);
     if (numAffectedRows !== BigInt(earlier.length)) throw new Error(`another process seals ${tenant}`);
   }
   for (let at = begin; at < end; ) {
     const next = Math.min((Math.floor(at / tileWidth) + 1) * tileWidth, end);
     const row = cut(all, at - begin, next - begin);
-    await transaction.executeQuery(
-      CompiledQuery.raw(
-        'insert into proof_leaf (tenant, first, kinds, commitments, seeds) values ($1, $2, $3, $4, $5)',
-        [tenant, row.first, row.kinds, row.commitments, row.seeds],
-      ),
-    );
+    await sql`
+      insert into proof_leaf (tenant, first, kinds, commitments, seeds)
+        values (${tenant}, ${row.first}, ${row.kinds}, ${row.commitments}, ${row.seeds})`.execute(transaction);
     at = next;
   }
 }
@@ -127,39 +116,30 @@ export async function forgetSeeds(
   tenant: string,
   positions: readonly number[],
 ): Promise<void> {
-  const { rows } = await transaction.executeQuery<{ first: number; seeds: Buffer }>(
-    CompiledQuery.raw(
-      `select distinct l.first, l.seeds
-         from unnest($2::bigint[]) as wanted (position)
-         cross join lateral (
-           select first, seeds from proof_leaf
-             where tenant = $1 and first <= wanted.position order by first desc limit 1
-         ) l`,
-      [tenant, int8Array(positions)],
-    ),
-  );
+  const { rows } = await sql<{ first: number; seeds: Buffer }>`
+    select distinct l.first, l.seeds
+      from unnest(${int8Array(positions)}::bigint[]) as wanted (position)
+      cross join lateral (
+        select first, seeds from proof_leaf
+          where tenant = ${tenant} and first <= wanted.position order by first desc limit 1
+      ) l`.execute(transaction);
   for (const { first, seeds } of rows) {
     const left = Buffer.from(seeds);
     for (const position of positions) {
       const at = (position - first) * hashBytes;
       if (at >= 0 && at < left.length) left.fill(0, at, at + hashBytes);
     }
-    await transaction.executeQuery(
-      CompiledQuery.raw('update proof_leaf set seeds = $3 where tenant = $1 and first = $2', [tenant, first, left]),
-    );
+    await sql`update proof_leaf set seeds = ${left} where tenant = ${tenant} and first = ${first}`.execute(transaction);
   }
 }
 
 /** The rows with leaves of these positions, in order. */
 async function readRows(db: Connection, tenant: string, from: number, to: number): Promise<Leaves[]> {
-  const { rows } = await db.executeQuery<Leaves>(
-    CompiledQuery.raw(
-      `select first, kinds, commitments, seeds from proof_leaf
-         where tenant = $1 and first > $2::bigint and first <= $3::bigint order by first`,
-      // A row ends with its block.
-      [tenant, Math.floor((from - 1) / tileWidth) * tileWidth, to],
-    ),
-  );
+  // A row ends with its block.
+  const before = Math.floor((from - 1) / tileWidth) * tileWidth;
+  const { rows } = await sql<Leaves>`
+    select first, kinds, commitments, seeds from proof_leaf
+      where tenant = ${tenant} and first > ${before}::bigint and first <= ${to}::bigint order by first`.execute(db);
   return rows.filter((row) => row.first + row.kinds.length > from);
 }
 

@@ -1,4 +1,4 @@
-import { CompiledQuery } from 'kysely';
+import { sql } from 'kysely';
 import type { Connection, DatabaseTransaction } from '../../../postgres/database.ts';
 import { type ReadNode, rootOf } from '../tlog/merkle.ts';
 import { hashBytes, hashesOf, nodesOfTiles, type TileName, tileWidth } from '../tlog/tiles.ts';
@@ -11,13 +11,9 @@ export async function readTile(db: Connection, tenant: string, { level, index, w
     const leaves = await readLeaves(db, tenant, first, first + width - 1);
     return Buffer.concat([...leavesOf(leaves)].map(hashOfLeaf));
   }
-  const { rows } = await db.executeQuery<{ hashes: Buffer }>(
-    CompiledQuery.raw(
-      `select substring(hashes from 1 for $4::integer) as hashes from proof_tile
-         where tenant = $1 and level = $2 and tile = $3`,
-      [tenant, level, index, width * hashBytes],
-    ),
-  );
+  const { rows } = await sql<{ hashes: Buffer }>`
+    select substring(hashes from 1 for ${width * hashBytes}::integer) as hashes from proof_tile
+      where tenant = ${tenant} and level = ${level} and tile = ${index}`.execute(db);
   return rows[0]?.hashes ?? Buffer.alloc(0);
 }
 
@@ -46,13 +42,9 @@ export async function appendTiles(
       known === 0 ? Buffer.alloc(0) : await readTile(transaction, tenant, { level, index: tile, width: known });
     if (earlier.length !== known * hashBytes) throw new Error(`a tile of ${tenant} is not what its leaves are`);
     const hashes = Buffer.concat([earlier, ...roots.slice(at - first, next - first)]);
-    await transaction.executeQuery(
-      CompiledQuery.raw(
-        `insert into proof_tile (tenant, level, tile, hashes) values ($1, $2, $3, $4)
-           on conflict (tenant, level, tile) do update set hashes = excluded.hashes`,
-        [tenant, level, tile, hashes],
-      ),
-    );
+    await sql`
+      insert into proof_tile (tenant, level, tile, hashes) values (${tenant}, ${level}, ${tile}, ${hashes})
+        on conflict (tenant, level, tile) do update set hashes = excluded.hashes`.execute(transaction);
     if (next === (tile + 1) * tileWidth) above.push(rootOf(hashesOf(hashes)));
     at = next;
   }
