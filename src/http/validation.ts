@@ -52,10 +52,8 @@ async function validateInSlices(part: string, faults: Faults): Promise<void> {
 
 /** The first faults. The search for more ends there. */
 function firstOf(faults: Faults): ErrorDetail[] {
-  const details: ErrorDetail[] = [];
-  for (const fault of faults) {
-    if (fault !== undefined) details.push(fault);
-    if (details.length === maxDetails) break;
-  }
-  return details;
+  return faults
+    .filter((fault) => fault !== undefined)
+    .take(maxDetails)
+    .toArray();
 }

@@ -1,13 +1,12 @@
 import { Type } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
-import { queryInteger } from '../../http/query-parameters.ts';
 import { requireActors } from '../ask/restriction.ts';
 import { firstMillisecondFrom } from '../asked-times.ts';
 import { documentView } from '../directory/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { restrictedOperation } from './operation.ts';
-import { HistoryPath } from './schemas.ts';
+import { HistoryPath, HistoryQuery } from './schemas.ts';
 
 const fields = [
   Type.Literal('entity'),
@@ -44,9 +43,7 @@ const NamesQuery = Type.Object({
       examples: ['2025-11-23T00:00:00Z'],
     }),
   ),
-  size: Type.Optional(
-    queryInteger({ minimum: 1, maximum: 100, default: 20, message: 'size must be between 1 and 100' }),
-  ),
+  size: HistoryQuery.properties.size,
 });
 
 const NamesAnswer = Type.Object(

@@ -156,6 +156,10 @@ export const EntryQuery = Type.Object({
   valueLimit,
 });
 
+const size = Type.Optional(
+  queryInteger({ minimum: 1, maximum: 100, default: 20, message: 'size must be between 1 and 100' }),
+);
+
 export const HistoryQuery = Type.Object({
   context: withContext,
   ref: Type.Optional(
@@ -182,7 +186,5 @@ export const HistoryQuery = Type.Object({
       messageAbove: 'page must be <= 2147483647',
     }),
   ),
-  size: Type.Optional(
-    queryInteger({ minimum: 1, maximum: 100, default: 20, message: 'size must be between 1 and 100' }),
-  ),
+  size,
 });

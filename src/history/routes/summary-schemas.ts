@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { queryInteger } from '../../http/query-parameters.ts';
 import { HistoryQuery } from './schemas.ts';
 
-const { q } = HistoryQuery.properties;
+const { q, size } = HistoryQuery.properties;
 
 export const HistogramQuery = Type.Object({
   q,
@@ -91,9 +91,7 @@ export const FacetsQuery = Type.Object({
     type: 'string',
     'x-message': 'field must be one of entity, type, actor, path',
   }),
-  size: Type.Optional(
-    queryInteger({ minimum: 1, maximum: 100, default: 20, message: 'size must be between 1 and 100' }),
-  ),
+  size,
 });
 
 export const FacetsAnswer = Type.Object(
