@@ -167,6 +167,8 @@ describe('an export is one snapshot', () => {
       const resume = { ...last.of, after: last.last };
       const rest = await collect({ tenant: 'resumed', q: 'entity:product', format: 'NDJSON', resume });
       expect(rest.every((piece) => !piece.isFirst)).toBe(true);
+      // One that is cut off again goes on in the same snapshot.
+      expect(rest.map(({ of }) => of)).toEqual(rest.map(() => last.of));
       const lines = linesOf([...first, ...rest]);
       // The first cut is compared with what there was; later ones begin in a snapshot of their own.
       if (cut === 1) expect(lines).toEqual(whole);

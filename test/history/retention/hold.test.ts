@@ -45,6 +45,13 @@ async function countEntries(tenant: string): Promise<number> {
   return rows[0].entries;
 }
 
+/** Makes rows of one position each, as after rounds of single changes. */
+const splitPositions = `
+  with gone as (delete from change_position where tenant = $1 returning *)
+  insert into change_position (tenant, first, ats, sequences, recorded, fingerprints, oldest, newest)
+    select tenant, first + i - 1, array[ats[i]], array[sequences[i]], array[recorded[i]], array[fingerprints[i]], ats[i], ats[i]
+      from gone cross join lateral generate_subscripts(ats, 1) as i`;
+
 async function drop(now: number): Promise<void> {
   const failures: unknown[] = [];
   await dropExpired(database.db, {
@@ -115,14 +122,7 @@ test('retention tells by receipts which positions it drops, each once, over seve
 test('receipts of retention go on where a portion ended, also when more was recorded meanwhile', async () => {
   const { db, pool } = database;
   const tenant = await newTenant(1);
-  // Rows of one position each, as after rounds of single changes.
-  await pool.query(
-    `with gone as (delete from change_position where tenant = $1 returning *)
-     insert into change_position (tenant, first, ats, sequences, recorded, fingerprints, oldest, newest)
-       select tenant, first + i - 1, array[ats[i]], array[sequences[i]], array[recorded[i]], array[fingerprints[i]], ats[i], ats[i]
-         from gone cross join lateral generate_subscripts(ats, 1) as i`,
-    [tenant],
-  );
+  await pool.query(splitPositions, [tenant]);
   const horizon = today - 2 * day;
   const more: boolean[] = [];
   for (let portion = 0; portion < 8; portion += 1) {
@@ -137,6 +137,45 @@ test('receipts of retention go on where a portion ended, also when more was reco
   // Of days 3 to 19; the late one comes behind the receipts of the first two portions.
   expect(each.filter((position) => position <= 20)).toEqual(Array.from({ length: 17 }, (_none, i) => i + 4));
   expect(each).toHaveLength(18);
+});
+
+test('receipts of retention tell nothing twice where rows of positions become one meanwhile', async () => {
+  const { db, pool } = database;
+  const tenant = await newTenant(1);
+  await pool.query(splitPositions, [tenant]);
+  const horizon = today - 2 * day;
+  expect(await tellPortion(db, tenant, horizon, today)).toBe(true);
+  // With the receipt at 21, position 32 completes a block: the positions from 17 on are in one row then.
+  const late = Array.from({ length: 11 }, (_none, i) => changeOf({ at: today - 5 * day + i }));
+  await createRecorder(db, tenant, () => today)(late);
+  await foldHistory(db, tenant);
+  for (let portion = 0; portion < 6; portion += 1) await tellPortion(db, tenant, horizon, today);
+  const told = (await receiptsOf(tenant)).flatMap(({ positions }) => positions);
+  expect(told).toEqual([[4, 8], [9, 13], [14, 20], [22, 32]]); // biome-ignore format: a row for each
+});
+
+test('retention drops nothing before receipts tell of all that it will drop', async () => {
+  const { db, pool } = database;
+  const tenant = await newTenant(1);
+  await pool.query(splitPositions, [tenant]);
+  await setRetention(db, tenant, 2, today);
+  const turns: { entries: number; told: number }[] = [];
+  await dropExpired(db, {
+    now: () => today,
+    maxRows: 4,
+    signal: new AbortController().signal,
+    async rest() {
+      const told = (await receiptsOf(tenant)).flatMap(({ positions }) => positions);
+      turns.push({
+        entries: await countEntries(tenant),
+        told: told.reduce((sum, [from = 0, to = 0]) => sum + to - from + 1, 0),
+      });
+    },
+    onError: (error) => expect(error).toBeUndefined(),
+  });
+  expect(turns.filter(({ entries }) => entries < 20).every(({ told }) => told === 17)).toBe(true);
+  expect(turns.filter(({ entries, told }) => entries === 20 && told < 17).length).toBeGreaterThan(1);
+  expect(turns.at(-1)).toEqual({ entries: 3, told: 17 });
 });
 
 test('a tenant on hold is not deleted: not at first, and from the hold on where the deletion is under way', async () => {
