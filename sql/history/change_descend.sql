@@ -32,6 +32,7 @@ begin
       where t.tenant = of_tenant and t.level = depth and t.bucket = cell and t.actor = of_actor and t.kind = of_kind;
     -- sparser than what has a tally
     exit when not found;
+    -- of the cell's entries, oldest first, it has newer + entries - skip - 1 before it
     place := width_bucket(newer + entries - skip - 1, upto) + 1;
     newer := newer + entries - upto[place];
     entries := upto[place] - coalesce(upto[place - 1], 0);

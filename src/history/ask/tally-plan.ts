@@ -62,17 +62,9 @@ export async function planTallies(
   for (const { since, before } of rangesOf(expression, from)) {
     if (slice.isDue) await slice.rest();
     planning.steps += terms;
-    const open = decide(expression, (term) => {
-      if (term.kind === 'time') {
-        return (
-          (term.from === undefined || term.from <= since) &&
-          (term.to === undefined || (before !== null && before <= term.to))
-        );
-      }
-      return isOpen(term) ? false : undefined;
-    });
-    const name = nameOf(open);
-    const selections = known.get(name) ?? (await selectionsOf(open, planning));
+    const left = withinRange(expression, { since, before });
+    const name = nameOf(left);
+    const selections = known.get(name) ?? (await selectionsOf(left, planning));
     known.set(name, selections);
     const last = intervals.at(-1);
     if (last !== undefined && last.since === before && last.selections === selections) {
@@ -98,7 +90,7 @@ function keysOf({ actors, kinds }: Selection): number {
 }
 
 /** The time from `from` on, split at each begin and end of a range in the query, newest first. */
-function rangesOf(expression: Expression, from: number): { since: number; before: number | null }[] {
+function rangesOf(expression: Expression, from: number): Omit<Interval, 'selections'>[] {
   const cuts = new Set<number>([from]);
   for (const term of termsOf(expression)) {
     if (term.kind !== 'time') continue;
@@ -106,6 +98,15 @@ function rangesOf(expression: Expression, from: number): { since: number; before
   }
   const sorted = [...cuts].sort((one, other) => other - one);
   return sorted.map((since, index) => ({ since, before: sorted[index - 1] ?? null }));
+}
+
+/** What is left of an expression in a range in which each term on time holds all along, or nowhere. It has no open terms. */
+function withinRange(expression: Expression, { since, before }: Omit<Interval, 'selections'>): Expression {
+  return decide(expression, (term) => {
+    if (term.kind !== 'time') return isOpen(term) ? false : undefined;
+    const hasBegun = term.from === undefined || term.from <= since;
+    return hasBegun && (term.to === undefined || (before !== null && before <= term.to));
+  });
 }
 
 const everything: readonly Selection[] = [{ actors: null, kinds: null }];
