@@ -110,7 +110,8 @@ function warmUp(context: Context, options: { reads: boolean }): void {
 }
 
 async function untilStopped(context: Context, { io, watch }: Pick<ServeOptions, 'io' | 'watch'>): Promise<void> {
-  await stopped(AbortSignal.any([io.stop, watch.signal]));
+  const stop = AbortSignal.any([io.stop, watch.signal]);
+  if (!stop.aborted) await once(stop, 'abort');
   if (watch.reason === undefined) {
     context.logger.info(
       `asked to stop: no more connections are accepted, and requests in flight have ${graceLimit / 1_000} s`,
@@ -131,8 +132,4 @@ async function closeAll(apps: readonly HttpServer[], { io, watch }: Pick<ServeOp
     for (const app of apps) app.server.closeAllConnections();
     await closed;
   }
-}
-
-async function stopped(stop: AbortSignal): Promise<void> {
-  if (!stop.aborted) await once(stop, 'abort');
 }

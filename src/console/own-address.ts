@@ -43,7 +43,8 @@ export function createOwnAddress(baseUrl: string | undefined, allowsInsecure: bo
       const parsed = parseHost(host);
       if (parsed === undefined || !isOwnHost(parsed)) return misdirected(baseUrl);
       const isForeign = origin === undefined ? !safeMethods.has(method) : !isOwnOrigin(origin, host);
-      return isForeign || (site !== undefined && site !== 'same-origin') ? foreign() : undefined;
+      if (!isForeign && (site === undefined || site === 'same-origin')) return undefined;
+      return new AnnalsError('insufficient_permissions', 'Only a page of this console may send this request.');
     },
   };
 }
@@ -74,10 +75,6 @@ function misdirected(baseUrl: string | undefined): AnnalsError {
       ? 'The console answers under localhost, 127.0.0.1 and [::1] alone. For another name set ANNALS_BASE_URL.'
       : `The console answers at ${baseUrl}/console alone. A proxy must pass on the Host header.`;
   return new AnnalsError('misdirected_request', where);
-}
-
-function foreign(): AnnalsError {
-  return new AnnalsError('insufficient_permissions', 'Only a page of this console may send this request.');
 }
 
 /** For every way to sign in over plain HTTP beyond loopback. */

@@ -92,7 +92,10 @@ export async function viewerTokenRoutes(app: HttpServer, options: ViewerTokenOpt
         expiresAt,
         export: request.body.export === true,
       });
-      if (token.length > maxTokenLength) throw tooLong(token.length);
+      if (token.length > maxTokenLength) {
+        const length = `The token would have ${token.length} characters, and it can have ${maxTokenLength}`;
+        throw invalidField('q', `${length}: write a shorter q, subject or hide.`);
+      }
       await noteViewerToken(db, { tenant, clientId, person, subject });
       return await reply.code(201).header('cache-control', 'no-store').send({ token, expiresIn });
     },
@@ -107,9 +110,4 @@ function checkPart(read: () => unknown): void {
     if (!(error instanceof AnnalsError) || error.details[0]?.field !== 'query') throw error;
     throw invalidField('q', error.message);
   }
-}
-
-function tooLong(length: number): AnnalsError {
-  const message = `The token would have ${length} characters, and it can have ${maxTokenLength}: write a shorter q, subject or hide.`;
-  return invalidField('q', message);
 }

@@ -111,13 +111,17 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     noteEnd(answer, round);
     if (answer.text !== '') texts.push(answer.text);
     textBytes += Buffer.byteLength(answer.text);
-    if (textBytes > maxTextBytes) throw tooMuchText();
+    if (textBytes > maxTextBytes) {
+      throw new AnnalsError('provider_error', `The model answered with more than ${maxTextBytes} bytes of text.`);
+    }
     if (answer.toolCalls.length === 0) {
       const text = texts.join(separator).toWellFormed();
       withText(answer, text);
       return { text, fromHistory };
     }
-    if (round >= toolLimits.rounds) throw tooManyRounds();
+    if (round >= toolLimits.rounds) {
+      throw new AnnalsError('provider_error', `The model called its tools more than ${toolLimits.rounds} times.`);
+    }
     asked.push(...(await runTools(answer, round)));
   }
 
@@ -217,12 +221,4 @@ function notRun(error: string): ToolOutcome {
       ? "the model's context has no room for a result"
       : 'the results of this chat have reached their limit';
   return { output: JSON.stringify({ error }), said: `not run: ${why}`, fromHistory: false };
-}
-
-function tooMuchText(): AnnalsError {
-  return new AnnalsError('provider_error', `The model answered with more than ${maxTextBytes} bytes of text.`);
-}
-
-function tooManyRounds(): AnnalsError {
-  return new AnnalsError('provider_error', `The model called its tools more than ${toolLimits.rounds} times.`);
 }

@@ -124,7 +124,9 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
         if (!Buffer.from(current.fingerprint).equals(fingerprint)) throw otherBody();
         met = current.attempt;
         const outcome = outcomeOf(name, current);
-        if (current.state !== 'running' && outcome === undefined) throw unreadable();
+        if (current.state !== 'running' && outcome === undefined) {
+          throw new Error('no key of ANNALS_SECRET_KEY opens the stored outcome of an idempotent request');
+        }
         if (outcome !== undefined) return resultOf(outcome);
         await sleep(pause, undefined, { signal });
       }
@@ -178,10 +180,6 @@ function otherBody(): AnnalsError {
   return new AnnalsError('conflict_resource', 'The Idempotency-Key was used with another body.', {
     details: [{ field: 'Idempotency-Key', message: 'belongs to another request' }],
   });
-}
-
-function unreadable(): Error {
-  return new Error('no key of ANNALS_SECRET_KEY opens the stored outcome of an idempotent request');
 }
 
 function sha256(text: string): Buffer {

@@ -1,6 +1,6 @@
 import { readWithinBudget } from '../../core/concurrency/piece-budget.ts';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
-import { type AnnalsError, invalidField } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import { maxStreamedBytes, piecesOf } from '../../pagination/pieces.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { type Statements, statementsOf } from '../../postgres/statements.ts';
@@ -31,7 +31,10 @@ export async function readPlaces(
     if (entries !== undefined) return { entries };
   }
   const lengths = await readLengths(statements, tenant, places);
-  if (!inPieces) throw tooLong(lengths.reduce((sum, length) => sum + length, 0));
+  if (!inPieces) {
+    const megabytes = Math.ceil(lengths.reduce((sum, length) => sum + length, 0) / 1024 / 1024);
+    throw invalidField('size', `the entries of this page have ${megabytes} MiB of text; ask for a smaller size`);
+  }
   const measured = places.map((place, index) => ({ place, bytes: bytesOfRow + (lengths[index] ?? 0) }));
   const pieces = piecesOf(
     measured,
@@ -53,9 +56,4 @@ export async function readPlaces(
 interface MeasuredPlace {
   readonly place: Place;
   readonly bytes: number;
-}
-
-function tooLong(bytes: number): AnnalsError {
-  const megabytes = Math.ceil(bytes / 1024 / 1024);
-  return invalidField('size', `the entries of this page have ${megabytes} MiB of text; ask for a smaller size`);
 }

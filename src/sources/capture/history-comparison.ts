@@ -2,7 +2,7 @@ import { clearOnErasure } from '../../core/forgetting.ts';
 import { entriesOf, memberOf, membersOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { type Change, contentOf, differenceOfChange } from '../../recording/change.ts';
+import { contentOf, differenceOfChange } from '../../recording/change.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import type { PlacedChange } from '../../recording/mapping/record-mapped.ts';
 import type { MappedChange } from '../../recording/mapping/row-change.ts';
@@ -53,7 +53,7 @@ export class HistoryComparison {
       if (mapped.kind !== 'change') return placed;
       const key = keyOf(mapped);
       if (!this.#pending.has(key) && !this.#documents.has(key)) return placed;
-      if (recorded.has(hexOf(mapped.change)))
+      if (recorded.has(mapped.change.identity.toHex()))
         return { ...placed, mapped: { kind: 'unchanged', tenant: mapped.tenant } };
       const before = this.#pending.has(key) ? this.#pending.get(key) : this.#documents.get(key);
       const after = documentAfter(mapped, before);
@@ -112,10 +112,6 @@ function lacksBefore(mapped: MappedChange): mapped is MappedUpdate {
 
 function keyOf({ tenant, change }: MappedUpdate): string {
   return JSON.stringify([tenant, change.entity, change.entityId]);
-}
-
-function hexOf({ identity }: Change): string {
-  return Buffer.from(identity).toString('hex');
 }
 
 /** The document after a change. Undefined: there is none, or it is not known. */

@@ -36,7 +36,7 @@ export function bytesOf({ changes }: Step): number {
 function stepText(step: Step): string {
   const changes = step.changes.map((mapped) =>
     mapped.kind === 'change'
-      ? { ...mapped, change: { ...mapped.change, identity: hexOf(mapped.change.identity) } }
+      ? { ...mapped, change: { ...mapped.change, identity: mapped.change.identity.toHex() } }
       : mapped,
   );
   return JSON.stringify({ ...step, changes, content: step.content() });
@@ -46,10 +46,6 @@ function readStep(text: string): Step {
   const { content, changes, ...step } = JSON.parse(text);
   for (const { change } of changes) if (change !== undefined) change.identity = Buffer.from(change.identity, 'hex');
   return { ...step, changes, content: () => content };
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 }
 
 function sizeOf(mapped: MappedChange): number {

@@ -5,7 +5,7 @@ import { jsonStream, jsonText, jsonType } from '../../http/openapi/answers.ts';
 import { documentRoutes } from '../../http/openapi/document-routes.ts';
 import type { Scope } from '../../http/scopes.ts';
 import { arrayBody } from '../../pagination/page-texts.ts';
-import { type ConfigurationItem, viewOf } from './item.ts';
+import { viewOf } from './item.ts';
 import {
   ChangedConfiguration,
   ConfigurationItemSchema,
@@ -64,7 +64,10 @@ export async function configurationRoutes(
       const values = await sentValues(request.bodyText);
       const sent = request.body.map((item, index) => ({ ...item, ...valueAt(values, index) }));
       const items = await configuration.create(authorOf(request.credentials), sent);
-      return await reply.code(201).type(jsonType).send(viewOfAll(items));
+      return await reply
+        .code(201)
+        .type(jsonType)
+        .send(`[${items.map((item) => viewOf(item)).join(',')}]`);
     },
   );
 
@@ -100,7 +103,9 @@ export async function configurationRoutes(
     },
     async (request, reply) => {
       const { key } = request.params;
-      refuseOtherKey(request.body.key, key);
+      if (request.body.key !== undefined && request.body.key !== key) {
+        throw invalidBody({ field: 'key', message: 'must be the key of the path' });
+      }
       const sent = { ...request.body, ...valueAt(await sentValues(request.bodyText), 0) };
       const item = await configuration.replace(authorOf(request.credentials), readableKey(key), sent);
       return await reply.type(jsonType).send(viewOf(item));
@@ -114,18 +119,9 @@ function valueAt(values: readonly SentValue[], index: number): SentValue {
   return value;
 }
 
-function viewOfAll(items: readonly ConfigurationItem[]): string {
-  return `[${items.map((item) => viewOf(item)).join(',')}]`;
-}
-
 /**
  * PostgreSQL cannot store NUL in a text, so no such key exists. The empty text stands for it, because no key is empty.
  */
 function readableKey(key: string): string {
   return key.includes('\u0000') ? '' : key;
-}
-
-function refuseOtherKey(given: string | undefined, key: string): void {
-  if (given === undefined || given === key) return;
-  throw invalidBody({ field: 'key', message: 'must be the key of the path' });
 }

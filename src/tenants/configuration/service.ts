@@ -122,7 +122,7 @@ export function createConfiguration(options: {
       const { tenant } = author;
       const replaced = await inTransaction(db, async (transaction) => {
         const before = await readItem(transaction, tenant, key, { lock: true });
-        if (before === undefined) throw unknownKey();
+        if (before === undefined) throw invalidBody({ field: 'key', message: 'is not there yet; POST makes it' });
         if (sent.version !== undefined && sent.version !== before.version) throw changedMeanwhile(before.version);
         // The client has sent back the mask that an answer showed, so the secret stays. If it leaves out `secured`,
         // that stays as well.
@@ -185,10 +185,6 @@ function refuseRepeatedKeys(items: readonly ConfigurationItem[]): void {
     if (seen.has(key)) throw invalidBody({ field: `${index}.key`, message: 'must not be given twice' });
     seen.add(key);
   }
-}
-
-function unknownKey(): AnnalsError {
-  return invalidBody({ field: 'key', message: 'is not there yet; POST makes it' });
 }
 
 function notThere(): AnnalsError {
