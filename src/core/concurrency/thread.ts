@@ -110,7 +110,8 @@ export class Thread<Request, Reply> {
     } finally {
       clearTimeout(timer);
       this.#settle = undefined;
-      this.#worker.unref();
+      // Who ends the thread waits until it has ended.
+      if (this.#ended === undefined) this.#worker.unref();
     }
   }
 

@@ -72,6 +72,15 @@ test('a thread that cannot read a request ends', async () => {
   expect(outcome).toEqual({ isLost: true, hasEnded: true });
 });
 
+test('the process goes on until a thread that it ends, with a request, has ended', async () => {
+  const ending = new Worker(new URL('./ended-at-once.ts', import.meta.url));
+  onTestFinished(async () => void (await ending.terminate()));
+  const messages: unknown[] = [];
+  ending.on('message', (message) => messages.push(message));
+  const [code] = await once(ending, 'exit');
+  expect([code, messages]).toEqual([0, ['ended']]);
+});
+
 function openLevelsThread(): Thread<{ levels: number; sent?: unknown }, unknown> {
   const thread = new Thread<{ levels: number; sent?: unknown }, unknown>(
     new URL('./levels-worker.ts', import.meta.url),
