@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { loadPart } from '../core/own-part.ts';
 import { plainText, slugs } from './heading-ids.ts';
 
 export interface Guide {
@@ -85,7 +86,7 @@ export class Guides {
     if (known !== undefined) return known;
     const markdown = readFileSync(join(this.#folder, `${name}.md`), 'utf8');
     // The parser of Markdown is loaded with the first guide: many processes show none.
-    const { renderGuide } = await import('./render-guide.ts');
+    const { renderGuide } = await loadPart(() => import('./render-guide.ts'));
     const guide = { name, ...renderGuide(markdown, (href) => this.#linkFrom(name, href)) };
     this.#rendered.set(name, guide);
     return guide;

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AnnalsError, type ErrorType } from '../core/errors.ts';
+import { ProgramReplaced } from '../core/own-part.ts';
 import { isAtLimit, isReadOnly, isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
 import { ClientGone } from './client-gone.ts';
 import { AccessTokenFault } from './credentials.ts';
@@ -41,7 +42,8 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   if (answer.status >= 500) {
     if (error instanceof ClientGone) request.log.info(error.message);
     // While a database is away, a warning tells it once for all requests.
-    else if (answer.status === 503) request.log.warn({ err: error }, 'request failed');
+    else if (answer.status === 503 && !(error instanceof ProgramReplaced))
+      request.log.warn({ err: error }, 'request failed');
     else request.log.error({ err: error }, 'request failed');
   }
   return reply.code(answer.status).headers(answer.headers).send(bodies.message(answer));
@@ -55,8 +57,8 @@ const limitRetryAfter = '5';
 
 /**
  * A 500 never carries an internal detail; the log line with the same request id does (contract: errors). While the database
- * cannot be reached, is at its limit or takes no writes, an operation without a message of its own is 503 instead. While a worker of a
- * cluster cannot be reached, every operation of its tenants is.
+ * cannot be reached, is at its limit or takes no writes, and where a part of the program is gone, an operation without a message of its own
+ * is 503 instead. While a worker of a cluster cannot be reached, every operation of its tenants is.
  */
 function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
   const { internalErrorMessage } = request.routeOptions.config;
@@ -77,6 +79,9 @@ export function answerOfFault(cause: unknown): AnnalsError {
   if (isReadOnly(cause)) {
     const headers = { 'Retry-After': limitRetryAfter };
     return new AnnalsError('service_unavailable', 'The database takes no writes.', { headers, cause });
+  }
+  if (cause instanceof ProgramReplaced) {
+    return new AnnalsError('service_unavailable', 'This needs a restart of the service.', { cause });
   }
   return new AnnalsError('internal_service_error', 'An internal error occurred.', { cause });
 }

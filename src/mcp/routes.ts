@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
+import { loadPart } from '../core/own-part.ts';
 import { productVersion } from '../core/package-folder.ts';
 import { ClientGone } from '../http/client-gone.ts';
 import { answerErrorsAs } from '../http/error-answers.ts';
@@ -46,7 +47,7 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
         if (!(error instanceof ClientGone)) request.log.error({ err: error }, 'a tool of MCP failed');
       };
       // The protocol's package is loaded with the first call: many processes have none.
-      const { createMcp } = await import('./server.ts');
+      const { createMcp } = await loadPart(() => import('./server.ts'));
       const mcp = createMcp(history, productVersion());
       const answer = await mcp({ tenant, restriction, onError }).fetch(webRequest(request), {
         parsedBody: request.body,

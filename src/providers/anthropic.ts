@@ -1,3 +1,4 @@
+import { loadPart } from '../core/own-part.ts';
 import { type Adapter, promptMessage, type Reasoning, systemFirst } from './adapter.ts';
 import { anthropicAnswers } from './anthropic-answers.ts';
 import { figure, memberOf, parsed } from './members.ts';
@@ -7,7 +8,7 @@ export const anthropic: Adapter = {
   defaultBaseUrl: 'https://api.anthropic.com/v1',
 
   async languageModel({ model, apiKey, baseUrl, fetch }) {
-    const { createAnthropic } = await import('@ai-sdk/anthropic');
+    const { createAnthropic } = await loadPart(() => import('@ai-sdk/anthropic'));
     return createAnthropic({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
   },
 

@@ -1,3 +1,4 @@
+import { loadPart } from '../core/own-part.ts';
 import { type Adapter, promptMessage, systemFirst } from './adapter.ts';
 import { errorIn, listOf, type Read, type StreamReader, stringOr, unknown } from './answer-reader.ts';
 import { figure, memberOf } from './members.ts';
@@ -10,7 +11,7 @@ export const google: Adapter = {
   canBeModel: (model) => model.split('/').every((segment) => /^[\w.@-]+$/.test(segment) && !/^\.+$/.test(segment)),
 
   async languageModel({ model, apiKey, baseUrl, fetch }) {
-    const { createGoogle } = await import('@ai-sdk/google');
+    const { createGoogle } = await loadPart(() => import('@ai-sdk/google'));
     return createGoogle({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
   },
 

@@ -1,3 +1,4 @@
+import { loadPart } from '../core/own-part.ts';
 import { type Adapter, type ModelAccess, promptMessage } from './adapter.ts';
 import { figure, memberOf } from './members.ts';
 import { openaiAnswers } from './openai-answers.ts';
@@ -14,7 +15,7 @@ export const openai: Adapter = {
   defaultBaseUrl: 'https://api.openai.com/v1',
 
   async languageModel({ model, apiKey, baseUrl, fetch }) {
-    vendorPackage ??= import('@ai-sdk/openai');
+    vendorPackage ??= loadPart(() => import('@ai-sdk/openai'));
     const { createOpenAI } = await vendorPackage;
     return createOpenAI({ apiKey, baseURL: baseUrl, fetch }).chat(model);
   },

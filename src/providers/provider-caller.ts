@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
+import { ProgramReplaced } from '../core/own-part.ts';
 import type { CallPrice } from './call-cost.ts';
 import type { Asker, BegunCall, EndOfCall } from './call-record.ts';
 import type { CallTimes } from './deadline.ts';
@@ -190,6 +191,10 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       if (error instanceof ProviderError) {
         end = { usage: error.usage, cause: causeOf(error) };
         reported = error.usage === 'none' ? { inputTokens: 0, outputTokens: 0 } : error.reported;
+      } else if (error instanceof ProgramReplaced) {
+        // Nothing can write the request, so nothing was sent.
+        end = { ...end, usage: 'none' };
+        reported = { inputTokens: 0, outputTokens: 0 };
       }
       throw error;
     } finally {

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
+import { afterAll, beforeAll, expect, type TestContext, test, vi } from 'vitest';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
@@ -42,15 +42,15 @@ class World {
     return world;
   }
 
-  start(args: string[], packageFolder?: string): RunningCommand {
+  start(args: string[], packageFolder?: string, more: Readonly<Record<string, string>> = {}): RunningCommand {
     const launcher = packageFolder === undefined ? undefined : join(packageFolder, 'bin', 'annals.js');
-    const command = startAnnals(args, this.environment, launcher);
+    const command = startAnnals(args, { ...this.environment, ...more }, launcher);
     this.#running.push(command);
     return command;
   }
 
-  serve(packageFolder?: string): RunningCommand {
-    return this.start(['serve'], packageFolder);
+  serve(packageFolder?: string, more: Readonly<Record<string, string>> = {}): RunningCommand {
+    return this.start(['serve'], packageFolder, more);
   }
 
   /** Resolves when the database knows a process. */
@@ -114,12 +114,13 @@ async function askUntilGone(baseUrl: string, token: string): Promise<Asked> {
   }
 }
 
-async function tokenFor(baseUrl: string, environment: World['environment']): Promise<string> {
+async function tokenFor(
+  baseUrl: string,
+  environment: World['environment'],
+  scope = 'changelog.changelog_read',
+): Promise<string> {
   await annals(['tenant', 'create', 'acme'], environment);
-  const made = await annals(
-    ['client', 'create', '--tenant', 'acme', '--scope', 'changelog.changelog_read'],
-    environment,
-  );
+  const made = await annals(['client', 'create', '--tenant', 'acme', '--scope', scope], environment);
   const { clientId, clientSecret } = JSON.parse(made.stdout);
   const body = new URLSearchParams({
     grant_type: 'client_credentials',
@@ -228,3 +229,70 @@ test('a process that was killed without a word holds an upgrade up only until it
   old.process.kill('SIGKILL');
   expect(await migrate(world.database.pool, foldersOfNextVersion())).toContain('0900-next.sql');
 });
+
+test('a process whose files were replaced says so where it needs one of them, and answers 503', {
+  timeout,
+  concurrent: true,
+}, async (context) => {
+  const world = await World.make(context);
+  const { database, environment } = world;
+  const installed = await mkdtemp(join(folder, 'replaced-'));
+  await installPackage(installed);
+  const service = world.serve(installed, {
+    SMTP_URL: 'smtp://127.0.0.1:1',
+    MAIL_FROM: 'annals@example.com',
+    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+    OPENAI_BASE_URL: 'http://127.0.0.1:1/v1',
+  });
+  const baseUrl = await service.firstLine;
+  const log = logOf(service);
+  const token = await tokenFor(baseUrl, environment, 'changelog.changelog_read ai.completion_manage');
+  // As where another version was installed: there the parts have other names.
+  for (const name of await readdir(join(installed, 'dist')))
+    if (/-[\w-]{8}\.js$/.test(name)) await rm(join(installed, 'dist', name));
+
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const post = (path: string, body: object) =>
+    fetch(`${baseUrl}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const asked = [
+    fetch(`${baseUrl}/docs/guides/operations`),
+    post('/mcp/acme', { jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+    post('/ai-service/acme/completions', { messages: [{ role: 'USER', content: 'Hello' }] }),
+  ];
+  for (const answer of await Promise.all(asked)) {
+    expect([answer.url, answer.status]).toEqual([answer.url, 503]);
+    expect(await answer.text()).toContain('This needs a restart of the service.');
+  }
+  // What was not sent is not charged.
+  const usage = await fetch(`${baseUrl}/ai-service/acme/completions/usage`, { headers });
+  const nothing = { inputTokens: 0, outputTokens: 0 };
+  expect(await usage.json()).toMatchObject({ used: nothing, reserved: nothing });
+  await database.pool.query(`insert into mail (tenant, message_id, recipient, subject, content)
+    values ('acme', '<1@annals>', 'jane@example.com', 'Hello', 'Hello')`);
+  await vi.waitFor(() => expect(log().filter(({ msg }) => msg === 'no mail can be sent')).not.toEqual([]), timeout);
+  const told = log().filter(({ level }) => level === 'error');
+  expect(told.length).toBeGreaterThanOrEqual(4);
+  for (const { err } of told) expect(err).toMatchObject({ message: expect.stringMatching(/were replaced .* Restart/) });
+  // What was there from the start goes on.
+  expect((await fetch(`${baseUrl}/changelog/acme/changelogs`, { headers })).status).toBe(200);
+});
+
+interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly err?: { readonly message: string };
+}
+
+/** What the service has logged from now on. */
+function logOf({ process: { stderr } }: RunningCommand): () => LogLine[] {
+  let log = '';
+  stderr?.on('data', (chunk) => {
+    log += chunk;
+  });
+  return () =>
+    log
+      .slice(0, log.lastIndexOf('\n') + 1)
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line));
+}

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Transporter } from 'nodemailer';
 import type { Config } from '../../core/config/config.ts';
+import { loadPart, ProgramReplaced } from '../../core/own-part.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { whileListening } from '../../http/while-listening.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
@@ -46,7 +47,7 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
   /** Loads the client of mail servers with the first mail: it takes memory and time to start. */
   async function openTransporter(url: string): Promise<Transporter> {
     try {
-      const { createTransport } = await import('nodemailer');
+      const { createTransport } = await loadPart(() => import('nodemailer'));
       return createTransport({ url, ...patience });
     } catch (error) {
       // The next attempt opens one anew: what was missing, such as a file descriptor, may be there by then.
@@ -73,6 +74,7 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
         await opened.sendMail({ from: settings.from, to: { name: '', address: to }, subject, text, messageId });
       } catch (error) {
         const pause = Math.min(maxPause, firstPause * 2 ** Math.min(attempts, 20));
+        if (error instanceof ProgramReplaced) logger.error({ err: error }, 'no mail can be sent');
         // The error itself is not logged, because it can contain the server's credentials or the address.
         logger.warn(
           { tenant, messageId, attempts: attempts + 1, code: codeOf(error) },

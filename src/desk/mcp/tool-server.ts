@@ -1,5 +1,6 @@
 import type { Client, ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { loadPart } from '../../core/own-part.ts';
 import { productVersion } from '../../core/package-folder.ts';
 import { startDeadline } from '../../providers/deadline.ts';
 import type { HttpConnections } from '../../providers/http-connections.ts';
@@ -76,7 +77,7 @@ export function createOpenToolServer(
 ): OpenToolServer {
   return async ({ name, url, headers }, signal) => {
     // It is loaded with the first server: most processes never need it.
-    const sdk = await import('@modelcontextprotocol/client');
+    const sdk = await loadPart(() => import('@modelcontextprotocol/client'));
     let exchange = new ToolExchange();
     const client = new sdk.Client(
       { name: 'annals', version: productVersion() },
