@@ -22,7 +22,15 @@ const providers = [
 
 if (import.meta.main) await writeFile(file, `${JSON.stringify(pricesOfTable(), null, 1)}\n`);
 
+/** Models of a provider with the same prices stand together. */
 export function pricesOfTable(): PriceFile {
+  const alike = Map.groupBy(pricesByModel(), ({ provider, prices }) => JSON.stringify([provider, prices]));
+  return [...alike.values()].flatMap(([first, ...others]) =>
+    first === undefined ? [] : [{ ...first, models: [first, ...others].flatMap(({ models }) => models).toSorted() }],
+  );
+}
+
+function pricesByModel(): PriceFile {
   return providers.flatMap(({ provider, ours }) => {
     const known = findProvider({ providerId: provider });
     if (known === undefined) throw new Error(`the table has no provider ${provider}`);
