@@ -111,7 +111,9 @@ async function takeTextInSlices(request: FastifyRequest, body: Buffer | undefine
 
 function checkMeasure({ values, isTooDeep }: JsonMeasure): void {
   if (isTooDeep) throw notValid(`The request body is nested deeper than ${maxBodyLevels} levels.`);
-  if (values > maxBodyValues) throw tooManyValues();
+  if (values > maxBodyValues) {
+    throw new AnnalsError('payload_too_large', `The request body must have at most ${maxBodyValues} JSON values.`);
+  }
 }
 
 function textOf(body: Buffer): string {
@@ -172,10 +174,6 @@ function notJson(): AnnalsError {
 
 function notValid(message: string): AnnalsError {
   return new AnnalsError('validation_violation', message);
-}
-
-function tooManyValues(): AnnalsError {
-  return new AnnalsError('payload_too_large', `The request body must have at most ${maxBodyValues} JSON values.`);
 }
 
 function unsupported(message: string): AnnalsError {

@@ -40,7 +40,9 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
       schema: { hide: true },
     },
     async (request, reply) => {
-      if (!isOwnOrigin(request.headers)) throw foreignOrigin();
+      if (!isOwnOrigin(request.headers)) {
+        throw new AnnalsError('insufficient_permissions', 'Only a page of this service may send this request.');
+      }
       if (Array.isArray(request.body)) throw new AnnalsError('validation_violation', 'A request is one JSON object.');
       const { tenant, restriction } = request.credentials;
       const onError = (error: unknown) => {
@@ -78,8 +80,4 @@ function webRequest({ url, headers }: FastifyRequest): Request {
 
 function rpcError(code: number, message: string, data?: Record<string, unknown>) {
   return { jsonrpc: '2.0', id: null, error: { code, message, ...(data && { data }) } };
-}
-
-function foreignOrigin(): AnnalsError {
-  return new AnnalsError('insufficient_permissions', 'Only a page of this service may send this request.');
 }

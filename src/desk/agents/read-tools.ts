@@ -38,7 +38,10 @@ export function createReadTools({ db, sealer, now, openToolServer }: ReadToolsOp
     if (server === undefined)
       throw invalidBody({ field: 'server', message: 'must be the name of a server of the agent' });
     const headers = openHeaders(sealer, tenant, id, agent.sealedHeaders);
-    if (headers === undefined && Object.keys(server.headers).length > 0) throw headersUnreadable();
+    if (headers === undefined && Object.keys(server.headers).length > 0) {
+      const message = 'has headers that cannot be read any more, and must be given anew';
+      throw invalidBody({ field: 'server', message });
+    }
     const offered = await offeredBy(openToolServer, { ...server, headers: headers?.[name] ?? {} }, signal);
     const compared = comparedServer(server, offered);
     const known = await readDefinitions(db, tenant, { agentId: id, server: name });
@@ -114,8 +117,4 @@ function toldTools(server: McpServer, offered: readonly OfferedTool[], known: Re
       .filter(({ state }) => state === 'missing')
       .map(({ name }): McpTool => ({ name, state: 'missing', ...approvedOf(name) })),
   ];
-}
-
-function headersUnreadable(): AnnalsError {
-  return invalidBody({ field: 'server', message: 'has headers that cannot be read any more, and must be given anew' });
 }

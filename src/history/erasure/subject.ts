@@ -1,4 +1,3 @@
-import type { PathPattern } from '../../core/path-pattern.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
 
@@ -26,9 +25,6 @@ export interface SealedSubject {
   /** What is replaced in texts besides the history: the name of an actor and what providers know them by, or the id of a document and its names. */
   readonly needles: readonly string[];
 }
-
-/** By entity type. */
-export type PatternsOfEntity = ReadonlyMap<string, readonly PathPattern[]>;
 
 export const sealedSubjects: SealedColumn = {
   table: 'change_erasure',
