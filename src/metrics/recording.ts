@@ -1,21 +1,14 @@
 import type { Metrics } from './metrics.ts';
 
-/** How many changes of a batch ended in which way. */
-interface Outcomes {
-  readonly recorded: number;
-  readonly unchanged: number;
-  readonly duplicate: number;
-  readonly expired: number;
-  readonly ignored: number;
-  readonly rejected: number;
-}
+/** The ways in which a change of a batch ends. */
+const outcomes = ['recorded', 'unchanged', 'duplicate', 'expired', 'ignored', 'rejected'] as const;
 
 /** Counts the changes of batches by way and outcome. */
-export function takenObserver(metrics: Metrics): (way: string, outcomes: Outcomes) => void {
-  return (way, { recorded, unchanged, duplicate, expired, ignored, rejected }) => {
-    for (const [outcome, count] of Object.entries({ recorded, unchanged, duplicate, expired, ignored, rejected })) {
-      metrics.count('annals_changes_total', { way, outcome }, count);
-    }
+export function takenObserver(
+  metrics: Metrics,
+): (way: string, counts: Readonly<Record<(typeof outcomes)[number], number>>) => void {
+  return (way, counts) => {
+    for (const outcome of outcomes) metrics.count('annals_changes_total', { way, outcome }, counts[outcome]);
   };
 }
 

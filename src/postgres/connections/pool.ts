@@ -1,6 +1,6 @@
+import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Tracer } from '../../core/concurrency/trace.ts';
-import { socketOf } from './connection-socket.ts';
 import { isBehindPooler, withoutNames } from './pooler.ts';
 import { withSettings } from './session-settings.ts';
 import { traceStatements } from './traced-statements.ts';
@@ -170,4 +170,12 @@ function clientsInTurn(): typeof pg.Client {
       return undefined;
     }
   };
+}
+
+/** The driver has this property, but its types do not show it. */
+function socketOf(client: pg.ClientBase): Socket {
+  const connection: unknown = 'connection' in client ? client.connection : undefined;
+  const stream = typeof connection === 'object' && connection !== null && 'stream' in connection && connection.stream;
+  if (!(stream instanceof Socket)) throw new Error('the driver does not tell the socket of a connection');
+  return stream;
 }
