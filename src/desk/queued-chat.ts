@@ -1,4 +1,5 @@
 import type { Scope } from '../http/scopes.ts';
+import type { DatabaseTransaction } from '../postgres/database.ts';
 
 /** The client that chats. The change history tool sees only what this client may see. */
 export interface ChattingClient {
@@ -40,3 +41,19 @@ export type RunQueuedChat = (
   chat: QueuedChat,
   run: { readonly signal: AbortSignal; callBegins(): Promise<void> },
 ) => Promise<AnsweredChat>;
+
+/** The queue of chats that run in the background. */
+export interface ChatQueue {
+  /**
+   * Creates a job that runs the chat after the transaction has committed, and returns its id. With `guardsMessage` the
+   * message may quote the change history, so only clients that may read that see it. Throws rate_limit_exceeded where
+   * the tenant has too many waiting jobs.
+   */
+  enqueueAgentChat(
+    transaction: DatabaseTransaction,
+    chat: QueuedChat,
+    options: { guardsMessage: boolean },
+  ): Promise<string>;
+  /** Lets this process look for queued chats at once. Call it after their transaction has committed. */
+  wakeAgentChats(tenant: string): void;
+}

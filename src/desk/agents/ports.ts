@@ -1,7 +1,6 @@
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import type { QueuedChat } from '../queued-chat.ts';
 
 /**
  * Runs a change history query as the endpoint for such queries does. Throws AnnalsError for an invalid query, and the
@@ -28,21 +27,6 @@ export type QueueMail = (
   transaction: DatabaseTransaction,
   mail: { tenant: string; to: string; subject: string; text: string; messageId: string },
 ) => Promise<void>;
-
-/** The queue of chats that run in the background. */
-export interface JobQueue {
-  /**
-   * Queues a job and returns its id. The job runs `runChat` with this input after the transaction commits. With
-   * `guardsMessage` only clients that may read the change history see the message.
-   */
-  enqueueAgentChat(
-    transaction: DatabaseTransaction,
-    chat: QueuedChat,
-    options: { guardsMessage: boolean },
-  ): Promise<string>;
-  /** Call this after the transaction has committed. */
-  wakeAgentChats(tenant: string): void;
-}
 
 /** The current scopes of a client; undefined where the client is revoked or deleted. */
 export type ScopesNow = (tenant: string, clientId: string) => Promise<readonly Scope[] | undefined>;

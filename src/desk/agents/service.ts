@@ -5,10 +5,11 @@ import type { Paginator } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { ProviderCaller } from '../../providers/provider-caller.ts';
 import type { OpenToolServer } from '../mcp/tool-server.ts';
+import type { ChatQueue } from '../queued-chat.ts';
 import { createOwnAgents, type OwnAgents } from './agent-writes.ts';
 import { type Chats, createChats } from './chat.ts';
 import { createModelCaller } from './model-caller.ts';
-import type { AskHistory, JobQueue, QueueMail } from './ports.ts';
+import type { AskHistory, QueueMail } from './ports.ts';
 import { createReadTools, type ReadTools } from './read-tools.ts';
 
 /** Agents, chats with them, and their logs (contract 8). */
@@ -18,7 +19,7 @@ export interface Agents {
   readonly readTools: ReadTools;
   readonly documents: DocumentLists;
   readonly chats: Chats;
-  readonly jobs: JobQueue;
+  readonly jobs: ChatQueue;
 }
 
 export interface AgentRoutesOptions {
@@ -37,7 +38,7 @@ export interface AgentsOptions {
   openToolServer: OpenToolServer;
   caller: ProviderCaller;
   queueMail: QueueMail;
-  jobs: JobQueue;
+  jobs: ChatQueue;
   notificationEmail(tenant: string): Promise<string | undefined>;
 }
 

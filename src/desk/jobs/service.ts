@@ -11,7 +11,7 @@ import type { Page, PageWanted } from '../../pagination/paginator.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import type { QueuedChat, RunQueuedChat } from '../queued-chat.ts';
+import type { ChatQueue, RunQueuedChat } from '../queued-chat.ts';
 import { readChunk } from './content-store.ts';
 import { createDispatcher } from './dispatcher.ts';
 import { type AskedExport, chatDocument, type ExportInput, exportDocument } from './job.ts';
@@ -30,23 +30,12 @@ export interface JobContent {
 }
 
 /** Jobs (contract 8): work that continues after its request has ended, and after its process has ended. */
-export interface Jobs {
+export interface Jobs extends ChatQueue {
   /**
    * Creates an export of the change history and returns the job's id. Throws AnnalsError for an invalid query `q`, and
    * rate_limit_exceeded where the tenant has too many waiting jobs.
    */
   startExport(tenant: string, asked: AskedExport): Promise<string>;
-  /**
-   * Creates a job that runs the chat after the transaction has committed, and returns its id. With `guardsMessage` the
-   * message may quote the change history. Throws rate_limit_exceeded where the tenant has too many waiting jobs.
-   */
-  enqueueAgentChat(
-    transaction: DatabaseTransaction,
-    chat: QueuedChat,
-    options: { guardsMessage: boolean },
-  ): Promise<string>;
-  /** Lets this process look for queued chats at once. Call it after their transaction has committed. */
-  wakeAgentChats(tenant: string): void;
   list(reader: JobReader, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
   /** JSON text. Throws resource_not_found. */
   find(reader: JobReader, id: string): Promise<string>;
