@@ -18,7 +18,11 @@ declare
   first_moment bigint;
   numbers integer[];
   is_told boolean;
-  -- where the entries of the page stand
+  condition text;
+  -- how many entries of the window are looked at before a search
+  few constant integer := 100;
+  looked integer;
+  -- where those of them that match stand, then those of the page
   ats bigint[];
   sequences bigint[];
 begin
@@ -29,41 +33,59 @@ begin
          coalesce(not bool_or(n.is_shared or n.entity = '' or n.unnumbered_to is not null), true)
     into numbers, is_told
     from change_path_names(of_tenant, entities, names_like, false) n;
-  if is_told and max_total is not null and numbers is not null then
-    -- Who wants a few does not search for many: the newest entries have some of those.
-    is_told := (
-      select count(*) < 300 or count(*) filter (where newest.path_numbers && numbers
-               and (kinds is null or newest.kind = any (kinds)) and (actors is null or newest.actor = any (actors))) < 2
-        from (
-          select n.kind, n.actor, n.path_numbers from change_entry n
-            where n.tenant = of_tenant and n.at >= first_moment and n.at < end_moment
-            order by n.at desc, n.sequence desc limit 300
-        ) as newest);
+  if is_told and numbers is not null then
+    -- The newest entries tell how frequent the paths are, and may have the page.
+    select count(*), coalesce(array_agg(newest.at order by newest.at desc, newest.sequence desc)
+                                filter (where newest.matches), '{}'),
+           coalesce(array_agg(newest.sequence order by newest.at desc, newest.sequence desc)
+                      filter (where newest.matches), '{}')
+      into looked, ats, sequences
+      from (
+        select n.at, n.sequence, n.path_numbers && numbers and (kinds is null or n.kind = any (kinds))
+                 and (actors is null or n.actor = any (actors)) as matches
+          from change_entry n
+          where n.tenant = of_tenant and n.at >= first_moment and n.at < end_moment
+          order by n.at desc, n.sequence desc limit few
+      ) as newest;
+    -- Who wants a few does not search for many.
+    is_told := looked < few or cardinality(numbers) <= max_lists and (max_total is null or cardinality(ats) < 2);
   end if;
-  if is_told and numbers is null then
+  if not is_told then
+    ats := null;
+  elsif numbers is null then
     total := 0;
-  elsif is_told and cardinality(numbers) <= max_lists then
-    -- The planner sees how many entries each number has: of one value for all it would not.
-    execute format($statement$
-      with found as materialized (
-        select e.at, e.sequence from change_entry e
-          where e.tenant = $1 and e.at >= $2 and e.at < $3 and ($4 is null or e.kind = any ($4))
-            and ($5 is null or e.actor = any ($5)) and (%s)
-      )
-      select counted.total, page.ats, page.sequences
-        from (select count(*) as total from found) as counted
-        cross join (
-          select array_agg(place.at) as ats, array_agg(place.sequence) as sequences
-            from (select * from found order by at desc, sequence desc offset $6 limit $7) as place
-        ) as page $statement$,
-      (select string_agg(format('e.path_numbers && ''{%s}''::integer[]', n.number), ' or ')
-         from unnest(numbers) as n (number)))
-      into total, ats, sequences
-      using of_tenant, first_moment, end_moment, kinds, actors, skip, size;
-    if total > max_total then
-      total := null;
-      ats := null;
+  elsif looked < few then
+    total := cardinality(ats);
+    ats := ats[skip + 1:skip + size];
+    sequences := sequences[skip + 1:skip + size];
+  else
+    -- The planner sees how many entries each number has: of one value for all it would not. To plan that takes longer
+    -- than a search for what is rare.
+    condition := 'e.at >= $2 and e.at < $3 and ($4 is null or e.kind = any ($4))
+      and ($5 is null or e.actor = any ($5)) and (' || case
+        when cardinality(ats) < 2 then format('e.path_numbers && %L::integer[]', numbers)
+        else (select string_agg(format('e.path_numbers && ''{%s}''::integer[]', n.number), ' or ')
+          from unnest(numbers) as n (number)) end || ')';
+    if cardinality(ats) >= skip + size then
+      ats := ats[skip + 1:skip + size];
+      sequences := sequences[skip + 1:skip + size];
+      execute 'select count(*) from change_entry e where e.tenant = $1 and ' || condition
+        into total using of_tenant, first_moment, end_moment, kinds, actors;
+    else
+      execute 'with found as materialized (
+          select e.at, e.sequence from change_entry e where e.tenant = $1 and ' || condition || '
+        ) select counted.total, page.ats, page.sequences
+          from (select count(*) as total from found) as counted
+          cross join (
+            select array_agg(place.at) as ats, array_agg(place.sequence) as sequences
+              from (select * from found order by at desc, sequence desc offset $6 limit $7) as place
+          ) as page'
+        into total, ats, sequences using of_tenant, first_moment, end_moment, kinds, actors, skip, size;
     end if;
+  end if;
+  if total > max_total then
+    total := null;
+    ats := null;
   end if;
   return query
     select total, current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths,
