@@ -33,7 +33,7 @@ export class Follower {
   /** Whoever follows first has work of a tenant, which this is not part of. */
   readonly #outsideOfWork = AsyncLocalStorage.snapshot();
   readonly #listeners = new Map<string, Set<() => void>>();
-  /** The newest row of positions at the last look. */
+  /** The newest position at the last look. */
   readonly #newest = new Map<string, number | null>();
   readonly #giving = new Map<string, Promise<void>>();
   readonly #places = new Semaphore({ places: maxGiving, maxOfTenant: 1 });
