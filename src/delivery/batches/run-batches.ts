@@ -109,7 +109,7 @@ async function noteNothing(
 ): Promise<Next> {
   const isOver = replay !== undefined && (reached.position >= replay.until || caughtUp);
   if (reached.position === place.position && !isOver) return idle;
-  await held.settle({ counts: { skipped, expired }, ...movedTo(held, reached, replay, isOver) });
+  await held.settle({ counts: { matched: skipped, skipped, expired }, ...movedTo(held, reached, replay, isOver) });
   return caughtUp ? idle : more;
 }
 
