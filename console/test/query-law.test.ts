@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 import { changelogDialect } from '../../src/history/ask/dialect.ts';
 import type { Condition, ItemTerm, Matcher } from '../../src/query/ast.ts';
 import { parseQuery } from '../../src/query/parse.ts';
-import { QueryError } from '../../src/query/query-error.ts';
 import { hardPaths } from '../../test/support/oracle/path-arbitrary.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../../test/support/oracle/query-arbitrary.ts';
 import { arbitraryMutatedText } from '../../test/support/oracle/query-mutations.ts';
+import { errorOf } from '../../test/support/oracle/query-parsing.ts';
 import { seed } from '../../test/support/oracle/random.ts';
 import { trials } from '../../test/support/oracle/trials.ts';
 import { valuesOf } from '../src/query-text/edit-query.ts';
@@ -52,7 +52,7 @@ test('whatever the text, its tokens follow each other, and a field that is refus
         ({ end } = token);
       }
       expect(end).toBeLessThanOrEqual(text.length);
-      const fault = faultOf(text);
+      const fault = errorOf(text);
       if (fault === undefined) {
         found.queries += 1;
         expect(scannedTerms(text)).toEqual(parsedTerms(text));
@@ -103,16 +103,6 @@ function textsOf(matcher: Matcher): string[] | undefined {
   if (matcher.kind !== 'list') return undefined;
   const texts = matcher.items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
   return texts.length === matcher.items.length ? texts : undefined;
-}
-
-function faultOf(text: string): QueryError | undefined {
-  try {
-    parseQuery(text, changelogDialect);
-    return undefined;
-  } catch (error) {
-    if (error instanceof QueryError) return error;
-    throw error;
-  }
 }
 
 /** The service counts code points from 1. */

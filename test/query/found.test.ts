@@ -1,12 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
-import { parseDocumentQuery, parseQuery } from '../../src/query/parse.ts';
-import { QueryError } from '../../src/query/query-error.ts';
+import { parseDocumentQuery } from '../../src/query/parse.ts';
 import { hardPaths } from '../support/oracle/path-arbitrary.ts';
 import { hardExpressions, hardNames } from '../support/oracle/query-arbitrary.ts';
 import { arbitraryMutatedText } from '../support/oracle/query-mutations.ts';
-import { faultOf } from '../support/oracle/query-parsing.ts';
+import { errorOf, faultOf } from '../support/oracle/query-parsing.ts';
 import { seed } from '../support/oracle/random.ts';
 import { trials } from '../support/oracle/trials.ts';
 
@@ -101,7 +99,7 @@ it('whatever the query, what an error shows stands at its position', async () =>
   let checked = 0;
   await fc.assert(
     fc.property(arbitraryMutatedText(vocabulary), (text) => {
-      const fault = queryErrorOf(text);
+      const fault = errorOf(text);
       const shown = /, found (.*)$/su.exec(fault?.details[0]?.message ?? '')?.[1];
       if (fault === undefined || shown === undefined || /, found (?:NUL|half)/.test(fault.expected)) return;
       checked += 1;
@@ -116,16 +114,6 @@ it('whatever the query, what an error shows stands at its position', async () =>
   );
   expect(checked).toBeGreaterThan(50);
 });
-
-function queryErrorOf(text: string): QueryError | undefined {
-  try {
-    parseQuery(text, changelogDialect);
-    return undefined;
-  } catch (error) {
-    if (error instanceof QueryError) return error;
-    throw error;
-  }
-}
 
 function visible(text: string): string {
   return text.replaceAll(/(?! )[\p{C}\p{Z}]/gu, '<');

@@ -8,15 +8,22 @@ export function parse(text: string): Query {
   return parseQuery(text, changelogDialect);
 }
 
-/** The error of a query that is expected to have one. */
-export function faultOf(text: string): QueryError {
+/** The error of a text; undefined where it is a query. */
+export function errorOf(text: string): QueryError | undefined {
   try {
     parse(text);
+    return undefined;
   } catch (error) {
     if (error instanceof QueryError) return error;
     throw error;
   }
-  throw new Error(`this is a query: ${text}`);
+}
+
+/** The error of a query that is expected to have one. */
+export function faultOf(text: string): QueryError {
+  const error = errorOf(text);
+  if (error === undefined) throw new Error(`this is a query: ${text}`);
+  return error;
 }
 
 /** What the value of a query's only term is read as. */
