@@ -1,25 +1,20 @@
 import { UsageError } from './cli/command.ts';
 import { command } from './cli/commands/verify.ts';
+import { runWithOutput } from './cli/output.ts';
 import { OperatorError } from './core/operator-error.ts';
 
 /** "annals verify" as a program of its own, which is built into one file: an auditor needs nothing else of Annals. */
-const { stdin, stdout, stderr } = process;
-const [first] = process.argv.slice(2);
-if (first === '--help' || first === '-h') stdout.write(`${command.help}\n`);
-else {
+const args = process.argv.slice(2);
+process.exitCode = await runWithOutput({ environment: {}, stop: new AbortController().signal }, async (io) => {
+  if (args[0] === '--help' || args[0] === '-h') {
+    io.answer(command.help);
+    return 0;
+  }
   try {
-    process.exitCode = await command.run(process.argv.slice(2), {
-      environment: {},
-      stdin,
-      stdout,
-      stderr,
-      answer: (line) => stdout.write(`${line}\n`),
-      tell: (line) => stderr.write(`${line}\n`),
-      stop: new AbortController().signal,
-    });
+    return await command.run(args, io);
   } catch (error) {
     if (!(error instanceof UsageError || error instanceof OperatorError)) throw error;
-    stderr.write(`annals-verify: ${error.message}\n`);
-    process.exitCode = error instanceof UsageError ? 2 : 1;
+    io.tell(`annals-verify: ${error.message}`);
+    return error instanceof UsageError ? 2 : 1;
   }
-}
+});

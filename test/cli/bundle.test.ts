@@ -114,8 +114,8 @@ test('a stack names the line of the source', () => {
     { encoding: 'utf8' },
   );
   expect(status).toBe(1);
-  const [, line = ''] = /\/src\/main\.ts:(\d+)/.exec(stderr) ?? [];
-  expect(readFileSync(join(packageFolder(), 'src', 'main.ts'), 'utf8').split('\n')[Number(line) - 1]).toContain(
-    'stdout.write(',
-  );
+  const [, line = ''] = /\/src\/cli\/output\.ts:(\d+)/.exec(stderr) ?? [];
+  expect(
+    readFileSync(join(packageFolder(), 'src', 'cli', 'output.ts'), 'utf8').split('\n')[Number(line) - 1],
+  ).toContain('stdout.write(');
 });

@@ -81,6 +81,8 @@ async function backUp(io: CommandIo, output: Writable): Promise<BackupManifest> 
       if (watch.reason !== undefined) throw new OperatorError(watch.reason);
       if (hasCode(error, 'EPIPE'))
         throw new OperatorError('the reader of the backup has gone; the backup is not complete');
+      if (hasCode(error, ...writingFaults) && error instanceof Error)
+        throw new OperatorError(`the backup cannot be written: ${error.message}`);
       throw error;
     } finally {
       progress.clear();
@@ -88,6 +90,8 @@ async function backUp(io: CommandIo, output: Writable): Promise<BackupManifest> 
     }
   });
 }
+
+const writingFaults = ['ENOENT', 'EACCES', 'ENOTDIR', 'EISDIR', 'ENOSPC', 'EFBIG', 'EDQUOT', 'EROFS'];
 
 /** Writes beside the file first, so that nobody finds half a backup under its name. Nobody else may read it. */
 async function intoFile<Result>(path: string, write: (output: Writable) => Promise<Result>): Promise<Result> {
@@ -106,7 +110,7 @@ async function intoFile<Result>(path: string, write: (output: Writable) => Promi
       await rm(draft, { force: true });
     }
   } catch (error) {
-    if (hasCode(error, 'ENOENT', 'EACCES', 'ENOTDIR', 'EISDIR', 'ENOSPC', 'EROFS') && error instanceof Error) {
+    if (hasCode(error, ...writingFaults) && error instanceof Error) {
       throw new OperatorError(`the backup cannot be written: ${error.message}`);
     }
     throw error;

@@ -44,7 +44,7 @@ key, without the name of the tenant.
 bundle writes the history up to the newest checkpoint into a new file, with what proves it:
 "annals verify" and the verifier key judge it, without a database. With --q it shows the
 changes that match, of all times, and cannot prove that these are all. Contexts are hidden
-without --context. A name that ends with .gz packs the file.
+without --context. A name that ends with .gz packs the file; - is stdout.
 
 check verifies the history as it is in the database now, of one tenant or of all that are
 sealed, and names what is wrong. It needs ANNALS_PROOF_KEY_FILE. The exit code is 0 only
@@ -127,8 +127,12 @@ async function writeBundle(args: string[], io: CommandIo): Promise<number> {
   return await inContext(io, async ({ db, readBundle }, _config, watch) => {
     await requireNamedTenant(db, tenant);
     const signal = AbortSignal.any([io.stop, watch.signal]);
-    await writeNewFile(file, textOf(readBundle(tenant, asked)), signal);
-    io.answer(JSON.stringify({ file }));
+    const text = textOf(readBundle(tenant, asked));
+    if (file === '-') await pipeline(text, io.stdout, { end: false, signal });
+    else {
+      await writeNewFile(file, text, signal);
+      io.answer(JSON.stringify({ file }));
+    }
     return 0;
   });
 }

@@ -1,6 +1,5 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import type { Writable } from 'node:stream';
 import { AnnalsError } from '../../core/errors.ts';
 import { OperatorError } from '../../core/operator-error.ts';
 import type { Feed } from '../../history/feed/feed.ts';
@@ -9,6 +8,7 @@ import type { Position } from '../../history/positions/position-store.ts';
 import { hasCode } from '../../postgres/write-once.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { written } from '../output.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
 import { withContext } from '../with-context.ts';
 
@@ -85,7 +85,9 @@ async function tail(feed: Feed, { tenant, q, begin, file, signal }: Tail, io: Co
         ...portion,
         signal,
       })) {
-        if (items.length > 0 && !(await print(io.stdout, items.map(({ text }) => `${text}\n`).join('')))) return;
+        // The cursor is that of what was printed. The end of the process reports a failed write.
+        const fault = await written(io.stdout, items.map(({ text }) => `${text}\n`).join(''));
+        if (fault !== undefined) return;
         if (file !== undefined) await writeCursor(file, cursor);
       }
     } catch (error) {
@@ -96,13 +98,6 @@ async function tail(feed: Feed, { tenant, q, begin, file, signal }: Tail, io: Co
       after = await feed.positionOf(tenant, error.oldest);
     }
   }
-}
-
-/** Resolves when the text has gone out; false if nobody reads any more. */
-async function print(stdout: Writable, text: string): Promise<boolean> {
-  const { promise, resolve: printed } = Promise.withResolvers<boolean>();
-  stdout.write(text, (error) => printed(error === undefined || error === null));
-  return await promise;
 }
 
 async function readCursor(file: string): Promise<string | undefined> {

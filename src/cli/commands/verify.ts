@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { Writable } from 'node:stream';
 import { OperatorError } from '../../core/operator-error.ts';
 import { parseVerifierKey } from '../../history/proof/tlog/note.ts';
 import { parsePolicy } from '../../history/proof/tlog/policy.ts';
@@ -14,6 +15,7 @@ import {
 import { verifyProof } from '../../history/proof/verify/verify-proof.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { written } from '../output.ts';
 
 const proofStart = 'c2sp.org/tlog-proof@';
 /** Lines about single positions that are printed; --ndjson prints all. */
@@ -94,7 +96,7 @@ async function printBundle(file: string, trusted: Trusted, isNdjson: boolean, io
       if (lines <= maxLines) io.answer(lineOf(verdict));
     }
   };
-  const result = await verifyBundle(() => readBundle(file), trusted, tell);
+  const result = await verifyBundle(() => withReader(readBundle(file), io.stdout), trusted, tell);
   if (isNdjson) {
     const receipts = result.receipts.map(({ receipt, isAccepted }) => ({ name: receipt.name, accepted: isAccepted }));
     io.answer(
@@ -110,6 +112,14 @@ async function printBundle(file: string, trusted: Trusted, isNdjson: boolean, io
     printSummary(result, io);
   }
   return result.isRight ? 0 : 1;
+}
+
+/** Reads no faster than the reader of what is printed. */
+async function* withReader<Item>(items: AsyncIterable<Item>, output: Writable): AsyncGenerator<Item> {
+  for await (const item of items) {
+    if (output.writableNeedDrain) await written(output, '');
+    yield item;
+  }
 }
 
 function printSummary({ isRight, findings, counts, receipts }: Verification, io: CommandIo): void {
