@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { elementsOf, memberOf, membersOf, stringOf } from '../../core/json/members.ts';
+import { elementsOf, memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
 import { parseJson, parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
@@ -72,9 +72,9 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
   const identity = hash('sha256', `${reader.outbox} ${row.number}`, 'buffer').subarray(0, 16);
   const said = saidBy(row, reader);
   if (row.fault !== null) {
-    // The row has no values. Its place tells it from the next one.
-    const content = JSON.stringify({ place });
-    const mapped: MappedChange = { kind: 'rejected', tenant: undefined, reason: row.fault, content };
+    const content = faultContent(row, place);
+    const tenant = reader.mapping.tenant?.kind === 'value' ? reader.mapping.tenant.tenant : undefined;
+    const mapped: MappedChange = { kind: 'rejected', tenant, reason: row.fault, content };
     return [{ mapped, place, content: () => content }];
   }
   if (row.source === null) {
@@ -115,11 +115,24 @@ function partOf({ document }: OutboxRow, changes: MappedChange[]): MappedChange[
   return compactText(part) === '2' ? changes.slice(1) : changes.slice(0, 1);
 }
 
+/** A row that could not be written has no values: which one it was, as JSON text. The place tells it from another of the same key. */
+function faultContent({ source, document }: OutboxRow, place: string): string {
+  const named = document === null ? undefined : parseJson(document);
+  const members = ['entity', 'entityId', 'key'].flatMap((name) => {
+    const member = named && memberOf(named, name);
+    return member === undefined ? [] : [[name, member] as const];
+  });
+  return objectText([
+    ['place', JSON.stringify(place)],
+    ...(source === null ? [] : [['table', JSON.stringify(source)] as const]),
+    ...members,
+  ]);
+}
+
 /** Who made the changes of the transaction, as a new row of it says. */
-function foundActor({ document }: OutboxRow): string | undefined {
-  const actor = document === null ? undefined : stringOf(memberOf(parseJson(document), 'actor'));
-  if (actor === undefined) return undefined;
-  return labelOf(new Map([['actor', JSON.stringify(actor)]]), 'actor');
+function foundActor({ transactionActor }: OutboxRow): string | undefined {
+  if (transactionActor === null) return undefined;
+  return labelOf(new Map([['actor', JSON.stringify(transactionActor)]]), 'actor');
 }
 
 function typeOf({ before, after }: OutboxRow): ChangeType {

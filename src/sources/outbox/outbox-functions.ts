@@ -1,10 +1,9 @@
 // Long because most of it is SQL: the functions that the application's database gets, one after the other as they are run.
 
 import { foreignCast, foreignCastFunction } from './foreign-casts.ts';
-import { rowDocument, writeStatements } from './outbox-statements.ts';
-
-/** Documents are divided into so many lanes. */
-export const lanes = 16;
+import { actorLane, lanes } from './lanes.ts';
+import { documentOfPart, writeStatements, writeTruncate } from './outbox-statements.ts';
+import { ownerRole } from './schema-faults.ts';
 
 /** Whether the column `a` has values of a composite type: itself, as elements of an array, or below a domain. */
 export const hasComposites = `exists (
@@ -15,20 +14,44 @@ export const hasComposites = `exists (
       from used join pg_type t using (oid) where t.typtype = 'd' or t.typelem <> 0
   ) select from used join pg_type t using (oid) where t.typtype = 'c')`;
 
-/** Of each trigger that writes: values are written alike whatever the session's settings are. */
+/**
+ * Of each trigger that writes: values are written the same way under any settings of the session, and a short `lock_timeout` of the
+ * application does not end its statement while something holds the outbox for a moment.
+ */
 const triggerSettings = `security definer
 set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
-set extra_float_digits = 1`;
+set extra_float_digits = 1 set lock_timeout = 0`;
 
 /** In each of them: its arguments, and the columns that the table did not have when the SQL ran. */
 const triggerArguments = `  source constant text := tg_argv[0];
+  target constant regclass := tg_relid;
   rules jsonb := tg_argv[1];
   ids constant text[] := tg_argv[2];
   ignored constant text[] := tg_argv[3];
+  texts constant text[] := tg_argv[4];
   later constant text[] := array(select a.attname::text from pg_attribute a
     where a.attrelid = coalesce(pg_partition_root(tg_relid), tg_relid) and a.attnum > 0 and not a.attisdropped
-      and a.attnum || ' ' || a.attname <> all (tg_argv[5]::text[]));`;
+      and a.attnum || ' ' || a.attname <> all (tg_argv[5]::text[]));
+  refused constant text := ${foreignCast};
+  actor constant text := ${setting('annals.actor')};
+  context constant text := ${setting('annals.context')};`;
 const maskLater = `  if later <> '{}' then rules := annals.with_masks(rules, later); end if;`;
+
+/** A setting of the application's for its transaction. What is longer cannot be read anyway. */
+export function setting(name: string): string {
+  return `nullif(left(current_setting('${name}', true), 10000), '')`;
+}
+
+/**
+ * What both sides of a change may have together, in bytes of JSON. Up to here none of PostgreSQL's own limits is reached on the way from the
+ * trigger to the relay: 256 MiB of the members of an object, 1 GiB of a row and of a text.
+ */
+const maxBytes = 128 * 1024 * 1024;
+
+/** Whether both sides are larger. The text is measured only where it could be: a character takes at most six times its bytes in it. */
+export const isTooLarge = `coalesce(pg_column_size(before), 0) + coalesce(pg_column_size(after), 0) > ${maxBytes / 8}
+       and coalesce(octet_length(before::text), 0) + coalesce(octet_length(after::text), 0) > ${maxBytes}`;
+export const tooLarge = `the change has more than ${maxBytes / 1024 / 1024} MiB`;
 
 /** The functions of the triggers, made as the owner of the outbox (docs/decisions/outbox.md). */
 export const createFunctions = `-- Takes a value away, or puts a token in its place that tells only whether both sides are equal. A path that meets an array goes on in
@@ -136,33 +159,87 @@ end $annals$;
 
 ${foreignCastFunction}
 
-drop function if exists annals.row_json(record, text[]);
+drop function if exists annals.row_json(record, text[]), annals.row_json(record, text[], text), annals.hidden(jsonb, jsonb, jsonb);
 
--- A row as an object, or text that says why it cannot be one: it may be too large. That must not fail the application.
-create or replace function annals.row_json(one record, ignored text[], refused text) returns jsonb
+-- A row as it is. Who calls it names its columns, which PostgreSQL does not know of a row of a transition table.
+create or replace function annals.same(one record) returns record
+language plpgsql immutable as 'begin return one; end';
+
+-- These columns of a row as texts of at most 1,000 characters, where the row as a whole cannot be written.
+create or replace function annals.key_of(one anyelement, target regclass, ids text[]) returns jsonb
 language plpgsql stable as $annals$
+declare
+  key jsonb;
 begin
-  if refused is not null then return to_jsonb(refused); end if;
-  if cardinality(ignored) = 0 then return to_jsonb(one); end if;
-  return to_jsonb(one) - ignored;
+  execute (
+    select format('select jsonb_build_object(%s) from annals.same($1) as q (%s)',
+                  string_agg(format('%L, left(format(''%%s'', q.%I), 1000)', attname, attname), ', ') filter (where attname = any (ids)),
+                  string_agg(format('%I %s', attname, format_type(atttypid, null)), ', ' order by attnum))
+      from pg_attribute where attrelid = target and attnum > 0 and not attisdropped) into key using one;
+  return key;
 exception when others then
-  return to_jsonb('the row cannot be written as JSON (SQLSTATE ' || sqlstate || ')');
+  return '{}';
 end $annals$;
 
--- Both sides of a change without what the mapping hides, as {"before": …, "after": …}.
-create or replace function annals.hidden(before jsonb, after jsonb, rules jsonb) returns jsonb
-language plpgsql immutable as $annals$
+-- A change without what the mapping hides, with the id of the row before and, where that is another one, after it. No id: nothing changed.
+-- Whatever the values are, this raises no error: what cannot be written becomes the fault, with the key in the document. It writes
+-- nothing, since a block that writes takes a transaction id, and more than 64 of these in a transaction slow down every session.
+-- "anyelement" makes a copy for each type of rows: PL/pgSQL keeps the plan of an expression for the type that it saw first.
+create or replace function annals.change_of(
+  old_row anyelement, new_row anyelement, target regclass, rules jsonb, ids text[], ignored text[], texts text[], later text[], refused text,
+  out before jsonb, out after jsonb, out id text, out new_id text, out document jsonb, out fault text)
+language plpgsql stable as $annals$
 declare
   col text;
-  one record;
+  value jsonb;
 begin
-  for place in 0 .. jsonb_array_length(rules -> 'json') - 1 loop
-    col := rules -> 'json' ->> place;
-    if jsonb_typeof(before -> col) = 'string' then before := jsonb_set(before, array[col], annals.json_of(before -> col)); end if;
-    if jsonb_typeof(after -> col) = 'string' then after := jsonb_set(after, array[col], annals.json_of(after -> col)); end if;
-  end loop;
-  one := annals.hide_all(before, after, rules -> 'hide');
-  return jsonb_build_object('before', one.before, 'after', one.after);
+  fault := refused;
+  if fault is null then
+    begin
+      before := to_jsonb(old_row);
+      after := to_jsonb(new_row);
+      foreach col in array texts loop
+        if jsonb_typeof(before -> col) <> 'null' then
+          execute format('select to_jsonb(format(''%%s'', ($1).%I))', col) into value using old_row;
+          before := jsonb_set(before, array[col], value);
+        end if;
+        if jsonb_typeof(after -> col) <> 'null' then
+          execute format('select to_jsonb(format(''%%s'', ($1).%I))', col) into value using new_row;
+          after := jsonb_set(after, array[col], value);
+        end if;
+      end loop;
+      if cardinality(ignored) > 0 then
+        before := before - ignored;
+        after := after - ignored;
+      end if;
+      if before = after then return; end if;
+      id := coalesce(annals.id_of(coalesce(before, after), ids), '');
+      if before is not null then new_id := annals.id_of(after, ids); end if;
+      if rules <> '{}' then
+        for place in 0 .. jsonb_array_length(rules -> 'json') - 1 loop
+          col := rules -> 'json' ->> place;
+          if jsonb_typeof(before -> col) = 'string' then before := jsonb_set(before, array[col], annals.json_of(before -> col)); end if;
+          if jsonb_typeof(after -> col) = 'string' then after := jsonb_set(after, array[col], annals.json_of(after -> col)); end if;
+        end loop;
+        select h.before, h.after into before, after from annals.hide_all(before, after, rules -> 'hide') as h;
+      end if;
+      if ${isTooLarge} then
+        fault := '${tooLarge}';
+      else
+        if later <> '{}' then document := jsonb_build_object('masked', later); end if;
+        return;
+      end if;
+    exception when others then
+      fault := format('the row cannot be written as JSON (SQLSTATE %s)', sqlstate);
+    end;
+  end if;
+  before := null;
+  after := null;
+  new_id := null;
+  -- Columns that came later may hold what a mask hid.
+  document := jsonb_build_object('key', annals.key_of(coalesce(old_row, new_row), target,
+    array(select k from unnest(ids) as k where k <> all (later))));
+  id := coalesce(annals.id_of(document -> 'key', ids), '');
 end $annals$;
 
 -- The rules with a mask for each of these columns.
@@ -201,55 +278,19 @@ create or replace function annals.write_row() returns trigger
 language plpgsql ${triggerSettings} as $annals$
 declare
 ${triggerArguments}
-  texts constant text[] := tg_argv[4];
-  before jsonb;
-  after jsonb;
-  col text;
-  value jsonb;
-  fault text := ${foreignCast};
-  id text;
-  new_id text;
-  parts int := 1;
+  change record;
 begin
 ${maskLater}
-  -- A row may be too large for jsonb. That must not fail the application.
-  begin
-    if tg_op <> 'INSERT' and fault is null then before := to_jsonb(old); end if;
-    if tg_op <> 'DELETE' and fault is null then after := to_jsonb(new); end if;
-    foreach col in array texts loop
-      if jsonb_typeof(before -> col) <> 'null' then
-        execute format('select to_jsonb(format(''%%s'', ($1).%I))', col) into value using old;
-        before := jsonb_set(before, array[col], value);
-      end if;
-      if jsonb_typeof(after -> col) <> 'null' then
-        execute format('select to_jsonb(format(''%%s'', ($1).%I))', col) into value using new;
-        after := jsonb_set(after, array[col], value);
-      end if;
-    end loop;
-    if cardinality(ignored) > 0 then
-      before := before - ignored;
-      after := after - ignored;
-    end if;
-  exception when others then
-    fault := 'the row cannot be written as JSON (SQLSTATE ' || sqlstate || ')';
-    before := null;
-    after := null;
-  end;
-  if fault is null and before = after then return null; end if;
-  id := coalesce(annals.id_of(coalesce(before, after), ids), '');
-  if before is not null then new_id := annals.id_of(after, ids); end if;
-  if rules <> '{}' then
-    value := annals.hidden(before, after, rules);
-    before := nullif(value -> 'before', 'null');
-    after := nullif(value -> 'after', 'null');
-  end if;
+  if tg_op = 'INSERT' then change := annals.change_of(null, new, target, rules, ids, ignored, texts, later, refused); end if;
+  if tg_op = 'UPDATE' then change := annals.change_of(old, new, target, rules, ids, ignored, texts, later, refused); end if;
+  if tg_op = 'DELETE' then change := annals.change_of(old, null, target, rules, ids, ignored, texts, later, refused); end if;
+  if change.id is null then return null; end if;
   -- A row that gets another id is two documents, each of which has its lane.
-  if new_id <> id then parts := 2; end if;
-  for part in 1 .. parts loop
+  for part in 1 .. case when change.new_id <> change.id then 2 else 1 end loop
     insert into annals.outbox (lane, at, transaction, source, before, after, document, actor, context, fault)
-      values (annals.lane_of(source, case when part = 2 then new_id else id end), clock_timestamp(), pg_current_xact_id(), source,
-              before, after, ${rowDocument},
-              nullif(current_setting('annals.actor', true), ''), nullif(current_setting('annals.context', true), ''), fault);
+      values (annals.lane_of(source, case when part = 2 then change.new_id else change.id end), clock_timestamp(), pg_current_xact_id(),
+              source, change.before, change.after, ${documentOfPart('change.new_id <> change.id', 'change.document')}, actor, context,
+              change.fault);
   end loop;
   return null;
 end $annals$;
@@ -257,62 +298,63 @@ end $annals$;
 -- The same for all rows of a statement at once.
 create or replace function annals.write_statement() returns trigger
 language plpgsql ${triggerSettings} as $annals$
+<<trigger>>
 declare
 ${triggerArguments}
-  actor constant text := nullif(current_setting('annals.actor', true), '');
-  context constant text := nullif(current_setting('annals.context', true), '');
-  refused constant text := ${foreignCast};
-  hides boolean;
 begin
 ${maskLater}
-  hides := rules <> '{}';
-${writeStatements()}
+${writeStatements}
   return null;
 end $annals$;
 
--- At the end of a transaction: its first new row of a table that names an actor tells who made its changes. Its argument is the column.
+-- The first new row in a transaction of a table that names an actor tells who made its changes. The relay looks for it in the lane -1. Its
+-- argument is the column.
 create or replace function annals.take_actor() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $annals$
+language plpgsql ${triggerSettings} as $annals$
 declare
-  found text;
+  refused constant text := ${foreignCast};
+  actor text;
 begin
-  if current_setting('annals.actor_taken', true) = pg_current_xact_id()::text then return null; end if;
-  found := annals.row_json(new, '{}', ${foreignCast}) ->> tg_argv[0];
-  if found <> '' then
+  if refused is not null or current_setting('annals.actor_taken', true) = pg_current_xact_id()::text then return null; end if;
+  begin
+    execute format('select left(to_jsonb(($1).%I) #>> ''{}'', 10000)', tg_argv[0]) into actor using new;
+  exception when others then null;
+  end;
+  if actor <> '' then
     perform set_config('annals.actor_taken', pg_current_xact_id()::text, true);
-    update annals.outbox set document = coalesce(document, '{}') || jsonb_build_object('actor', found)
-     where transaction = pg_current_xact_id();
+    insert into annals.outbox (lane, at, transaction, actor) values (${actorLane}, clock_timestamp(), pg_current_xact_id(), actor);
   end if;
   return null;
 end $annals$;
 
+-- Before a truncate: a delete of each row. What is computed when it is read may fail, and is not recorded.
 create or replace function annals.write_truncate() returns trigger
 language plpgsql ${triggerSettings} set row_security = off as $annals$
 declare
 ${triggerArguments}
-  fault constant text := ${foreignCast};
-  before jsonb;
-  id text;
+  fault text := refused;
 begin
 ${maskLater}
+  if fault is null then
+    begin
+      execute format($truncate$${writeTruncate}$truncate$, (
+        select string_agg(case when a.attgenerated = 'v' then 'null' else format('q.%I', a.attname) end, ', ' order by a.attnum)
+          from pg_attribute a where a.attrelid = target and a.attnum > 0 and not a.attisdropped), target)
+        using source, target, rules, ids, ignored, texts, later, refused, actor, context;
+      -- A snapshot that is older than the truncate's lock does not see all rows that it deletes.
+      if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
+        fault := format('a truncate of %s above read committed: rows that were written after its snapshot are deleted without an entry', target);
+      end if;
+    exception when others then
+      fault := case
+        when row_security_active(tg_relid) then format('row-level security hides the rows of %s from ${ownerRole}: a truncate deleted them without '
+          'entries. A superuser can change that: alter role ${ownerRole} bypassrls', target)
+        else format('the rows of %s, which a truncate deleted, cannot be read (SQLSTATE %s)', target, sqlstate) end;
+    end;
+  end if;
   if fault is not null then
     insert into annals.outbox (lane, at, transaction, source, fault)
       values (annals.lane_of(source, ''), clock_timestamp(), pg_current_xact_id(), source, fault);
-    return null;
   end if;
-  -- A snapshot that is older than the truncate's lock does not see all rows that it deletes.
-  if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
-    raise exception 'Annals cannot record a truncate of %.% above read committed', tg_table_schema, tg_table_name
-      using hint = 'Truncate it in a transaction of its own, or delete the rows.';
-  end if;
-  for before in execute format('select to_jsonb(t) from only %I.%I t', tg_table_schema, tg_table_name) loop
-    before := before - ignored;
-    id := coalesce(annals.id_of(before, ids), '');
-    if rules <> '{}' then before := annals.hidden(before, null, rules) -> 'before'; end if;
-    insert into annals.outbox (lane, at, transaction, source, before, document, actor, context)
-      values (annals.lane_of(source, id), clock_timestamp(), pg_current_xact_id(), source, before,
-              case when later <> '{}' then jsonb_build_object('masked', later) end,
-              nullif(current_setting('annals.actor', true), ''), nullif(current_setting('annals.context', true), ''));
-  end loop;
   return null;
 end $annals$;`;

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { actorLane } from './lanes.ts';
 
 /** A row of the outbox. */
 export interface OutboxRow {
@@ -11,10 +12,12 @@ export interface OutboxRow {
   /** JSON texts of the row. */
   readonly before: string | null;
   readonly after: string | null;
-  /** JSON text that names the document of a change that was written by hand, or the part of a row that got another id, and the columns that the trigger masked by itself. */
+  /** JSON text that names the document of a change that was written by hand, or the part of a row that got another id, and the columns that the trigger masked by itself; of a row that could not be written its key. */
   readonly document: string | null;
   readonly actor: string | null;
   readonly context: string | null;
+  /** The actor that a new row of another table names for the whole transaction. */
+  readonly transactionActor: string | null;
   /** Why the row could not be written. */
   readonly fault: string | null;
 }
@@ -43,7 +46,11 @@ export async function takeLane(client: pg.Client): Promise<number | undefined> {
 export async function readLane(client: pg.Client, lane: number): Promise<OutboxRow[]> {
   const { rows } = await client.query<Omit<OutboxRow, 'at'> & { at: string }>(
     `select number, floor(extract(epoch from at) * 1000)::bigint as at, transaction, source, before, after, document, actor,
-            context, fault
+            context, fault,
+            coalesce((select a.actor from annals.outbox a where a.lane = ${actorLane} and a.transaction = page.transaction
+                       order by a.number limit 1),
+                     -- as the SQL of an older version wrote it
+                     document ->> 'actor') as "transactionActor"
        from (select o.*, sum(pg_column_size(o.*)) over (order by number) - pg_column_size(o.*) as bytes
                from (select * from annals.outbox where lane = $1 order by number limit ${maxRows}) as o) as page
       where bytes < ${maxBytes} order by number`,
@@ -57,6 +64,15 @@ export async function deleteRows(client: pg.Client, lane: number, rows: readonly
   await client.query('delete from annals.outbox where lane = $1 and number = any ($2::bigint[])', [lane, numbers]);
 }
 
+/** Deletes the actors of transactions whose rows were all relayed. All rows of a transaction are visible from its commit. */
+export async function deleteActors(client: pg.Client): Promise<void> {
+  await client.query(
+    `delete from annals.outbox a
+      where lane = ${actorLane}
+        and not exists (select from annals.outbox o where o.lane <> ${actorLane} and o.transaction = a.transaction)`,
+  );
+}
+
 /** What identifies this outbox. */
 export async function outboxId(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ id: string }>('select id from annals.installation');
@@ -68,7 +84,8 @@ export async function outboxId(client: pg.Client): Promise<string> {
 /** The rows that wait to be relayed, and the seconds since the oldest of them was written: 0 where none waits. */
 export async function readOutboxFigures(client: pg.Client): Promise<{ changes: number; oldest: number }> {
   const { rows } = await client.query<{ changes: string; oldest: string }>(
-    `select count(*) as changes, coalesce(extract(epoch from clock_timestamp() - min(at)), 0) as oldest from annals.outbox`,
+    `select count(*) as changes, coalesce(extract(epoch from clock_timestamp() - min(at)), 0) as oldest
+       from annals.outbox where lane <> ${actorLane}`,
   );
   return { changes: Number(rows[0]?.changes ?? 0), oldest: Math.max(0, Number(rows[0]?.oldest ?? 0)) };
 }

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { PathPattern } from '../../core/path-pattern.ts';
 import { keyColumns, type Mapping, type TableMapping, type ValueRules } from '../../recording/mapping/mapping.ts';
 import { rowRules } from '../../recording/mapping/row-rules.ts';
-import { createFunctions, hasComposites } from './outbox-functions.ts';
+import { createFunctions, hasComposites, isTooLarge, setting, tooLarge } from './outbox-functions.ts';
 import { createOutbox, createSchema, fixSearchPath, revokeFunctions, usedOnce } from './outbox-schema.ts';
 import { ownerRole, refuseForeignSchema } from './schema-faults.ts';
 
@@ -79,7 +79,16 @@ begin
   if ids is null then raise exception '% has no primary key, and the mapping names no id for it', target; end if;
   select string_agg(n, ', ') into missing from unnest(ids || ${textArray([...needed])}) as n
    where not exists (select from pg_attribute where attrelid = target and attname = n and attnum > 0 and not attisdropped);
-  if missing is not null then raise exception '% has no column %', target, missing; end if;
+  if missing is not null then raise exception '% has no column %', target, missing; end if;${
+    table.truncate === 'ignore'
+      ? ''
+      : `
+  if exists (select from pg_class where oid = target and relrowsecurity)
+     and not exists (select from pg_roles where rolname = '${ownerRole}' and (rolsuper or rolbypassrls)) then
+    raise warning 'row-level security hides the rows of % from ${ownerRole}, so the deletes of a truncate will be rejected', target
+      using hint = 'A superuser can change that: alter role ${ownerRole} bypassrls';
+  end if;`
+  }
   -- JSON would show composite values as objects.
   select coalesce(array_agg(a.attname::text), '{}') into texts
     from pg_attribute a
@@ -106,8 +115,8 @@ begin
     table.transactionActor === undefined
       ? ''
       : `
-  execute format('create constraint trigger annals_actor after insert on %s deferrable initially deferred
-                  for each row execute function annals.take_actor(%L)', target, ${escapeLiteral(table.transactionActor)});`
+  execute format('create trigger annals_actor after insert on %s for each row execute function annals.take_actor(%L)',
+                 target, ${escapeLiteral(table.transactionActor)});`
   }
   for leaf in select coalesce(p.relid, target) from (select 1) as one
                 left join lateral (select relid from pg_partition_tree(target) where isleaf) as p on true
@@ -124,7 +133,7 @@ begin
 end $annals$;`;
 }
 
-/** At the end of a transaction with an actor its rows of the outbox are found by this index. */
+/** The relay finds the actor of a transaction by this index. */
 function transactionIndex({ tables }: Mapping): string {
   return [...tables.values()].some(({ transactionActor }) => transactionActor !== undefined)
     ? 'create index if not exists outbox_transaction on annals.outbox (transaction);'
@@ -158,14 +167,26 @@ function recordFunction(mapping: Mapping): string {
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $annals$
 declare
   rules constant jsonb := ${pg.escapeLiteral(JSON.stringify(rules))};
-  one record;
+  document jsonb;
+  fault text;
 begin
-  select h.before, h.after into one from annals.hide_all(
-    before, after, coalesce(rules -> entity, '[]')) as h;
-  insert into annals.outbox (lane, at, transaction, before, after, document, actor, context)
-    values (annals.lane_of(entity, entity_id), clock_timestamp(), pg_current_xact_id(), one.before, one.after,
-            jsonb_strip_nulls(jsonb_build_object('tenant', tenant, 'entity', entity, 'entityId', entity_id, 'name', name)),
-            nullif(current_setting('annals.actor', true), ''), nullif(current_setting('annals.context', true), ''));
+  -- Bad data is rejected later and raises no error here, as in the triggers.
+  begin
+    select h.before, h.after into before, after
+      from annals.hide_all(record.before, record.after, coalesce(rules -> record.entity, '[]')) as h;
+    document := jsonb_strip_nulls(jsonb_build_object('tenant', tenant, 'entity', entity, 'entityId', entity_id, 'name', name));
+    if ${isTooLarge} then fault := '${tooLarge}'; end if;
+  exception when others then
+    fault := format('the change cannot be written (SQLSTATE %s)', sqlstate);
+  end;
+  if fault is not null then
+    before := null;
+    after := null;
+    document := jsonb_strip_nulls(jsonb_build_object('entity', left(entity, 1000), 'entityId', left(entity_id, 1000)));
+  end if;
+  insert into annals.outbox (lane, at, transaction, before, after, document, actor, context, fault)
+    values (annals.lane_of(coalesce(entity, ''), coalesce(entity_id, '')), clock_timestamp(), pg_current_xact_id(), before, after, document,
+            ${setting('annals.actor')}, ${setting('annals.context')}, fault);
 end $annals$;`;
 }
 

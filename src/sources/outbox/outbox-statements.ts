@@ -1,52 +1,91 @@
-/**
- * The rows of each operation. PostgreSQL gives the old and the new rows of an update in the same order. Only this order
- * tells which rows belong together.
+/*
+ * The only statements of ours that have columns of the application in scope, which may have any name. Two rules of PostgreSQL's grammar keep its
+ * names and ours apart, whatever they are:
+ * - `q.*` in an expression is the row of the relation `q`. A bare `q` would be the column `q` where there is one.
+ * - In a name of two parts the first is a relation or the label of a block, never a column. So a variable has its label (`trigger.rules`), or
+ *   is a parameter (`$2`).
  */
-const sides = {
-  INSERT: `select 0 as place, null::jsonb as before, annals.row_json(q.*, ignored, refused) as after from new_rows as q`,
-  DELETE: `select 0 as place, annals.row_json(q.*, ignored, refused) as before, null::jsonb as after from old_rows as q`,
-  UPDATE: `select place, o.before, n.after
-        from (select row_number() over () as place, annals.row_json(q.*, ignored, refused) as before from old_rows as q) as o
-        join (select row_number() over () as place, annals.row_json(q.*, ignored, refused) as after from new_rows as q) as n using (place)
-       order by place`,
+
+/** How the statement names what the trigger knows. */
+interface Names {
+  readonly source: string;
+  readonly target: string;
+  readonly rules: string;
+  readonly ids: string;
+  readonly ignored: string;
+  readonly texts: string;
+  readonly later: string;
+  readonly refused: string;
+  readonly actor: string;
+  readonly context: string;
+}
+
+const variables: Names = {
+  source: 'trigger.source',
+  target: 'trigger.target',
+  rules: 'trigger.rules',
+  ids: 'trigger.ids',
+  ignored: 'trigger.ignored',
+  texts: 'trigger.texts',
+  later: 'trigger.later',
+  refused: 'trigger.refused',
+  actor: 'trigger.actor',
+  context: 'trigger.context',
 };
 
-/** What the outbox has besides a row: which part of a row that got another id it is, and which columns are masked because they came later. */
-export const rowDocument = `case when parts = 2 or later <> '{}' then jsonb_strip_nulls(jsonb_build_object(
-             'part', case when parts = 2 then part end, 'masked', nullif(later, '{}'))) end`;
+const parameters: Names = {
+  source: '$1',
+  target: '$2',
+  rules: '$3',
+  ids: '$4',
+  ignored: '$5',
+  texts: '$6',
+  later: '$7',
+  refused: '$8',
+  actor: '$9',
+  context: '$10',
+};
+
+/** What the outbox has besides a row: of a row that got another id also which part of it this is. */
+export function documentOfPart(hasParts: string, document: string): string {
+  return `case when ${hasParts} then coalesce(${document}, '{}') || jsonb_build_object('part', part) else ${document} end`;
+}
+
+// PostgreSQL gives the old and the new rows of an update in the same order. Only this order tells which rows belong together.
+const numbered = (rows: string) => `(select row_number() over () as place, coalesce(q.*) as content from ${rows} as q)`;
+const operations = {
+  INSERT: { rows: 'new_rows', changes: `select ${changeOf('null', 'q.*', variables)} as c from new_rows as q` },
+  DELETE: { rows: 'old_rows', changes: `select ${changeOf('q.*', 'null', variables)} as c from old_rows as q` },
+  UPDATE: {
+    rows: 'old_rows',
+    changes: `select ${changeOf('o.content', 'n.content', variables)} as c
+                    from ${numbered('old_rows')} as o join ${numbered('new_rows')} as n using (place) order by place`,
+  },
+};
 
 /** The statements of annals.write_statement: all rows of the operation into the outbox. */
-export function writeStatements(): string {
-  return Object.entries(sides)
-    .map(([operation, rows]) => `  if tg_op = '${operation}' then\n${writeRows(rows)}\n  end if;`)
-    .join('\n');
+export const writeStatements = Object.entries(operations)
+  .map(([operation, { changes }]) => `  if tg_op = '${operation}' then\n${writeRows(changes, variables)};\n  end if;`)
+  .join('\n');
+
+/** The statement of annals.write_truncate, as a format whose arguments are the values of a row and the table. */
+export const writeTruncate = writeRows(
+  `select ${changeOf('row(%1$s)::%2$s', 'null', parameters)} as c from only %2$s as q`,
+  parameters,
+);
+
+function changeOf(before: string, after: string, names: Names): string {
+  const { target, rules, ids, ignored, texts, later, refused } = names;
+  return `annals.change_of(${[before, after, target, rules, ids, ignored, texts, later, refused].join(', ')})`;
 }
 
 // Each "offset 0" keeps PostgreSQL from computing the values of the level below more than once.
-function writeRows(rows: string): string {
+function writeRows(changes: string, { source, actor, context }: Names): string {
   return `    insert into annals.outbox (lane, at, transaction, source, before, after, document, actor, context, fault)
-    select annals.lane_of(source, case when part = 2 then new_id else id end), clock_timestamp(), pg_current_xact_id(), source,
-           parted.before, parted.after, ${rowDocument}, actor, context, fault
-      from (
-        select identified.*, generate_series(1, parts) as part
-          from (
-            select shown.*, case when new_id <> id then 2 else 1 end as parts
-              from (
-                select case when fault is null then case when hides then nullif(hidden -> 'before', 'null') else seen.before end end as before,
-                       case when fault is null then case when hides then nullif(hidden -> 'after', 'null') else seen.after end end as after,
-                       fault, id, new_id
-                  from (
-                    select changed.*, coalesce(annals.id_of(coalesce(changed.before, changed.after), ids), '') as id,
-                           case when changed.before is not null then annals.id_of(changed.after, ids) end as new_id,
-                           case when hides and fault is null then annals.hidden(changed.before, changed.after, rules) end as hidden
-                      from (
-                        select raw.before, raw.after, case when jsonb_typeof(raw.before) = 'string' then raw.before #>> '{}'
-                                                           when jsonb_typeof(raw.after) = 'string' then raw.after #>> '{}' end as fault
-                          from (${rows} offset 0) as raw
-                         where raw.before is distinct from raw.after or jsonb_typeof(raw.before) = 'string'
-                        offset 0) as changed
-                    offset 0) as seen
-                offset 0) as shown
-            offset 0) as identified
-        offset 0) as parted;`;
+    select annals.lane_of(${source}, case when part = 2 then (c).new_id else (c).id end), clock_timestamp(), pg_current_xact_id(), ${source},
+           (c).before, (c).after, ${documentOfPart('(c).new_id <> (c).id', '(c).document')}, ${actor}, ${context}, (c).fault
+      from (select computed.c, generate_series(1, case when (computed.c).new_id <> (computed.c).id then 2 else 1 end) as part
+              from (${changes} offset 0) as computed
+             where (computed.c).id is not null
+            offset 0) as parted`;
 }

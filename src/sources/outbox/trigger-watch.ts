@@ -4,12 +4,10 @@ import { columnNews, type KnownTable, knownTable, partitionNews } from '../../po
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import type { SourceLog } from '../source-log.ts';
+import { deleteActors } from './outbox-rows.ts';
 
 /** Milliseconds between two looks. */
 const defaultInterval = 10_000;
-
-/** How many arguments the triggers have that this version makes. */
-const argumentsOfTriggers = 6;
 
 const runAgain = 'Run the SQL of annals outbox again';
 
@@ -49,9 +47,11 @@ export class TriggerWatch {
     const types = new PostgresTypes(client);
     await types.load([...catalogue.values()].flatMap(({ columns }) => columns.map(({ type }) => type)));
     this.#tables = new Map([...catalogue].map(([name, table]) => [name, relayedTable(table, types)]));
-    const states = [...(await this.#triggerStates(client, names)), ...(await this.#lateTriggers(client, names))];
+    const states = await this.#triggerStates(client, names);
     for (const state of states) if (!this.#states.has(state)) this.#log.warn({}, state);
     this.#states = new Set(states);
+    if (this.#mapping.tables.values().some(({ transactionActor }) => transactionActor !== undefined))
+      await deleteActors(client);
     for (const [name, table] of catalogue) {
       const [known, now] = [this.#known.get(name), knownTable(table)];
       this.#known.set(name, now);
@@ -73,41 +73,44 @@ export class TriggerWatch {
   }
 
   async #triggerStates(client: pg.Client, names: readonly string[]): Promise<string[]> {
-    const { rows } = await client.query<{ name: string; arguments: string | null }>(triggersStatement, [names]);
-    return rows.flatMap(({ name, arguments: count }) => {
-      if (count === null)
-        return [
-          `the table ${name} has no trigger, so its changes are not recorded. It was made anew, perhaps, or mapped later. ${runAgain}`,
-        ];
-      return Number(count) === argumentsOfTriggers
-        ? []
-        : [`the triggers of ${name} are of an older version, and do not mask columns that came later. ${runAgain}`];
-    });
-  }
-
-  /** Tables whose triggers run once a statement, and which now need triggers for each row (docs/decisions/outbox.md). */
-  async #lateTriggers(client: pg.Client, names: readonly string[]): Promise<string[]> {
-    // SQL of an older version has no such function, and triggers for each row alone.
-    const { rows: found } = await client.query(`select from pg_catalog.pg_proc
-      where proname = 'writes_by_row' and pronamespace = pg_catalog.to_regnamespace('annals')`);
-    if (found.length === 0) return [];
-    const { rows } = await client.query<{ name: string }>(lateStatement, [names]);
-    return rows.map(({ name }) => `the table ${name} now needs a trigger for each row. ${runAgain}`);
+    const { rows: functions } = await client.query<{ name: string }>(functionsStatement);
+    const has = (name: string) => functions.some((one) => one.name === name);
+    const states: string[] = [];
+    if (!has('change_of'))
+      states.push(
+        `the triggers are of an older version, which can make statements of the application fail. ${runAgain}`,
+      );
+    const { rows: without } = await client.query<{ name: string }>(withoutTriggerStatement, [names]);
+    for (const { name } of without) {
+      states.push(
+        `the table ${name} has no trigger, so its changes are not recorded. It was made anew, perhaps, or mapped later. ${runAgain}`,
+      );
+    }
+    // Triggers that run once a statement, on a table that now needs them for each row (docs/decisions/outbox.md).
+    const { rows: late } = has('writes_by_row')
+      ? await client.query<{ name: string }>(lateStatement, [names])
+      : { rows: [] };
+    for (const { name } of late) states.push(`the table ${name} now needs a trigger for each row. ${runAgain}`);
+    return states;
   }
 }
 
-const triggersStatement = `
-select t.name, (select pg_catalog.min(g.tgnargs) from pg_catalog.pg_trigger g
-                  join pg_catalog.pg_class c on c.oid = g.tgrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-                 where n.nspname || '.' || c.relname = t.name and g.tgname in ('annals_row', 'annals_insert') and g.tgenabled <> 'D') as arguments
-  from pg_catalog.unnest($1::text[]) as t (name)`;
+const functionsStatement = `
+select proname as name from pg_catalog.pg_proc
+ where proname in ('change_of', 'writes_by_row') and pronamespace = pg_catalog.to_regnamespace('annals')`;
+
+const withoutTriggerStatement = `
+select t.name from pg_catalog.unnest($1::text[]) as t (name)
+ where not exists (
+   select from pg_catalog.pg_trigger g
+     join pg_catalog.pg_class c on c.oid = g.tgrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where n.nspname || '.' || c.relname = t.name and g.tgname in ('annals_row', 'annals_insert') and g.tgenabled <> 'D')`;
 
 const lateStatement = `
-select t.name from pg_catalog.unnest($1::text[]) as t (name)
-  join pg_catalog.pg_namespace n on pg_catalog.starts_with(t.name, n.nspname || '.')
-  join pg_catalog.pg_class c on c.relnamespace = n.oid and n.nspname || '.' || c.relname = t.name
-  join pg_catalog.pg_trigger g on g.tgrelid = c.oid and g.tgname = 'annals_insert'
- where annals.writes_by_row(c.oid)`;
+select n.nspname || '.' || c.relname as name
+  from pg_catalog.pg_trigger g
+  join pg_catalog.pg_class c on c.oid = g.tgrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+ where g.tgname = 'annals_insert' and n.nspname || '.' || c.relname = any ($1::text[]) and annals.writes_by_row(c.oid)`;
 
 /** A mapped table of the source. */
 interface RelayedTable {
