@@ -4,8 +4,21 @@ import type { DatabaseTransaction } from '../postgres/database.ts';
 import { preparedChange, type TextChange } from './prepared-change.ts';
 import { recordChange } from './record-change.ts';
 
+/** The entity types of documents of this service. Instances have the id of their custom type. */
+export const ownEntities = [
+  'agent',
+  'annals-budget',
+  'annals-hold',
+  'annals-view',
+  'changelog-subscription',
+  'configuration',
+  'custom-entity',
+] as const;
+
 /** What became of a document: without `before` it was created, without `after` it was deleted. */
-export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor'> {
+export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor' | 'entity'> {
+  /** An erasure searches the entries of these entity types. */
+  readonly entity: (typeof ownEntities)[number] | { readonly customType: string };
   /**
    * The paths of secrets that were replaced. Both documents show the mask there, so their comparison does not see the
    * change; the entry has these paths from mask to mask.
@@ -25,11 +38,12 @@ export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor'> {
 export async function recordDocumentChange(
   transaction: DatabaseTransaction,
   { tenant, actor, person }: Author,
-  { replacedSecrets = [], ...document }: RecordedDocument,
+  { replacedSecrets = [], entity: own, ...document }: RecordedDocument,
 ): Promise<void> {
   const { before, after, at } = document;
+  const entity = typeof own === 'string' ? own : own.customType;
   const type = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
-  const change = await preparedChange({ ...document, type, actor });
+  const change = await preparedChange({ ...document, entity, type, actor });
   if (change === 'unchanged') return;
   const paths = replacedSecrets.reduce(withMaskedPath, change.paths);
   await recordChange(transaction, tenant, { ...change, paths }, at, person);

@@ -1,10 +1,17 @@
 import { readFile } from 'node:fs/promises';
+import { readInstallationId } from '../../access/oauth/service.ts';
+import { readConfig } from '../../core/config/config.ts';
+import { OperatorError } from '../../core/operator-error.ts';
 import { parsePathPattern } from '../../core/path-pattern.ts';
 import { rest } from '../../core/repeat.ts';
-import { eraseSubject, findSubject } from '../../history/erasure/erase.ts';
+import { prepareCertificate, writeCertificate } from '../../history/erasure/certificate.ts';
+import { type EraseOptions, eraseSubject, findSubject } from '../../history/erasure/erase.ts';
 import { linesOfErasures } from '../../history/erasure/erasures-file.ts';
 import { type ErasureReason, erasureReasons, type NamedPaths, type Subject } from '../../history/erasure/subject.ts';
 import { type VacuumedTable, vacuumTables } from '../../history/erasure/vacuum-tables.ts';
+import { hostOfLogs, openSigner } from '../../history/proof/sealing/signer.ts';
+import type { Signer } from '../../history/proof/tlog/note.ts';
+import type { Database } from '../../postgres/database.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { ProgressLine } from '../progress-line.ts';
@@ -23,12 +30,19 @@ were. Erase at the source first: what is changed there afterwards is recorded ag
 
 --paths FILE names paths of other types whose values go as well, in changes by the actor or
 related to the document: a JSON object a line, {"entity":"order","path":"customer.email"}.
---reason is request, law, mistake or other. --dry-run counts and changes nothing. The service
-may run meanwhile. If the command is interrupted, or says that the person is still being
-recorded (exit code 1), run it again. It deletes all exports of the
-tenant and all stored results. A tenant on hold is not erased from. Prints one JSON object:
-tenant, erasure, entries, rows, the changed or deleted rows of other tables, and untold, the
-subscriptions that got changes and cannot be told now that these were erased.
+--reason is request, law, mistake or other. The service may run meanwhile. If the command is
+interrupted, or says that the person is still being recorded (exit code 1), run it again. It
+deletes all exports of the tenant and all stored results. A tenant on hold is not erased from.
+Prints one JSON object: tenant, erasure, entries, rows, the changed or deleted rows of other
+tables, untold, the subscriptions that got changes and cannot be told now that these were
+erased, and left, ids that stay.
+
+--dry-run changes nothing. It prints a JSON object for each document of the history and each row
+of another table that has the person, and then that object.
+--leave-ids leaves ids and names of paths that have the person in them. Without it they stop the
+command before anything is erased: ids of agents, custom types and instances, keys of settings.
+--certificate FILE writes what was erased, where, and what stays, signed with the proof key, for
+the person. "annals verify" checks it. Needs ANNALS_PROOF_KEY_FILE and a sealed history.
 
 --vacuum rewrites each table that was touched afterwards, one after the other, so that its files
 have nothing of the person any more, and prints how long nobody could use it.
@@ -51,6 +65,8 @@ Example:
         'dry-run': { type: 'boolean', default: false },
         yes: { type: 'boolean', default: false },
         vacuum: { type: 'boolean', default: false },
+        certificate: { type: 'string' },
+        'leave-ids': { type: 'boolean', default: false },
         list: { type: 'boolean', default: false },
       },
     });
@@ -59,10 +75,14 @@ Example:
     const reason = erasureReasons.find((one) => one === values.reason);
     if (tenant === undefined) throw new UsageError('erase needs --tenant');
     if (reason === undefined) throw new UsageError(`erase needs a --reason of ${erasureReasons.join(', ')}`);
-    if (dryRun === yes) throw new UsageError('erase cannot be undone: it needs --yes, or --dry-run to count only');
+    if (dryRun === yes)
+      throw new UsageError('erase cannot be undone: it needs --yes, or --dry-run to see what it would do');
     const subject: Subject = { ...subjectOf({ actor, entity, entityId }), paths: await pathsOf(values.paths) };
-    if (dryRun && values.vacuum) throw new UsageError('--vacuum belongs to --yes');
-    return await run(io, { tenant, subject, reason, dryRun, vacuum: values.vacuum });
+    const { vacuum, certificate, 'leave-ids': leaveIds } = values;
+    if (dryRun && vacuum) throw new UsageError('--vacuum belongs to --yes');
+    if (dryRun && certificate !== undefined) throw new UsageError('--certificate belongs to --yes');
+    if (certificate === '') throw new UsageError('--certificate needs the name of a file');
+    return await run(io, { tenant, subject, reason, dryRun, vacuum, certificate, leaveIds });
   },
 };
 
@@ -80,34 +100,61 @@ interface Erasure {
   reason: ErasureReason;
   dryRun: boolean;
   vacuum: boolean;
+  /** The file of the certificate. */
+  certificate: string | undefined;
+  leaveIds: boolean;
 }
 
-async function run(io: CommandIo, { tenant, subject, reason, dryRun, vacuum }: Erasure): Promise<number> {
+async function run(io: CommandIo, erasure: Erasure): Promise<number> {
+  const { tenant, subject, reason, dryRun, vacuum, certificate, leaveIds } = erasure;
+  const signerOf = certificate === undefined ? undefined : certifying(io, tenant, certificate);
   const progress = new ProgressLine(io.stderr);
   let entries = 0;
   const outcome = await withInterruptibleDatabase(io, async ({ db, pool, sealer, now }) => {
     await requireNamedTenant(db, tenant);
-    const counts = await (dryRun ? findSubject : eraseSubject)({
-      ...{ db, sealer, tenant, subject, reason, now },
+    const certifier = await signerOf?.(db);
+    const options: EraseOptions = {
+      ...{ db, sealer, tenant, subject, reason, now, leaveIds },
       rest: (taken) => rest(taken, io.stop),
       onProgress(erased) {
         entries += erased;
         progress.show(`${entries} entries erased`, undefined);
       },
-    });
-    if (!vacuum) return counts;
-    const vacuumed: VacuumedTable[] = [];
+    };
+    const counts = await (dryRun
+      ? findSubject(options, (found) => io.answer(JSON.stringify(found)))
+      : eraseSubject(options));
+    const vacuumed: VacuumedTable[] | undefined = vacuum ? [] : undefined;
     // A run that found nothing may be the second one, after one that did not come to this.
     const touched = counts.erasure === undefined ? undefined : Object.keys(counts.rows);
-    for await (const one of vacuumTables({ db, pool }, touched)) {
+    for await (const one of vacuum ? vacuumTables({ db, pool }, touched) : []) {
       io.tell(`annals: ${one.table} was rewritten, and locked for ${one.locked} ms`);
-      vacuumed.push(one);
+      vacuumed?.push(one);
+    }
+    if (certificate !== undefined && certifier !== undefined) {
+      await writeCertificate(certificate, certifier, { db, sealer, tenant, subject, counts, isVacuumed: vacuum, now });
     }
     return { ...counts, vacuumed };
   }).finally(() => progress.clear());
-  const { erasure = null, ...counts } = outcome;
-  io.answer(JSON.stringify({ tenant, erasure, ...counts }));
+  const { erasure: id = null, ...counts } = outcome;
+  io.answer(JSON.stringify({ tenant, erasure: id, ...counts }));
   return 0;
+}
+
+/** Makes the signer of a certificate. Throws an OperatorError where nothing could sign or keep it, so before anything is erased. */
+function certifying(io: CommandIo, tenant: string, file: string): (db: Database) => Promise<Signer> {
+  const { proofKeyFile, baseUrl } = readConfig(io.environment);
+  if (proofKeyFile === undefined) {
+    throw new OperatorError('--certificate needs ANNALS_PROOF_KEY_FILE: the proof key signs it. Nothing was erased');
+  }
+  return async (db) => {
+    const signer = openSigner(proofKeyFile, hostOfLogs(baseUrl, await readInstallationId(db)));
+    try {
+      return await prepareCertificate(db, tenant, signer, file);
+    } finally {
+      signer.newest.close();
+    }
+  };
 }
 
 function subjectOf(given: { actor?: string | undefined; entity?: string | undefined; entityId?: string | undefined }) {

@@ -3,6 +3,7 @@ import type { Writable } from 'node:stream';
 import { OperatorError } from '../../core/operator-error.ts';
 import { parseVerifierKey } from '../../history/proof/tlog/note.ts';
 import { parsePolicy } from '../../history/proof/tlog/policy.ts';
+import { certificateStart, openCertificate } from '../../history/proof/verify/certificate.ts';
 import { BundleFault } from '../../history/proof/verify/lines.ts';
 import { firstBytes, readBundle } from '../../history/proof/verify/read-bundle.ts';
 import { lineOf, printable, type Verdict } from '../../history/proof/verify/verdicts.ts';
@@ -25,8 +26,8 @@ export const command: Command = {
   help: `Usage: annals verify FILE --key VKEY [--key VKEY ...] [--checkpoint OLD] [--policy FILE]
                      [--accept RECEIPT,RECEIPT...] [--ndjson]
 
-Verifies a bundle of "annals proof bundle", or the proof of one entry, without a database and
-without a network. The same program is one file, annals-verify.js, which Node 20.19 or newer
+Verifies a bundle of "annals proof bundle", the proof of one entry, or the certificate of an
+erasure, without a database and without a network. The same program is one file, annals-verify.js, which Node 20.19 or newer
 runs by itself.
 
   --key VKEY         the verifier key of the log ("annals proof vkey"); give the old one and
@@ -76,8 +77,9 @@ Example:
     };
     if (trusted.policy !== undefined) fromAuditor('--policy:', () => parsePolicy(trusted.policy ?? ''));
     try {
-      const start = await firstBytes(file, proofStart.length);
-      if (start.toString() === proofStart) return printProof(await readText(file), trusted, io);
+      const start = (await firstBytes(file, proofStart.length)).toString();
+      if (start === proofStart) return printProof(await readText(file), trusted, io);
+      if (start.startsWith(certificateStart)) return printCertificate(await readText(file), trusted, io);
       return await printBundle(file, trusted, values.ndjson === true, io);
     } catch (error) {
       if (error instanceof BundleFault) throw new OperatorError(`${file} ${error.message}`, { cause: error });
@@ -156,6 +158,20 @@ function printProof(text: string, { keys, policy, oldCheckpoint }: Trusted, io: 
   const { text: witnesses, isWrong } = findingOfPolicy(checkpoint, parsePolicy(policy));
   io.answer(isWrong ? `WRONG: ${witnesses}` : witnesses);
   return isWrong ? 1 : 0;
+}
+
+function printCertificate(text: string, { keys, policy, oldCheckpoint, accept }: Trusted, io: CommandIo): number {
+  if (oldCheckpoint !== undefined || policy !== undefined || accept.size > 0) {
+    throw new OperatorError('a certificate is verified with --key alone');
+  }
+  const certificate = openCertificate(text, keys);
+  if (typeof certificate === 'string') {
+    io.answer(`WRONG: the certificate ${certificate}.`);
+    return 1;
+  }
+  for (const line of certificate.json.trimEnd().split('\n')) io.answer(printable(line));
+  io.answer('The key signed this certificate.');
+  return 0;
 }
 
 async function readText(path: string): Promise<string> {

@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { recordDocumentChange } from '../../recording/record-document-change.ts';
+import { type RecordedDocument, recordDocumentChange } from '../../recording/record-document-change.ts';
 import type { McpServer } from '../mcp/schemas.ts';
 import { agentNoun, agentTable } from './agent-store.ts';
 import { markedAgent } from './agent-texts.ts';
@@ -20,7 +20,7 @@ export async function markTools(
   if (marked === undefined) return;
   const { agent, document, fields } = marked;
   await agentTable.update(transaction, tenant, id, { ...current, version, document, fields });
-  const change = {
+  const change: RecordedDocument = {
     entity: agentNoun,
     entityId: id,
     at,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { int8Array, textArray, uuidArray } from '../../postgres/binary-arrays.ts';
-import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
 import type { ErasureKey } from '../../recording/erased/erasure-key.ts';
@@ -30,9 +30,13 @@ export interface Erasing extends SealedSubject {
   readonly now: () => number;
   /** Numbers of change_recorder whose names go. */
   readonly recorders: readonly number[];
+  /** Entries of Annals' own objects that name the subject. */
+  readonly own: readonly Place[];
 }
 
-interface FoundEntry extends ErasableEntry, Place {
+type Searched = Pick<Erasing, 'tenant' | 'subject' | 'replacement' | 'recorders' | 'own'>;
+
+export interface FoundEntry extends ErasableEntry, Place {
   readonly identity: string;
   readonly document: string;
 }
@@ -82,7 +86,7 @@ export async function erasePortion(
 /** Writes the receipt of an erasure at these positions. */
 export async function noteErased(
   transaction: DatabaseTransaction,
-  { tenant, reason, now }: Erasing,
+  { tenant, erasure, reason, now }: Erasing,
   positions: readonly number[],
 ): Promise<void> {
   await writeReceipt(transaction, tenant, {
@@ -91,16 +95,26 @@ export async function noteErased(
     at: new Date(now()).toISOString(),
     by: 'operator',
     reason,
+    erasure,
   });
 }
 
+/** How many entries still have the subject. */
+export async function countEntries(db: Database, searched: Searched): Promise<number> {
+  const { rows } = await sql<{ entries: number }>`
+    select count(*) as entries from (${entriesOfSubject(searched)}) as found`.execute(db);
+  return rows[0]?.entries ?? 0;
+}
+
 /** SQL: the entries that still have the subject. */
-export function entriesOfSubject({
-  tenant,
-  subject,
-  replacement,
-  recorders,
-}: Pick<Erasing, 'tenant' | 'subject' | 'replacement' | 'recorders'>) {
+function entriesOfSubject(searched: Searched) {
+  const { own } = searched;
+  const places = [int8Array(own.map(({ at }) => at)), int8Array(own.map(({ sequence }) => sequence))];
+  return sql`${entriesByName(searched)}
+    union select o.at, o.sequence from unnest(${places[0]}::bigint[], ${places[1]}::bigint[]) as o (at, sequence)`;
+}
+
+function entriesByName({ tenant, subject, replacement, recorders }: Searched) {
   if ('actor' in subject) {
     const lookups = uuidArray([hashOf(subject.actor), hashOf(replacement)]);
     return sql`
@@ -128,12 +142,13 @@ function recordedBy(tenant: string, recorders: readonly number[]) {
       and (e.erased is null or position('"recordedBy"' in e.erased) = 0)`;
 }
 
-async function readPortion(
+/** Entries of a portion, as they are. Those that are not folded yet are left out. */
+export async function readPortion(
   transaction: DatabaseTransaction,
-  erasing: Erasing,
+  erasing: Searched,
   after: Place | undefined,
 ): Promise<FoundEntry[]> {
-  const { tenant, subject, replacement, recorders } = erasing;
+  const { tenant, subject, replacement, recorders, own } = erasing;
   const actors = 'actor' in subject ? [hashOf(subject.actor), hashOf(replacement)] : [];
   const behind =
     after === undefined ? sql`` : sql`where (s.at, s.sequence) > (${after.at}::bigint, ${after.sequence}::bigint)`;
@@ -156,7 +171,7 @@ async function readPortion(
     bytes += place.bytes;
     return bytes - place.bytes < maxBytes;
   });
-  const { rows } = await sql<FoundEntry>`
+  const { rows } = await sql<Omit<FoundEntry, 'isOfService'>>`
     select e.at, e.sequence, replace(e.identity::text, '-', '') as identity, e.document::text as document, k.entity,
            e.entity_id as "entityId", e.name, e.related, e.paths, e.context, e.erased,
            a.lookup = any (${uuidArray(actors)}::uuid[]) as "isOfActor",
@@ -167,7 +182,12 @@ async function readPortion(
       join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
       join change_actor a on a.tenant = ${tenant} and a.actor = e.actor
       order by e.at, e.sequence`.execute(transaction);
-  return rows;
+  const owned = new Set(own.map(keyOf));
+  return rows.map((row) => ({ ...row, isOfService: owned.has(keyOf(row)) }));
+}
+
+function keyOf({ at, sequence }: Place): string {
+  return `${at} ${sequence}`;
 }
 
 async function writeEntries(

@@ -6,8 +6,9 @@ import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { findKept } from '../../recording/batches/kept-change.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
+import type { Leftover } from './own-entries.ts';
 import { columnsWith } from './places.ts';
-import { escapesOf, type Replacing, replaceInJson } from './replace-in-text.ts';
+import { identifying, isIn, likePatterns, type Replacing, replaceInJson } from './replace-in-text.ts';
 
 export interface ErasingTexts extends Replacing {
   readonly db: Database;
@@ -15,6 +16,15 @@ export interface ErasingTexts extends Replacing {
   readonly tenant: string;
   /** Undefined for an actor. */
   readonly document: { readonly entity: string; readonly entityId: string } | undefined;
+}
+
+/** A row besides the history in which the subject stands. */
+export interface TouchedRow {
+  readonly table: string;
+  /** The columns of the key, without the tenant. */
+  readonly id: readonly string[];
+  readonly columns: readonly string[];
+  readonly row: 'changed' | 'deleted';
 }
 
 type TenantTable = Awaited<ReturnType<typeof tenantTables>>[number];
@@ -25,29 +35,54 @@ const portion = 100;
 
 /**
  * Takes the subject out of everything besides the history, table by table in short transactions. Returns how many rows of each table
- * were changed or deleted. With `onlyCount` it changes nothing.
+ * were changed or deleted. With `onFound` it changes nothing, and reports each row.
  */
-export async function eraseTexts(erasing: ErasingTexts, onlyCount = false): Promise<Record<string, number>> {
+export async function eraseTexts(
+  erasing: ErasingTexts,
+  onFound?: (row: TouchedRow) => void,
+): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const table of await tenantTables(erasing.db)) {
-    const rows = await eraseInTable(erasing, table, onlyCount);
+    const rows = await eraseInTable(erasing, table, onFound);
     if (rows > 0) counts[table.name] = rows;
   }
   return counts;
 }
 
-async function eraseInTable(erasing: ErasingTexts, table: TenantTable, onlyCount: boolean): Promise<number> {
+/** Ids of what the tenant has, and the like, that name the subject. Nothing can take their place. */
+export async function findKeptIds({ db, tenant, ...replacing }: ErasingTexts): Promise<Leftover[]> {
+  const found: Leftover[] = [];
+  const names = identifying(replacing);
+  const patterns = likePatterns(names.needles);
+  for (const { name, key } of await tenantTables(db)) {
+    const id = sql`concat_ws('/', ${sql.join(key.map((column) => sql.ref(column.name)))})`;
+    for (const column of columnsWith(name, 'stop')) {
+      const { rows } = await sql<{ id: string; text: string }>`
+        select ${id} as id, ${sql.ref(column)} as text from ${sql.table(name)}
+          where tenant = ${tenant} and ${sql.ref(column)} like any (${patterns}::text[])`.execute(db);
+      const named = rows.filter(({ text }) => isIn(text, names));
+      found.push(...named.map((row) => ({ entity: name, entityId: row.id, where: column })));
+    }
+  }
+  return found;
+}
+
+async function eraseInTable(
+  erasing: ErasingTexts,
+  table: TenantTable,
+  onFound: ((row: TouchedRow) => void) | undefined,
+): Promise<number> {
   const { db, tenant } = erasing;
   const { name, key } = table;
   const looked = (['text', 'clear', 'row'] as const).flatMap((doing) => columnsWith(name, doing));
   const sealed = columnsWith(name, 'sealed');
   if (looked.length + sealed.length === 0) return 0;
   const order = sql.join([...key.map((column) => sql.ref(column.name)), sql`ctid`]);
-  let changed = 0;
+  const touched: TouchedRow[] = [];
   let after: string[] | undefined;
   for (;;) {
     const read = async (transaction: DatabaseTransaction) => {
-      if (!onlyCount) await refuseHeld(transaction, tenant);
+      if (onFound === undefined) await refuseHeld(transaction, tenant);
       const behind =
         after === undefined || key.length === 0
           ? sql`true`
@@ -60,66 +95,74 @@ async function eraseInTable(erasing: ErasingTexts, table: TenantTable, onlyCount
       const { rows } = await sql<Row>`
         select ctid::text as place, ${sql.join([...keys, ...columns])} from ${sql.table(name)}
           where tenant = ${tenant} and ${behind} and (${sql.join(candidates(erasing, looked, sealed), sql` or `)})
-          order by ${order} limit ${portion}::integer ${onlyCount ? sql`` : sql`for update`}`.execute(transaction);
-      for (const row of rows) if (await eraseRow(transaction, erasing, table, row, onlyCount)) changed += 1;
+          order by ${order} limit ${portion}::integer ${onFound === undefined ? sql`for update` : sql``}`.execute(
+        transaction,
+      );
+      for (const row of rows) {
+        const found = touchedIn(erasing, table, row);
+        if (found === undefined) continue;
+        touched.push(found);
+        if (onFound === undefined) await eraseRow(transaction, erasing, found, row);
+      }
       return rows;
     };
-    const before = changed;
+    const before = touched.length;
     const rows = await inTransaction(
       db,
       async (transaction) => {
-        changed = before;
+        touched.length = before;
         return await read(transaction);
       },
       { retries: 20 },
     );
     const last = rows.at(-1);
-    if (last === undefined || rows.length < portion || key.length === 0) return changed;
+    if (onFound !== undefined) touched.slice(before).forEach(onFound);
+    if (last === undefined || rows.length < portion || key.length === 0) return touched.length;
     after = key.map((_one, index) => last[`key${index}`] ?? '');
   }
 }
 
 /** Rows whose texts have a needle somewhere, or a sealed value. */
 function candidates({ needles }: Replacing, looked: readonly string[], sealed: readonly string[]) {
-  const variants = needles.flatMap(escapesOf);
-  // A JSON text may escape what a needle has: then all rows with an escape are looked at.
+  const patterns = likePatterns(needles);
   return [
-    ...looked.map(
-      (column) =>
-        sql`${sql.ref(column)}::text like any (${[...variants.map((one) => `%${one.replace(/[\\%_]/g, '\\$&')}%`), '%\\\\u%']}::text[])`,
-    ),
+    ...looked.map((column) => sql`${sql.ref(column)}::text like any (${patterns}::text[])`),
     ...sealed.map((column) => sql`${sql.ref(column)} is not null`),
   ];
+}
+
+/** What an erasure does with a row; undefined where the subject is not in it. */
+function touchedIn(erasing: ErasingTexts, { name: table, key }: TenantTable, row: Row): TouchedRow | undefined {
+  const hasIt = (column: string) => row[column] != null && isIn(row[column], erasing);
+  const sealed = openedOf(erasing, table, row);
+  const gone = [
+    ...columnsWith(table, 'row').filter(hasIt),
+    ...(sealed !== undefined && isIn(sealed, erasing) ? columnsWith(table, 'sealed') : []),
+  ];
+  const changed = [...columnsWith(table, 'text'), ...columnsWith(table, 'clear')].filter(hasIt);
+  const columns = gone.length > 0 ? gone : changed;
+  if (columns.length === 0) return undefined;
+  const id = key.map((_column, index) => row[`key${index}`] ?? '');
+  return { table, id, columns, row: gone.length > 0 ? 'deleted' : 'changed' };
 }
 
 async function eraseRow(
   transaction: DatabaseTransaction,
   erasing: ErasingTexts,
-  { name }: TenantTable,
+  { table, columns, row: becomes }: TouchedRow,
   row: Row,
-  onlyCount: boolean,
-): Promise<boolean> {
-  const { tenant } = erasing;
-  const isIn = (text: string | null | undefined) => text != null && replaceInJson(text, erasing) !== text;
-  const isHere = sql`tenant = ${tenant} and ctid = ${row.place}::tid`;
-  if (columnsWith(name, 'row').some((column) => isIn(row[column])) || isIn(openedOf(erasing, name, row))) {
-    if (!onlyCount) await sql`delete from ${sql.table(name)} where ${isHere}`.execute(transaction);
-    return true;
+): Promise<void> {
+  const isHere = sql`tenant = ${erasing.tenant} and ctid = ${row.place}::tid`;
+  if (becomes === 'deleted') {
+    await sql`delete from ${sql.table(table)} where ${isHere}`.execute(transaction);
+    return;
   }
-  const sets = [
-    ...columnsWith(name, 'text').flatMap((column) =>
-      isIn(row[column]) ? [{ column, value: replaceInJson(row[column] ?? '', erasing) }] : [],
-    ),
-    ...columnsWith(name, 'clear').flatMap((column) => (isIn(row[column]) ? [{ column, value: null }] : [])),
-  ];
-  if (sets.length === 0) return false;
-  if (!onlyCount) {
-    const assigned = sets.map(
-      ({ column, value }) => sql`${sql.ref(column)} = ${value}${sql.raw(castOf(name, column))}`,
-    );
-    await sql`update ${sql.table(name)} set ${sql.join(assigned)} where ${isHere}`.execute(transaction);
-  }
-  return true;
+  const isCleared = new Set(columnsWith(table, 'clear'));
+  const assigned = columns.map((column) => {
+    const value = isCleared.has(column) ? null : replaceInJson(row[column] ?? '', erasing);
+    return sql`${sql.ref(column)} = ${value}${sql.raw(castOf(table, column))}`;
+  });
+  await sql`update ${sql.table(table)} set ${sql.join(assigned)} where ${isHere}`.execute(transaction);
 }
 
 /** What a sealed change says. */

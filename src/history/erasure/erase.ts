@@ -16,11 +16,13 @@ import { type CompiledRules, compileRules } from '../../recording/mapping/apply-
 import type { Place } from '../page/store.ts';
 import { readTreeSize } from '../proof/tree/leaf-store.ts';
 import { foldHistory } from '../tallies/fold.ts';
-import { type Erasing, entriesOfSubject, erasePortion } from './erase-portion.ts';
-import { type ErasingTexts, eraseTexts, eraseWhole } from './erase-texts.ts';
+import { countEntries, type Erasing, erasePortion, readPortion } from './erase-portion.ts';
+import { type ErasingTexts, eraseTexts, eraseWhole, findKeptIds, type TouchedRow } from './erase-texts.ts';
 import { announceErasure, endErasure, insertErasure, listUntold, type UntoldSubscription } from './erasure-store.ts';
 import { findRecorders, findUnfinished, hasActor, newSubject } from './find-subject.ts';
+import { findOwnEntries, type Leftover } from './own-entries.ts';
 import { redactLateSealed } from './redact-late-sealed.ts';
+import { rewriteEntry } from './rewrite-entry.ts';
 import { type ErasureReason, type SealedSubject, type Subject, sealSubject } from './subject.ts';
 
 export interface EraseOptions {
@@ -32,6 +34,8 @@ export interface EraseOptions {
   readonly now: () => number;
   /** An erasure that was carried out in another state of the database, to be carried out again. */
   readonly again?: StoredSubject | undefined;
+  /** Whether ids and names of paths that name the subject stay. Else they stop the erasure. */
+  readonly leaveIds?: boolean | undefined;
   /** Called after each portion with the milliseconds that it took; a pause as long gives others the other half of the disk. */
   readonly rest: (taken: number) => Promise<void>;
   readonly onProgress?: ((entries: number) => void) | undefined;
@@ -51,6 +55,17 @@ export interface ErasedCounts {
   readonly rows: Readonly<Record<string, number>>;
   /** Of an erasure that was carried out: whom to tell by other means. */
   readonly untold?: readonly UntoldSubscription[];
+  /** Ids and names of paths that name the subject and stay. */
+  readonly left?: readonly Leftover[];
+}
+
+/** A document of the history in whose entries the subject stands. */
+export interface TouchedDocument {
+  readonly entity: string;
+  readonly entityId: string;
+  readonly entries: number;
+  /** What is erased of them, as entries say it. */
+  readonly erased: readonly string[];
 }
 
 /** Passes over the entries: what is recorded meanwhile comes in a later one. */
@@ -60,20 +75,61 @@ const retries = 20;
 const maxFoldWait = 10 * 60_000;
 const look = 50;
 
-/** What an erasure would find. It changes nothing. */
-export async function findSubject(options: EraseOptions): Promise<ErasedCounts> {
-  const { sealed, entries, rows } = await search(options);
-  return { erasure: undefined, entries, rows: sumOf(rows, await eraseWhole(textsOf(options, sealed), true)) };
+/** What an erasure would find: it changes nothing, and reports each document and each row of other tables, and what would stop it. */
+export async function findSubject(
+  options: EraseOptions,
+  onFound: (found: TouchedDocument | TouchedRow) => void,
+): Promise<ErasedCounts> {
+  const { db, subject } = options;
+  const sealed = (await findUnfinished(options))?.sealed ?? (await newSubject(options));
+  const { searched, entries } = await searchHistory(options, sealed);
+  const documents = new Map<string, TouchedDocument>();
+  for (let after: Place | undefined; ; ) {
+    const from = after;
+    const found = await inTransaction(db, (transaction) => readPortion(transaction, searched, from));
+    after = found.at(-1);
+    if (after === undefined) break;
+    for (const entry of found) {
+      const { entity, entityId } = entry;
+      const key = JSON.stringify([entity, entityId]);
+      const before = JSON.parse(entry.erased ?? '[]') as string[];
+      const erased = JSON.parse(rewriteEntry(entry, sealed, rulesOf(subject)).erased) as string[];
+      const known = documents.get(key) ?? { entity, entityId, entries: 0, erased: [] };
+      const members = new Set([...known.erased, ...erased.filter((member) => !before.includes(member))]);
+      documents.set(key, { ...known, entries: known.entries + 1, erased: [...members].sort() });
+    }
+  }
+  documents.forEach(onFound);
+  const texts = textsOf(options, sealed);
+  const rows = sumOf(await eraseTexts(texts, onFound), await eraseWhole(texts, true));
+  return { erasure: undefined, entries, rows, left: await findLeftovers(texts, searched.leftovers) };
 }
 
-async function search(options: EraseOptions) {
-  const { db, tenant } = options;
-  const sealed = (await findUnfinished(options))?.sealed ?? (await newSubject(options));
+async function searchHistory({ db, tenant }: EraseOptions, sealed: SealedSubject) {
   await foldHistory(db, tenant);
   const recorders = await findRecorders(db, tenant, sealed);
-  const { rows } = await sql<{ entries: number }>`
-    select count(*) as entries from (${entriesOfSubject({ ...sealed, tenant, recorders })}) as found`.execute(db);
-  return { sealed, entries: rows[0]?.entries ?? 0, rows: await eraseTexts(textsOf(options, sealed), true) };
+  const { places, leftovers } = await findOwnEntries(db, tenant, sealed);
+  const searched = { ...sealed, tenant, recorders, own: places, leftovers };
+  return { searched, entries: await countEntries(db, searched) };
+}
+
+async function findLeftovers(texts: ErasingTexts, inHistory: readonly Leftover[]): Promise<readonly Leftover[]> {
+  const found = [...inHistory, ...(await findKeptIds(texts))];
+  return [...new Map(found.map((leftover) => [JSON.stringify(leftover), leftover])).values()];
+}
+
+/** Leftovers that a message names. */
+const maxNamed = 20;
+
+function refuseLeftovers(left: readonly Leftover[], { leaveIds = false }: EraseOptions, isBegun: boolean): void {
+  if (leaveIds || left.length === 0) return;
+  const named = left.slice(0, maxNamed).map(({ entity, entityId, where }) => `${entity} ${entityId}: ${where}`);
+  const more = left.length > maxNamed ? `, and ${left.length - maxNamed} more` : '';
+  throw new OperatorError(
+    `the person stands in ids or names of paths, which cannot be erased (${named.join('; ')}${more}). ${
+      isBegun ? 'The erasure has begun and not ended' : 'Nothing was erased'
+    }. Delete such an object and erase it by --entity and --entity-id, or leave them with --leave-ids, and run this again`,
+  );
 }
 
 /**
@@ -88,13 +144,17 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
     await refuseWhatIsThere(transaction, tenant, subject);
   });
   const unfinished = await findUnfinished(options);
-  if (unfinished === undefined && options.again === undefined) {
-    const { entries, rows } = await search(options);
-    const isThere = entries > 0 || Object.keys(rows).length > 0 || (await hasActor(db, tenant, subject));
-    if (!isThere) return { erasure: undefined, entries, rows };
-  }
   const known = unfinished ?? options.again;
   const { erasure, sealed } = known ?? { erasure: randomUUID(), sealed: await newSubject(options) };
+  const texts = textsOf(options, sealed);
+  if (known === undefined) {
+    const { searched, entries } = await searchHistory(options, sealed);
+    const left = await findLeftovers(texts, searched.leftovers);
+    refuseLeftovers(left, options, false);
+    const rows = await eraseTexts(texts, () => {});
+    const isThere = entries > 0 || Object.keys(rows).length > 0 || (await hasActor(db, tenant, subject));
+    if (!isThere) return { erasure: undefined, entries, rows, left };
+  }
   const key = await takeErasureKey(db, sealer);
   const sealedBefore = unfinished === undefined ? await readTreeSize(db, tenant) : 0;
   if (unfinished === undefined) {
@@ -111,30 +171,36 @@ export async function eraseSubject(options: EraseOptions): Promise<ErasedCounts>
   }
   const erasing = { ...sealed, tenant, erasure, reason, key, rules: rulesOf(subject), now };
   let isRecorded = true;
+  let rows: Record<string, number> = {};
+  let left: readonly Leftover[] = [];
   for (let pass = 0; pass < maxPasses && isRecorded; pass += 1) {
+    // Before the entries: an object that is written later has the text of before in its entry.
+    rows = sumOf(rows, await eraseTexts(texts));
     // A recorder from before does not know yet that the tenant has erasures, and would record again what is erased under its hands. One from
     // before the names were replaced may still be recording with their numbers.
     await olderTransactionsEnded(db);
     await foldAll(db, tenant);
     const recorders = await findRecorders(db, tenant, sealed);
-    const erased = await erasePass(options, { ...erasing, recorders });
+    const { places: own, leftovers } = await findOwnEntries(db, tenant, sealed);
+    const erased = await erasePass(options, { ...erasing, recorders, own });
     // Names in dictionaries are part of the proof of all these entries, so they go behind them.
-    const renamed = await renameAll(db, { ...erasing, recorders }, sealedBefore);
+    const renamed = await renameAll(db, { ...erasing, recorders, own: [] }, sealedBefore);
+    left = await findLeftovers(texts, leftovers);
     isRecorded = erased > 0 || renamed;
   }
-  const texts = textsOf(options, sealed);
-  const rows = sumOf(await eraseTexts(texts), await eraseWhole(texts));
+  rows = sumOf(rows, await eraseWhole(texts));
   // A change that is being recorded with the old name or its number might be delivered, and nobody told that it is erased.
   if (isRecorded) {
     throw new OperatorError(
       'the person or the document is still being recorded: what was there is erased, and the erasure has not ended. Stop what records it, and run the same command again',
     );
   }
+  refuseLeftovers(left, options, true);
   const entries = await inTransaction(db, async (transaction) => {
     await announceErasure(transaction);
     return await endErasure(transaction, tenant, { erasure, now: now() });
   });
-  return { erasure, entries, rows, untold: await listUntold(db, tenant) };
+  return { erasure, entries, rows, untold: await listUntold(db, tenant), left };
 }
 
 function sumOf(one: Record<string, number>, other: Record<string, number>): Record<string, number> {
@@ -221,6 +287,16 @@ async function renameAll(db: Database, erasing: Erasing, sealedBefore: number): 
   );
 }
 
+/** The table of Annals' own documents of a type, and the column of their ids. */
+const tablesOfOwn: ReadonlyMap<string, readonly [table: string, id: string]> = new Map([
+  ['agent', ['agent', 'id']],
+  ['annals-budget', ['budget', 'id']],
+  ['annals-view', ['saved_view', 'id']],
+  ['changelog-subscription', ['subscription', 'id']],
+  ['configuration', ['configuration', 'key']],
+  ['custom-entity', ['custom_entity', 'id']],
+]);
+
 async function refuseWhatIsThere(
   transaction: Parameters<typeof refuseHeld>[0],
   tenant: string,
@@ -228,10 +304,15 @@ async function refuseWhatIsThere(
 ): Promise<void> {
   if ('actor' in subject) return;
   const { entity, entityId } = subject;
+  const [table, id] = tablesOfOwn.get(entity) ?? [];
+  const own =
+    table === undefined
+      ? sql``
+      : sql`union all select from ${sql.table(table)} where tenant = ${tenant} and ${sql.ref(id ?? '')} = ${entityId}`;
   const { rows } = await sql`
-    select from custom_instance where tenant = ${tenant} and type = ${entity} and id = ${entityId}
-    union all
-    select from agent where tenant = ${tenant} and ${entity} = 'agent' and id = ${entityId}`.execute(transaction);
+    select from custom_instance where tenant = ${tenant} and type = ${entity} and id = ${entityId} ${own}`.execute(
+    transaction,
+  );
   if (rows.length > 0) {
     throw new OperatorError(
       `the document ${entity} ${entityId} is still there; delete it first, or its next change names it again`,

@@ -60,7 +60,16 @@ export async function eraseAgain(
     if (sealed === undefined)
       throw new OperatorError(`no key of ANNALS_SECRET_KEY opens the erasure ${erasure} of the file`);
     try {
-      const options = { db, sealer, tenant, subject: sealed.subject, reason, now, again: { erasure, sealed } };
+      const options = {
+        db,
+        sealer,
+        tenant,
+        subject: sealed.subject,
+        reason,
+        now,
+        again: { erasure, sealed },
+        leaveIds: true,
+      };
       erased.push(await eraseSubject({ ...options, rest: async () => {} }));
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;

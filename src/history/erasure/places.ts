@@ -3,14 +3,16 @@
  *
  * `entry`: rewritten with the entry. `text`: the name or id is replaced wherever it stands, in JSON and in plain text. `row`: a row with
  * the name or id in this column is deleted. `clear`: such a value becomes null. `sealed`: it is opened, and the row is deleted where
- * the name or id is in it. `all`: it goes of all rows of the tenant, whatever it holds. `none`: nothing.
+ * the name or id is in it. `all`: it goes of all rows of the tenant, whatever it holds. `stop`: nothing can take its place, so a name or id
+ * in it stops the erasure before it begins. `none`: nothing.
  */
-export type Doing = 'entry' | 'text' | 'row' | 'clear' | 'sealed' | 'all' | 'none';
+export type Doing = 'entry' | 'text' | 'row' | 'clear' | 'sealed' | 'all' | 'stop' | 'none';
 
 type PlacesOfTable = Readonly<Record<string, readonly [Doing, string]>>;
 
 const tenant = ['none', 'the name of the tenant'] as const;
 const made = ['none', 'a number or a text that the service makes'] as const;
+const chosen = ['stop', 'an id, which a client may choose'] as const;
 const secret = ['none', 'a secret, or a hash of one'] as const;
 const asJson = ['text', 'the same as JSON, for filters'] as const;
 
@@ -40,7 +42,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
   },
   agent: {
     tenant,
-    id: ['none', 'the id of an agent, which a client chose'],
+    id: chosen,
     document: ['text', 'an agent: prompts, names'],
     fields: asJson,
     sealed_key: secret,
@@ -54,7 +56,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     full_document: ['text', 'questions and answers'],
     full_fields: asJson,
   },
-  agent_session: { tenant, id: ['none', 'an id that a client or the service chose'] },
+  agent_session: { tenant, id: ['none', 'a UUID'] },
   agent_session_log: {
     tenant,
     id: made,
@@ -68,12 +70,12 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     agent_id: ['none', 'the id of an agent'],
     server: ['none', 'an address'],
     sha256: ['none', 'a hash of the definition'],
-    definition: ['none', 'what a server says of a tool'],
+    definition: ['stop', 'what a server says of a tool'],
   },
   agent_turn: {
     tenant,
     session_id: ['none', 'the id of a session'],
-    agent_id: ['none', 'the id of an agent'],
+    agent_id: ['text', 'the id of an agent'],
     exchange: ['text', 'questions and answers'],
     log_id: made,
     request_id: made,
@@ -81,7 +83,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
   },
   budget: {
     tenant,
-    id: made,
+    id: chosen,
     document: ['text', 'a budget: whose calls count'],
     fields: asJson,
     by: ['none', 'what the calls are of'],
@@ -97,7 +99,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     maker: ['none', 'the id of a client'],
     agent: ['text', 'the name of an agent'],
     end_user: ['text', 'a user, as the caller named them'],
-    model: ['none', 'a model'],
+    model: ['text', 'a model, as the caller named it'],
     provider: ['none', 'a provider'],
     operation: ['none', 'an operation'],
     token: ['none', 'whose token paid'],
@@ -202,7 +204,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
   completion_reservation: { tenant, reservation: made, call: ['text', 'who made a call that has not ended'] },
   configuration: {
     tenant,
-    key: ['none', 'the name of a setting'],
+    key: ['stop', 'the name of a setting'],
     description: ['text', 'a description'],
     value: ['text', 'a setting'],
     sealed: secret,
@@ -220,15 +222,15 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
   },
   custom_entity: {
     tenant,
-    id: ['none', 'a type of documents'],
+    id: ['stop', 'a type of documents'],
     document: ['text', 'the type: its name, who changed it last'],
     fields: asJson,
-    json_schema: ['none', 'a schema'],
+    json_schema: ['text', 'a schema'],
   },
   custom_instance: {
     tenant,
     type: ['none', 'a type of documents'],
-    id: ['none', 'the id of a document; an erasure of a document that is there is refused'],
+    id: ['stop', 'the id of a document; an erasure of a document that is there is refused'],
     document: ['text', 'a document: who changed it last, and what it tells of others'],
     fields: asJson,
   },
@@ -264,7 +266,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
   },
   followed_file: {
     tenant,
-    path: ['none', 'the path of a file'],
+    path: ['stop', 'the path of a file that is followed; stop following the file'],
     device: made,
     inode: made,
     head: ['none', 'a hash of the first line of a file that is followed; stop following the file'],
@@ -321,12 +323,12 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
   proof_tile: { tenant, hashes: made },
   routine: { hash: made, name: made, signature: made },
   routine_set: { hash: made },
-  saved_view: { tenant, id: made, document: ['text', 'a name and a query'], fields: asJson },
+  saved_view: { tenant, id: chosen, document: ['text', 'a name and a query'], fields: asJson },
   schema_change: { routines_hash: made },
   schema_process: { process: made, routines_hash: made },
   subscription: {
     tenant,
-    id: made,
+    id: chosen,
     maker: ['none', 'the id of a client'],
     document: ['text', 'a name, a query and a target'],
     fields: asJson,

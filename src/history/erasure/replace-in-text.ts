@@ -10,6 +10,21 @@ const minFree = 4;
 /** JSON texts within JSON texts that are looked into. */
 const maxLevels = 3;
 
+/** Whether one of the needles stands in a text, or in a string of a JSON text. */
+export function isIn(text: string, replacing: Replacing): boolean {
+  return replaceInJson(text, replacing) !== text;
+}
+
+/** Without numbers: one alone says nothing of a person in an id or in the name of a path. */
+export function identifying({ needles, replacement }: Replacing): Replacing {
+  return { needles: needles.filter((needle) => !/^\d+$/.test(needle)), replacement };
+}
+
+/** Patterns of LIKE for texts in which a needle may stand. A JSON text may escape what a needle has, so each with such an escape matches. */
+export function likePatterns(needles: readonly string[]): string[] {
+  return [...needles.flatMap(escapesOf).map((text) => `%${text.replace(/[\\%_]/g, '\\$&')}%`), '%\\\\u%'];
+}
+
 const patterns = new WeakMap<Replacing, readonly RegExp[]>();
 
 /** The text without the needles. A part of a longer word is none. */
@@ -51,7 +66,7 @@ function patternsOf({ needles }: Replacing): readonly RegExp[] {
 }
 
 /** The text as it stands in texts, and in JSON texts within texts, which have its escapes several times. */
-export function escapesOf(text: string): string[] {
+function escapesOf(text: string): string[] {
   const escaped = [text];
   for (let level = 0; level < maxLevels; level += 1) escaped.push(JSON.stringify(escaped.at(-1)).slice(1, -1));
   return [...new Set(escaped)];

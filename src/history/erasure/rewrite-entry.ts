@@ -4,6 +4,7 @@ import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import { applyRulesAt, type CompiledRules } from '../../recording/mapping/apply-rules.ts';
 import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
+import { isIn, replaceInText } from './replace-in-text.ts';
 import type { SealedSubject } from './subject.ts';
 
 /** What an erasure may change of an entry. `related`, `paths`, `context` and `erased` are JSON texts. */
@@ -19,7 +20,11 @@ export interface ErasableEntry {
   readonly isOfActor: boolean;
   /** Whether who recorded it is erased. */
   readonly isOfRecorder: boolean;
+  /** Whether it is of an object of Annals itself, and may have the person in its name and values. */
+  readonly isOfService: boolean;
 }
+
+type PathKeys = ReturnType<typeof keysOfPath>;
 
 export type RewrittenEntry = Pick<ErasableEntry, 'entityId' | 'name' | 'related' | 'paths' | 'context'> & {
   readonly erased: string;
@@ -29,24 +34,26 @@ export type RewrittenEntry = Pick<ErasableEntry, 'entityId' | 'name' | 'related'
 export const erasedValue = '"[erased]"';
 
 /**
- * An entry of the subject (by the actor, of the document, related to it, or recorded by the actor) without the subject. Its type, its time, the names of its
- * paths and the number of its related items stay.
+ * An entry of the subject (by the actor, of the document, related to it, recorded by the actor, or of an own object that names the subject)
+ * without the subject. Its type, its time, the names of its paths and the number of its related items stay.
  *
  * @param rules the paths of each entity type that were named besides
  */
 export function rewriteEntry(
   entry: ErasableEntry,
-  { subject, replacement }: SealedSubject,
+  sealed: SealedSubject,
   rules: ReadonlyMap<string, CompiledRules>,
 ): RewrittenEntry {
+  const { subject, replacement } = sealed;
   const gone = new Set<string>(entry.erased === null ? [] : (JSON.parse(entry.erased) as string[]));
   let { entityId, name, related } = entry;
   let isOwn = false;
   if (entry.isOfRecorder) gone.add('recordedBy');
   if ('actor' in subject) {
-    const { paths } = entry;
-    if (!entry.isOfActor) return { entityId, name, related, paths, context: entry.context, erased: textOf(gone) };
-    gone.add('actor');
+    const { paths, context } = entry;
+    if (!entry.isOfActor && !entry.isOfService)
+      return { entityId, name, related, paths, context, erased: textOf(gone) };
+    if (entry.isOfActor) gone.add('actor');
   } else {
     isOwn = entry.entity === subject.entity && entry.entityId === subject.entityId;
     if (isOwn) {
@@ -61,9 +68,20 @@ export function rewriteEntry(
     if (renamed !== related) gone.add('related');
     related = renamed;
   }
-  if (entry.context !== null) gone.add('context');
-  const paths = rewritePaths(entry.paths, isOwn ? 'all' : rules.get(entry.entity), gone);
-  return { entityId, name, related, paths, context: null, erased: textOf(gone) };
+  if (entry.isOfService && name !== null && replaceInText(name, sealed) !== name) {
+    name = replacement;
+    gone.add('name');
+  }
+  const named = rules.get(entry.entity);
+  const isMeant = (keys: PathKeys, value: JsonNode) =>
+    isOwn ||
+    (named !== undefined && applyRulesAt(named, keys, value) !== compactText(value)) ||
+    (entry.isOfService && isIn(compactText(value), sealed));
+  const paths =
+    isOwn || named !== undefined || entry.isOfService ? rewritePaths(entry.paths, isMeant, gone) : entry.paths;
+  const isGone = entry.context !== null && (gone.size > 0 || isIn(entry.context, sealed));
+  if (isGone) gone.add('context');
+  return { entityId, name, related, paths, context: isGone ? null : entry.context, erased: textOf(gone) };
 }
 
 function textOf(gone: ReadonlySet<string>): string {
@@ -94,14 +112,12 @@ function relatedWithout(
 }
 
 /** A value that holds one of the paths, or lies below one, goes as a whole. */
-function rewritePaths(text: string, which: 'all' | CompiledRules | undefined, gone: Set<string>): string {
-  if (which === undefined) return text;
+function rewritePaths(text: string, isMeant: (keys: PathKeys, value: JsonNode) => boolean, gone: Set<string>): string {
   let isChanged = false;
   const members = entriesOf(parseJson(text)).map(([path, sides]): [string, string] => {
     const keys = keysOfPath(path);
-    const isMeant = (value: JsonNode) => which === 'all' || applyRulesAt(which, keys, value) !== compactText(value);
     const rewritten = entriesOf(sides).map(([side, value]): [string, string] => {
-      if (!isMeant(value)) return [side, compactText(value)];
+      if (!isMeant(keys, value)) return [side, compactText(value)];
       gone.add(`paths.${path}`);
       isChanged = true;
       return [side, erasedValue];

@@ -55,7 +55,7 @@ async function note(
   now: number,
   { what, reason, ...documents }: { what: 'hold' | 'release'; reason: string; before?: string; after?: string },
 ): Promise<void> {
-  const change = { entity: holdEntity, entityId: tenant, at: now, ...documents };
+  const change = { entity: holdEntity, entityId: tenant, at: now, ...documents } as const;
   await recordDocumentChange(transaction, { tenant, actor: 'operator' }, change);
   const at = new Date(now).toISOString();
   await writeReceipt(transaction, tenant, { what, positions: [], at, by: 'operator', reason });

@@ -59,7 +59,7 @@ export function createOwnInstances(context: WriteContext): OwnInstances {
     return ownDocuments(context, {
       noun: instanceNoun,
       table: instanceTable(type),
-      entity: type,
+      entity: { customType: type },
       schemaVersion: jsonSchema === null ? undefined : String(typeVersion),
       async written(sent, { id, version, now }, before) {
         const { name, ...row } = await writtenInstance(sent.text, { id, version, now }, before?.document);

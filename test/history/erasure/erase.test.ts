@@ -138,8 +138,8 @@ describe('the entries', () => {
       };
     };
     const before = await shape();
-    const counted = await findSubject(options(tenant, { actor: jane, paths: [] }));
-    expect(counted).toEqual({ erasure: undefined, entries: 10, rows: {} });
+    const counted = await findSubject(options(tenant, { actor: jane, paths: [] }), () => {});
+    expect(counted).toEqual({ erasure: undefined, entries: 10, rows: {}, left: [] });
     const { erasure, entries } = await eraseSubject(options(tenant, { actor: jane, paths: [] }));
     expect({ erasure, entries }).toEqual({ erasure: expect.any(String), entries: 10 });
     // What every process does within five seconds: one that read the name just after it was registered knows it until then.
@@ -156,6 +156,7 @@ describe('the entries', () => {
       erasure: undefined,
       entries: 0,
       rows: {},
+      left: [],
     });
   });
 
@@ -393,7 +394,21 @@ describe('the entries', () => {
       file,
     ];
     const dry = await annals(['erase', ...of, '--dry-run'], environment);
-    expect(JSON.parse(dry.stdout)).toMatchObject({ tenant, erasure: null, entries: 60 });
+    const found = dry.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(found.at(-1)).toMatchObject({ tenant, erasure: null, entries: 60 });
+    expect(found).toHaveLength(32);
+    expect(found).toContainEqual({
+      ...{ entity: 'customer', entityId: 'canary-4711', entries: 30 },
+      erased: ['entityId', 'name', 'paths.age', 'paths.email'],
+    });
+    expect(found).toContainEqual({
+      ...{ entity: 'order', entityId: 'o1', entries: 1 },
+      erased: ['context', 'paths.to.email', 'related'],
+    });
+
     let isOver = false;
     const recorder = createRecorder(server.context.db, tenant, () => now, createSealer([secret]));
     const recording = (async () => {

@@ -31,6 +31,7 @@ const words: Record<Doing, string> = {
   clear: 'becomes empty where it has the name or id',
   sealed: 'is opened; the row is deleted where it has the name or id',
   all: 'goes, whatever it holds',
+  stop: 'stops the erasure where it has the name or id',
   none: 'stays',
 };
 

@@ -1,0 +1,167 @@
+import { access, constants } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { sql } from 'kysely';
+import { OperatorError } from '../../core/operator-error.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import type { Database } from '../../postgres/database.ts';
+import { hasCode, writeOnce } from '../../postgres/write-once.ts';
+import type { LogSigner } from '../proof/sealing/signer.ts';
+import type { Signer } from '../proof/tlog/note.ts';
+import { readLog } from '../proof/tree/log-store.ts';
+import { signCertificate } from '../proof/verify/certificate.ts';
+import type { ErasedCounts } from './erase.ts';
+import { listErasures } from './erasure-store.ts';
+import { openSubject, type Subject } from './subject.ts';
+
+/** Erasures of a tenant that are looked at, and ids that are left and named. */
+const maxErasures = 10_000;
+const maxLeft = 1_000;
+
+/** What an erasure changed in the history, by entity type. */
+interface ErasedEntries {
+  readonly entity: string;
+  readonly entries: number;
+  /** As entries say it: `actor`, `paths.email`. */
+  readonly erased: readonly string[];
+}
+
+/** The signer of certificates about a tenant. Throws an OperatorError where its history is not sealed with this key, or the file cannot be written. */
+export async function prepareCertificate(
+  db: Database,
+  tenant: string,
+  signer: LogSigner,
+  file: string,
+): Promise<Signer> {
+  const log = await readLog(db, tenant);
+  if (log === undefined || signer.keyOf(log.origin) !== log.vkey) {
+    throw new OperatorError(
+      `--certificate needs a sealed history, and that of ${tenant} is not sealed with the key of ANNALS_PROOF_KEY_FILE. Nothing was erased`,
+    );
+  }
+  const isFree = await access(file).then(
+    () => false,
+    (error: unknown) => hasCode(error, 'ENOENT'),
+  );
+  if (!isFree)
+    throw new OperatorError(`--certificate: ${file} is there already, or cannot be made. Nothing was erased`);
+  await access(dirname(file), constants.W_OK).catch((error: unknown) => {
+    throw new OperatorError(`--certificate: ${file} cannot be made. Nothing was erased`, { cause: error });
+  });
+  return signer.of(log.origin);
+}
+
+export interface CertifiedErasure {
+  readonly db: Database;
+  readonly sealer: Sealer;
+  readonly tenant: string;
+  readonly subject: Subject;
+  readonly counts: ErasedCounts;
+  readonly isVacuumed: boolean;
+  readonly now: () => number;
+}
+
+/** Writes what was erased of the subject, now and in earlier runs, and what stays. Annals keeps no copy. */
+export async function writeCertificate(file: string, signer: Signer, certified: CertifiedErasure): Promise<void> {
+  const { tenant, subject, counts, isVacuumed, now } = certified;
+  const body = {
+    tenant,
+    writtenAt: new Date(now()).toISOString(),
+    subject,
+    erasures: await erasuresOf(certified),
+    // Of other tables no receipt tells what an earlier run did.
+    rows: counts.rows,
+    left: (counts.left ?? []).slice(0, maxLeft),
+    stays: staying(isVacuumed),
+    untold: counts.untold ?? [],
+  };
+  try {
+    await writeOnce(file, signCertificate(body, signer));
+  } catch (error) {
+    throw new OperatorError(
+      `${file} could not be written. What was erased is erased; run the same command again for the certificate`,
+      { cause: error },
+    );
+  }
+}
+
+/** The erasures of the same person or document, the oldest first. */
+async function erasuresOf({ db, sealer, tenant, subject }: CertifiedErasure) {
+  const all = await listErasures(db, tenant, { limit: maxErasures });
+  const own = all.filter((stored) => {
+    const sealed = openSubject(sealer, { ...stored, tenant });
+    return sealed !== undefined && isSame(sealed.subject, subject);
+  });
+  return await Promise.all(
+    own.toReversed().map(async ({ erasure, begunAt, endedAt, reason, entries }) => {
+      const receipts = await receiptsOf(db, tenant, erasure);
+      return { erasure, begunAt, endedAt, reason, entries, receipts, history: await entriesOf(db, tenant, receipts) };
+    }),
+  );
+}
+
+function isSame(one: Subject, other: Subject): boolean {
+  if ('actor' in one) return 'actor' in other && one.actor === other.actor;
+  return 'entity' in other && one.entity === other.entity && one.entityId === other.entityId;
+}
+
+/** The positions of its receipts. Receipts of earlier versions do not name their erasure. */
+async function receiptsOf(db: Database, tenant: string, erasure: string): Promise<number[]> {
+  const { rows } = await sql<{ position: number }>`
+    select position from change_receipt
+      where tenant = ${tenant} and body like ${`%"erasure":"${erasure}"%`} order by position`.execute(db);
+  return rows.map(({ position }) => position);
+}
+
+async function entriesOf(db: Database, tenant: string, receipts: readonly number[]): Promise<ErasedEntries[]> {
+  const { rows } = await sql<{ entity: string; entries: number; erased: string }>`
+    with ranges as materialized (
+      select (range ->> 0)::bigint as since, (range ->> 1)::bigint as until
+        from change_receipt r cross join lateral jsonb_array_elements(r.body::jsonb -> 'positions') as range
+        where r.tenant = ${tenant} and r.position = any (${[...receipts]}::bigint[])
+    )
+    select k.entity, e.erased, count(distinct (e.at, e.sequence)) as entries
+      from ranges
+      cross join lateral (
+        select c.first from change_position c where c.tenant = ${tenant} and c.first <= ranges.since order by c.first desc limit 1
+      ) b
+      join change_position p on p.tenant = ${tenant} and p.first between b.first and ranges.until
+      cross join lateral generate_series(
+        greatest(ranges.since, p.first), least(ranges.until, p.first + cardinality(p.ats) - 1)) as position
+      join change_entry e on e.tenant = ${tenant} and e.at = p.ats[position - p.first + 1]
+        and e.sequence = p.sequences[position - p.first + 1]
+      join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
+      where e.erased is not null
+      group by k.entity, e.erased`.execute(db);
+  const byEntity = Map.groupBy(rows, ({ entity }) => entity);
+  return [...byEntity].map(([entity, found]) => ({
+    entity,
+    entries: found.reduce((sum, { entries }) => sum + entries, 0),
+    erased: [...new Set(found.flatMap(({ erased }) => JSON.parse(erased) as string[]))].sort(),
+  }));
+}
+
+function staying(isVacuumed: boolean): { what: string; why: string }[] {
+  return [
+    {
+      what: 'the entries, with their types, times, entity types, names of paths and counts',
+      why: 'they say nothing of the person, and totals stay what they were',
+    },
+    {
+      what: 'whom the erasure was about, sealed under the secret key of the installation',
+      why: 'a backup that is restored is erased from again',
+    },
+    ...(isVacuumed
+      ? []
+      : [
+          {
+            what: 'old versions of rows in files of the database',
+            why: 'they stay until the tables are rewritten (--vacuum)',
+          },
+        ]),
+    { what: 'the write-ahead log, replicas and backups', why: 'they have what was there, until they expire' },
+    {
+      what: 'what subscriptions, exports and readers took away before',
+      why: 'subscriptions are told the positions; those in "untold" are to be told by other means',
+    },
+  ];
+}

@@ -1,0 +1,106 @@
+import { sql } from 'kysely';
+import { entriesOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { int8Array } from '../../postgres/binary-arrays.ts';
+import type { Database } from '../../postgres/database.ts';
+import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
+import { ownEntities } from '../../recording/record-document-change.ts';
+import type { Place } from '../page/store.ts';
+import { identifying, isIn, likePatterns } from './replace-in-text.ts';
+import { type ErasableEntry, rewriteEntry } from './rewrite-entry.ts';
+import type { SealedSubject } from './subject.ts';
+
+/** Candidates that are read at once, and the bytes of their texts that end a read before. */
+const maxEntries = 100;
+const maxBytes = 8 * 1024 * 1024;
+
+/** An id or a name of a path that has the person in it, and cannot be replaced. */
+export interface Leftover {
+  readonly entity: string;
+  readonly entityId: string;
+  /** What has it, as `id` or `path contacts.Jane`. */
+  readonly where: string;
+}
+
+/** Where the person stands in the history of Annals' own objects. */
+export interface OwnEntries {
+  readonly places: readonly Place[];
+  readonly leftovers: readonly Leftover[];
+}
+
+/**
+ * Searches the history of the tenant's configuration, subscriptions, views, budgets, agents, custom types and instances: people stand in
+ * their names and values, no matter who made the change.
+ */
+export async function findOwnEntries(db: Database, tenant: string, subject: SealedSubject): Promise<OwnEntries> {
+  const places: Place[] = [];
+  const leftovers = new Map<string, Leftover>();
+  const candidates = await findCandidates(db, tenant, subject);
+  for (let first = 0; first < candidates.length; ) {
+    const portion = candidates.slice(first, first + maxEntries);
+    const { entries, read } = await readEntries(db, tenant, portion);
+    first += read;
+    for (const entry of entries) {
+      if (rewriteEntry(entry, subject, new Map()).erased !== '[]') places.push(entry);
+      for (const leftover of leftoversOf(entry, subject)) leftovers.set(JSON.stringify(leftover), leftover);
+    }
+  }
+  return { places: places.map(({ at, sequence }) => ({ at, sequence })), leftovers: [...leftovers.values()] };
+}
+
+function leftoversOf({ entity, entityId, paths }: ErasableEntry, subject: SealedSubject): Leftover[] {
+  const isSubject =
+    'entity' in subject.subject && subject.subject.entity === entity && subject.subject.entityId === entityId;
+  const names = identifying(subject);
+  const inPaths = entriesOf(parseJson(paths)).filter(([path]) => keysOfPath(path).some((key) => isIn(key, names)));
+  return [...(isIn(entityId, names) && !isSubject ? ['id'] : []), ...inPaths.map(([path]) => `path ${path}`)].map(
+    (where) => ({ entity, entityId, where }),
+  );
+}
+
+/**
+ * Entries in which one of the texts may stand. What applications recorded under the same entity types is left. Without a recorder are the oldest
+ * changes of own objects, and imports, which are history of these objects where they have their type.
+ */
+async function findCandidates(db: Database, tenant: string, { needles }: SealedSubject): Promise<Place[]> {
+  // In the name of a path, a key has a backslash before its dots.
+  const patterns = likePatterns([...needles, ...needles.map((needle) => needle.replace(/[\\.]/g, '\\$&'))]);
+  const { rows } = await sql<Place>`
+    with kinds as materialized (
+      select k.kind from change_kind k
+        where k.tenant = ${tenant} and (k.entity = any (${[...ownEntities]}::text[])
+          or k.entity in (select c.id from custom_entity c where c.tenant = ${tenant})
+          or k.entity in (
+            select e.entity_id from change_entry e join change_kind t on t.tenant = ${tenant} and t.kind = e.kind
+              where e.tenant = ${tenant} and t.entity = 'custom-entity'))
+    )
+    select e.at, e.sequence from change_entry e
+      where e.tenant = ${tenant} and e.kind = any (array(select kind from kinds))
+        and (e.recorded_by is null or e.recorded_by = 1
+          or e.recorded_by in (select r.recorder from change_recorder r where r.tenant = ${tenant} and r.way = 'service'))
+        and (e.entity_id like any (${patterns}::text[]) or e.name like any (${patterns}::text[])
+          or e.paths like any (${patterns}::text[]) or e.context like any (${patterns}::text[]))
+      order by e.at, e.sequence`.execute(db);
+  return rows;
+}
+
+/** `read`: how many places were looked at, which may be fewer than there are, and more than entries, where some were dropped. */
+async function readEntries(
+  db: Database,
+  tenant: string,
+  places: readonly Place[],
+): Promise<{ entries: (ErasableEntry & Place)[]; read: number }> {
+  const { rows } = await sql<ErasableEntry & Place & { place: number }>`
+    select s.*, k.entity, false as "isOfActor", false as "isOfRecorder", true as "isOfService"
+      from (
+        select e.at, e.sequence, e.kind, e.entity_id as "entityId", e.name, e.related, e.paths, e.context, null as erased, w.place,
+               sum(octet_length(e.paths)) over (order by w.place) - octet_length(e.paths) as before
+          from unnest(${int8Array(places.map(({ at }) => at))}::bigint[], ${int8Array(places.map(({ sequence }) => sequence))}::bigint[])
+            with ordinality as w (at, sequence, place)
+          join change_entry e on e.tenant = ${tenant} and e.at = w.at and e.sequence = w.sequence
+      ) s
+      join change_kind k on k.tenant = ${tenant} and k.kind = s.kind
+      where s.before < ${maxBytes}::bigint order by s.place`.execute(db);
+  const last = rows.at(-1);
+  return { entries: rows, read: last === undefined ? places.length : last.place };
+}
