@@ -35,4 +35,9 @@ export function parsePathPattern(text: string): PathPattern | string {
   return { text, keys };
 }
 
+/** The pattern of one key, whatever characters it has. */
+export function patternOfKey(key: string): string {
+  return key.replaceAll(/[.\\]|^\*$/g, '\\$&');
+}
+
 const maxKeys = 100;

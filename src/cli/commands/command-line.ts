@@ -40,7 +40,7 @@ const groups: Record<string, Record<string, ListedCommand>> = {
     },
     outbox: { summary: 'print SQL for triggers that write changes into an outbox', load: () => import('./outbox.ts') },
     relay: { summary: 'record the changes of an outbox', load: () => import('./relay.ts') },
-    mapping: { summary: 'check a mapping', load: () => import('./mapping.ts') },
+    mapping: { summary: 'draft and check a mapping', load: () => import('./mapping.ts') },
     rejected: { summary: 'list, retry and drop rejected changes', load: () => import('./rejected.ts') },
   },
   'Follow changes': {

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Sealer } from '../../core/sealing.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { Change, Way } from '../change.ts';
+import { isOwnEntity } from '../own-entities.ts';
 import { recordChanges } from '../record-change.ts';
 import {
   type BatchCounts,
@@ -17,9 +18,6 @@ import { storeRejected } from './rejected-store.ts';
 
 /** The maximum time by which a change may be ahead of the clock, in milliseconds. */
 export const maxAhead = 5 * 60_000;
-
-/** What this service records itself, besides the tenant's own types and all names that begin with `annals-`. */
-const ownEntities: ReadonlySet<string> = new Set(['configuration', 'agent', 'custom-entity']);
 
 export interface TakeChangesOptions {
   sealer: Sealer;
@@ -122,7 +120,7 @@ class Taking {
 
 /** Why a change that could be read is not recorded. */
 function refusalOf({ at, entity }: Change, ownTypes: ReadonlySet<string>, moment: number): string | undefined {
-  const isOwn = ownEntities.has(entity) || entity.startsWith('annals-') || ownTypes.has(entity);
+  const isOwn = isOwnEntity(entity) || ownTypes.has(entity);
   if (isOwn) return '"entity" is one that this service records itself';
   return at > moment + maxAhead ? '"at" is more than 5 minutes in the future' : undefined;
 }

@@ -4,6 +4,7 @@ import { plainTable, quotedTable } from '../../postgres/source/table-names.ts';
 import type { Mapping, TableMapping } from '../../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import { rowRules } from '../../recording/mapping/row-rules.ts';
+import { soundsSecret } from '../../recording/mapping/secret-names.ts';
 import { faultsOfTable } from './mapping-faults.ts';
 import type { TableFault } from './table-faults.ts';
 
@@ -118,9 +119,6 @@ function identityAdvice(table: CatalogueTable): TableFault[] {
   }));
 }
 
-const secretWords =
-  /(?:^|_)(?:secret|token|passw(?:or)?d|passphrase|credentials?|api_?key|access_?key|private_?key|session(?:_?(?:id|key))?|sid|jwt|otp|pin|iban|ssn|card_?(?:no|number))s?(?:_(?:hash|value))?$/;
-
 /** Warnings of columns whose names sound like secrets, and which every entry shows: an id, a name or a related id cannot be masked. */
 function secretWarnings(table: TableMapping, primaryKey: readonly string[]): string[] {
   const shown: [use: string, columns: readonly (string | undefined)[]][] = [
@@ -130,15 +128,11 @@ function secretWarnings(table: TableMapping, primaryKey: readonly string[]): str
   ];
   return shown.flatMap(([use, columns]) =>
     columns.flatMap((column) => {
-      if (column === undefined || !secretWords.test(snakeCase(column))) return [];
+      if (column === undefined || !soundsSecret(column)) return [];
       return [
         `${table.table}: its ${use} is the column ${column}, which seems to be a secret. Entries show its value, and a mask cannot cover it. ` +
           'Use another column, or leave the table out',
       ];
     }),
   );
-}
-
-function snakeCase(column: string): string {
-  return column.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase();
 }

@@ -1,0 +1,119 @@
+import { snakeCase, soundsSecret } from '../../recording/mapping/secret-names.ts';
+import type { ApplicationColumn, ApplicationTable } from './application-tables.ts';
+
+/** Best first. */
+const names = [
+  'name',
+  'title',
+  'label',
+  'display_name',
+  'full_name',
+  'subject',
+  'headline',
+  'caption',
+  'username',
+  'user_name',
+  'handle',
+  'code',
+  'sku',
+  'number',
+  'reference',
+  'slug',
+];
+
+/** The column that most likely names a document for people, of those that may be shown. */
+export function guessName(entity: string, columns: readonly ApplicationColumn[]): string | undefined {
+  const texts = columns.filter(({ category }) => category === 'S');
+  // Of a person it is "Dr".
+  const isPerson = columns.some((column) => /^(?:first|last|family)_name$/.test(snakeCase(column.name)));
+  const wanted = [...names.slice(0, 1), `${entity.replaceAll('-', '_')}_name`, ...names.slice(1)];
+  for (const name of wanted) {
+    if (isPerson && name === 'title') continue;
+    const found = texts.find((column) => snakeCase(column.name) === name);
+    if (found !== undefined) return found.name;
+  }
+  return undefined;
+}
+
+const times = '(?:_(?:at|on|date|time|timestamp|ts))?$';
+const touched = new RegExp(
+  [
+    `^(?:last_)?(?:updated?|modified|modification|changed|touched|refreshed|heartbeat)${times}`,
+    `^last_(?:seen|active|activity|access(?:ed)?|used?|visit(?:ed)?|log(?:ged)?_?in|sync(?:ed)?|ping|check(?:ed)?|poll(?:ed)?|index(?:ed)?|request)${times}`,
+    `^(?:current|last)_sign_in${times}`,
+    '^(?:date|time)_(?:updated|modified|changed)$',
+    '^mtime$',
+  ].join('|'),
+);
+
+/** Whether the column only says when the row was written or used: an update of nothing else is no change. */
+export function isTouched({ name, category }: ApplicationColumn): boolean {
+  return category === 'D' && touched.test(snakeCase(name));
+}
+
+/** Tables whose rows are secrets, with columns whose names do not say so. */
+const secretTables =
+  /(?:^|_)(?:secret|token|credential|(?:api|access|licen[cs]e)_?key|gift_?card|voucher|invitation|invite|one_time_password|otp|credit_card|bank_account)s?$/;
+const valueOfSecret = /^(?:key|code|number|value|hash|data)$/;
+/** Tables in which JSON most likely has what one signs in or pays with. */
+const confidential =
+  /(?:^|_)(?:auth|authentication|identity|identities|credential|oauth|sso|saml|mfa|session|payment|secret|token)s?(?:_|$)/;
+
+/** Whether the column most likely has a secret. */
+export function isSecret({ name, type, category }: ApplicationColumn, table: ApplicationTable): boolean {
+  const [column, of] = [snakeCase(name), snakeCase(table.name)];
+  // Booleans, dates, durations and names of enums say something of a secret, and are none.
+  if ('BDTE'.includes(category)) return false;
+  if (soundsSecret(column)) return category !== 'N' || !/(?:token|credential|cookie|session|hash)s?$/.test(column);
+  if (/^(?:credit_|debit_)?card$/.test(column)) return true;
+  if (isJson({ type })) return confidential.test(of);
+  if (category === 'N') return false;
+  return /(?:^|_)(?:hash|digest)$/.test(column) || (secretTables.test(of) && valueOfSecret.test(column));
+}
+
+export function isJson({ type }: Pick<ApplicationColumn, 'type'>): boolean {
+  return type === 'json' || type === 'jsonb';
+}
+
+const leftOut: readonly (readonly [what: string, names: RegExp])[] = [
+  [
+    'migrations of the schema',
+    /(?:^|_)migrations?(?:_lock|_history)?$|^(?:ar_internal_metadata|typeorm_metadata|databasechangelog(?:lock)?|sequelize_?meta|alembic_version|goose_db_version|flyway_schema_history|schema_versions?)$/,
+  ],
+  [
+    'a queue or jobs',
+    /(?:^|_)(?:jobs?|queues?|outbox|dead_letters?|scheduled_tasks?|workflow_executions?)(?:_(?:records?|buffers?|batch(?:es)?|runs?|executions?|items?|messages?|events?|schedules?|logs?|locks?))*$|^(?:celery|oban|good_job|solid_queue|delayed_job|hangfire|qrtz)_/,
+  ],
+  [
+    'sessions',
+    /^(?:(?:user|auth|http|web|login|admin|api|django|express|client|browser|active_record|refresh)_)?sessions?$/,
+  ],
+  ['a cache', /(?:^|_)caches?(?:_(?:entries|items?|locks?))?$/],
+  ['locks', /(?:^|_)locks?$/],
+  ['an index for searches, made of other tables', /(?:^|_)search_index(?:_items?)?$/],
+];
+const schemasLeftOut: ReadonlyMap<string, string> = new Map([
+  ...['pgboss', 'graphile_worker', 'pgmq', 'cron', 'hangfire', 'oban', 'river'].map(
+    (schema) => [schema, 'a queue or jobs'] as const,
+  ),
+  ['hdb_catalog', 'metadata of Hasura'],
+]);
+
+/** What a table is whose changes most likely nobody asks for; undefined for a table of the application's own. */
+export function guessLeftOut({ schema, name }: ApplicationTable): string | undefined {
+  const ofSchema = schemasLeftOut.get(schema);
+  if (ofSchema !== undefined) return ofSchema;
+  const words = snakeCase(name).replaceAll(/^_+|_+$/g, '');
+  return leftOut.find(([, pattern]) => pattern.test(words))?.[0];
+}
+
+const tenantNames: ReadonlySet<string> = new Set(
+  ['tenant', 'organization', 'organisation', 'org', 'workspace', 'account', 'company'].flatMap((word) => [
+    word,
+    `${word}_id`,
+  ]),
+);
+
+export function soundsLikeTenant(column: string): boolean {
+  return tenantNames.has(snakeCase(column));
+}

@@ -1,0 +1,177 @@
+import { patternOfKey } from '../../core/path-pattern.ts';
+import { plainTable } from '../../postgres/source/table-names.ts';
+import type { MappingFile, TableFile } from '../../recording/mapping/mapping-schema.ts';
+import { snakeCase, soundsSecret } from '../../recording/mapping/secret-names.ts';
+import type { ApplicationColumn, ApplicationTable } from './application-tables.ts';
+import { guessLeftOut, guessName, isJson, isSecret, isTouched, soundsLikeTenant } from './column-guesses.ts';
+import { EntityNames } from './entity-names.ts';
+
+/** A mapping to begin with, and what its author has to look at. Tables and columns by their plain names. */
+export interface MappingDraft {
+  readonly file: MappingFile;
+  /** The tables that it does not have, by the reason. */
+  readonly leftOut: ReadonlyMap<string, readonly string[]>;
+  readonly masked: readonly string[];
+  readonly ignored: readonly string[];
+  readonly named: readonly string[];
+  /** Related documents that names suggest, without a foreign key: `public.order.customer_id → customer`. */
+  readonly relatedByName: readonly string[];
+  /** Foreign keys that cannot be `related`, with why. */
+  readonly unrelated: readonly string[];
+  /** JSON whose content is recorded as it is. */
+  readonly json: readonly string[];
+  /** A column that many tables have and that seems to name the customer, with how many of the mapped tables have it. */
+  readonly tenantColumn: { readonly column: string; readonly tables: number } | undefined;
+}
+
+interface MappedTable {
+  readonly table: ApplicationTable;
+  readonly name: string;
+  readonly entity: string;
+  readonly id: readonly string[];
+}
+
+/** Limits of the mapping's schema. */
+const maxRelated = 100;
+
+/** Drafts the mapping of an application's tables, all of one tenant. */
+export function draftMapping(tables: readonly ApplicationTable[], tenant: string): MappingDraft {
+  const leftOut = new Map<string, string[]>();
+  const mapped: MappedTable[] = [];
+  const entities = new EntityNames();
+  for (const table of tables) {
+    const name = plainTable(table);
+    const reason = mapped.some((other) => other.name === name)
+      ? 'a mapping cannot tell it from another table of this name'
+      : reasonAgainst(table);
+    if (reason === undefined) mapped.push({ table, name, entity: entities.take(table), id: idOf(table) ?? [] });
+    else leftOut.getOrInsertComputed(reason, () => []).push(name);
+  }
+  const notes = { masked: [], ignored: [], named: [], relatedByName: [], unrelated: [], json: [] };
+  const references = new References(mapped, notes);
+  const files = mapped.map((one): [string, TableFile] => [one.name, draftTable(one, references, notes)]);
+  return {
+    file: { version: 1, tenant: { value: tenant }, tables: Object.fromEntries(files) },
+    leftOut,
+    ...notes,
+    tenantColumn: tenantColumnOf(mapped),
+  };
+}
+
+type Notes = { [Part in 'masked' | 'ignored' | 'named' | 'relatedByName' | 'unrelated' | 'json']: string[] };
+
+/** Why a table cannot or should not be recorded. */
+function reasonAgainst(table: ApplicationTable): string | undefined {
+  if (table.extension !== null) return `of the extension ${table.extension}`;
+  const guess = guessLeftOut(table);
+  if (guess !== undefined) return guess;
+  if (table.isUnlogged) return 'unlogged: capture cannot read it';
+  if (idOf(table) === undefined) {
+    if (keysOf(table).length > 0) return 'its key seems to be a secret, which a mask cannot cover';
+    return table.isPartitioned
+      ? 'partitioned and without a primary key: capture would break its updates'
+      : 'no key: neither a primary key nor a unique index, over columns that are never null and not generated';
+  }
+  return /^[^.]+\../s.test(plainTable(table)) ? undefined : 'a mapping cannot have its name';
+}
+
+function keysOf({ keys, isPartitioned }: ApplicationTable): (readonly string[])[] {
+  return keys.filter(({ isPrimary }) => isPrimary || !isPartitioned).map(({ columns }) => columns);
+}
+
+function idOf(table: ApplicationTable): readonly string[] | undefined {
+  return keysOf(table).find((columns) => !columns.some(soundsSecret));
+}
+
+function draftTable({ table, name, entity, id }: MappedTable, references: References, notes: Notes): TableFile {
+  const of = ({ name: column }: ApplicationColumn) => `${name}.${column}`;
+  const recorded = table.columns.filter(({ isGenerated }) => !isGenerated);
+  const related = references.of({ table, name, entity, id });
+  const shown = new Set([...id, ...related.flatMap((one) => one.id)]);
+  const free = recorded.filter((column) => !shown.has(column.name));
+  const masked = free.filter((column) => isSecret(column, table));
+  const ignored = free.filter((column) => isTouched(column));
+  const nameColumn = guessName(
+    entity,
+    free.filter((column) => !masked.includes(column)),
+  );
+  notes.masked.push(...masked.map(of));
+  notes.ignored.push(...ignored.map(of));
+  notes.json.push(...free.filter((column) => isJson(column) && !masked.includes(column)).map(of));
+  if (nameColumn !== undefined) notes.named.push(`${name}.${nameColumn}`);
+  const patterns = (columns: readonly ApplicationColumn[]) => columns.map((column) => patternOfKey(column.name));
+  return {
+    entity,
+    id: [...id],
+    ...(nameColumn === undefined ? {} : { name: nameColumn }),
+    ...(related.length === 0 ? {} : { related }),
+    ...(masked.length === 0 ? {} : { mask: patterns(masked) }),
+    ...(ignored.length === 0 ? {} : { ignore: patterns(ignored) }),
+  };
+}
+
+type RelatedFile = NonNullable<TableFile['related']>[number];
+
+/** Finds the documents that a table's rows point to. */
+class References {
+  readonly #byOid: ReadonlyMap<string, MappedTable>;
+  readonly #byEntity: ReadonlyMap<string, MappedTable>;
+  readonly #notes: Notes;
+
+  constructor(mapped: readonly MappedTable[], notes: Notes) {
+    this.#byOid = new Map(mapped.map((one) => [one.table.oid, one]));
+    this.#byEntity = new Map(mapped.map((one) => [one.entity, one]));
+    this.#notes = notes;
+  }
+
+  of({ table, name, id }: MappedTable): RelatedFile[] {
+    const related: RelatedFile[] = [];
+    const add = (entity: string, columns: readonly string[]): void => {
+      const isThere = related.some((one) => one.entity === entity && String(one.id) === String(columns));
+      if (!isThere && related.length < maxRelated) related.push({ entity, id: [...columns] });
+    };
+    const unfit = new Set(
+      table.columns.flatMap((column) => (column.isGenerated || soundsSecret(column.name) ? [column.name] : [])),
+    );
+    for (const { table: oid, columns, references } of table.foreignKeys) {
+      const target = this.#byOid.get(oid);
+      // What is not recorded has no documents.
+      if (target === undefined) continue;
+      const own = target.id.map((column) => columns[references.indexOf(column)]);
+      if (!own.every((column) => column !== undefined)) {
+        this.#notes.unrelated.push(`${name} (${columns.join(', ')}): ${target.entity} has another id`);
+      } else if (own.some((column) => unfit.has(column))) {
+        this.#notes.unrelated.push(`${name} (${columns.join(', ')}): the log cannot show it`);
+      } else add(target.entity, own);
+    }
+    const linked = new Set(table.foreignKeys.flatMap(({ columns }) => columns));
+    for (const column of table.columns) {
+      if (linked.has(column.name) || unfit.has(column.name) || String(id) === column.name) continue;
+      const target = this.#targetByName(column);
+      if (target === undefined) continue;
+      add(target, [column.name]);
+      this.#notes.relatedByName.push(`${name}.${column.name} → ${target}`);
+    }
+    return related;
+  }
+
+  /** `customer_id` and `customerId`, where `customer` has an id of one column with this type. */
+  #targetByName({ name, type }: ApplicationColumn): string | undefined {
+    const [, entity] = /^(.+)_(?:id|uuid)$/.exec(snakeCase(name)) ?? [];
+    const target = entity === undefined ? undefined : this.#byEntity.get(entity.replaceAll('_', '-'));
+    const [idColumn, ...more] = target?.id ?? [];
+    if (target === undefined || more.length > 0) return undefined;
+    return target.table.columns.find((column) => column.name === idColumn)?.type === type ? target.entity : undefined;
+  }
+}
+
+function tenantColumnOf(mapped: readonly MappedTable[]): MappingDraft['tenantColumn'] {
+  const counts = new Map<string, number>();
+  for (const { table } of mapped) {
+    for (const { name, isGenerated } of table.columns) {
+      if (!isGenerated && soundsLikeTenant(name)) counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+  }
+  const [most] = [...counts].sort(([, one], [, other]) => other - one);
+  return most !== undefined && most[1] * 2 > mapped.length ? { column: most[0], tables: most[1] } : undefined;
+}
