@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import { OperatorError } from '../../core/operator-error.ts';
 import { isDistributed } from '../is-distributed.ts';
 
@@ -22,8 +22,8 @@ interface Worker {
 }
 
 /**
- * Moves the portion of a tenant to a worker of the cluster, while everything goes on. It takes as long as copying its rows. Throws OperatorError
- * where there is no such tenant or worker, or where the worker still has a copy of before.
+ * Moves the shards of a tenant to a worker of the cluster, while reads and writes continue. It takes as long as copying its rows. Throws
+ * OperatorError if there is no such tenant or worker, if the worker still has an earlier copy, or if the cluster fails to move it.
  */
 export async function moveTenant(pool: pg.Pool, tenant: string, to: string): Promise<Move> {
   if (!(await isDistributed(pool))) throw new OperatorError('this database is not spread over a cluster');
@@ -37,12 +37,23 @@ export async function moveTenant(pool: pg.Pool, tenant: string, to: string): Pro
   const from = `${host}:${port}`;
   const others = await othersIn(pool, tenant, shard);
   if (from !== to) {
-    await whileCleaned(() =>
-      pool.query(
-        "select citus_move_shard_placement($1::bigint, $2::text, $3::integer, $4::text, $5::integer, 'force_logical')",
-        [shard, host, port, target.host, target.port],
-      ),
-    );
+    try {
+      await whileCleaned(() =>
+        pool.query(
+          "select citus_move_shard_placement($1::bigint, $2::text, $3::integer, $4::text, $5::integer, 'force_logical')",
+          [shard, host, port, target.host, target.port],
+        ),
+      );
+    } catch (error) {
+      // Citus has no SQLSTATE for a worker that is lost during a move: each step fails with a message of its own.
+      if (!(error instanceof pg.DatabaseError)) throw error;
+      const { host: hostNow, port: portNow } = await placeOf(pool, tenant);
+      const [cause] = error.message.split('\n');
+      throw new OperatorError(
+        `the cluster could not move ${tenant} (${cause}). It is on ${hostNow}:${portNow}. Check that ${from} and ${to} run, then repeat the command`,
+        { cause: error },
+      );
+    }
   }
   return { tenant, from, to, others };
 }

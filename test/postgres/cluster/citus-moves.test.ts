@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { doWork } from '../../../src/core/concurrency/work.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
@@ -202,4 +203,27 @@ test('annals cluster move moves a tenant, says what moved along, and does nothin
   const nobody = await annals(['cluster', 'move', 'nobody', to], environment);
   expect(nobody).toMatchObject({ code: 1, stdout: '' });
   expect(nobody.stderr).toContain('there is no tenant nobody');
+});
+
+test('a move that the cluster cannot finish says why and where the tenant is, without a stack', async () => {
+  const { pool, url } = server.database;
+  await server.createTenant('stayer');
+  const { shard, host, port } = await placementOf(pool, 'stayer');
+  const from = `${host}:${port}`;
+  const to = cluster.workers.find((worker) => worker !== from) ?? '';
+  const target = new URL(url);
+  target.host = to;
+  const client = new pg.Client(target.href);
+  await client.connect();
+  onTestFinished(() => client.end());
+  await pool.query('call citus_cleanup_orphaned_resources()');
+  // The move drops a table that has the name of its copy, and fails at a view.
+  await client.query('set citus.enable_ddl_propagation = off');
+  await client.query(`create view tenant_${shard} as select 1 as one`);
+  const environment = { DATABASE_URL: url, ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const { code, stdout, stderr } = await annals(['cluster', 'move', 'stayer', to], environment);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^annals: the cluster could not move stayer \(.*\)\. It is on .*\n$/);
+  expect(stderr).toContain(`It is on ${from}. Check that ${from} and ${to} run, then repeat the command`);
+  expect(await placementOf(pool, 'stayer')).toEqual({ shard, host, port });
 });
