@@ -15,10 +15,12 @@ export interface FollowerOptions {
 /** Calls the listener whenever the tenant may have new positions, and once soon. Returns what ends that. */
 export type Follow = (tenant: string, onNews: () => void) => () => void;
 
-/** Milliseconds between two looks, at least. */
-const lookEvery = 100;
-/** A look takes a tenth of the time at most. */
-const restOfLook = 9;
+/** Milliseconds between two looks at least, and the rest after a look as a multiple of its duration. */
+const timing = {
+  server: { interval: 100, rest: 9 },
+  // Each look is planned anew and asks every worker. Positions come from upkeep each half second, so looking more often finds no more.
+  cluster: { interval: 500, rest: 49 },
+};
 /** Calls that give positions at a time, of each tenant one: some may have long imports. */
 const maxGiving = 4;
 /** A tenant is quiet after so many calls that found nothing. */
@@ -78,7 +80,8 @@ export class Follower {
         if (!this.#isFailing) this.#options.onError(error);
         this.#isFailing = true;
       }
-      await rest(Math.max(lookEvery, restOfLook * (performance.now() - begun)), signal);
+      const { interval, rest: multiple } = this.#isDistributed === true ? timing.cluster : timing.server;
+      await rest(Math.max(interval, multiple * (performance.now() - begun)), signal);
     }
     this.#running = undefined;
   }
@@ -118,7 +121,7 @@ export class Follower {
       }
       // Also where it found nothing: another process may have given them.
       this.#tell(tenant);
-      await rest(Math.max(lookEvery, performance.now() - begun), signal);
+      await rest(Math.max(timing.server.interval, performance.now() - begun), signal);
     }
   }
 
