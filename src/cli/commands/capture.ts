@@ -8,7 +8,8 @@ import { createTakeChanges } from '../../recording/batches/take-changes.ts';
 import { capture } from '../../sources/capture/capture.ts';
 import { CaptureFigures } from '../../sources/capture/figures.ts';
 import { deletePosition } from '../../sources/capture/position.ts';
-import { defaultSlot, removeCapture, slotPattern } from '../../sources/capture/setup.ts';
+import { removeCapture } from '../../sources/capture/setup.ts';
+import { defaultSlot, slotPattern } from '../../sources/capture/slot.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { mappingOfFile } from '../mapping-file.ts';
@@ -27,6 +28,7 @@ it. The application does not change. The source needs wal_level = logical.
   --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
   --snapshot     at the first start, record the existing rows
   --alter        set the replica identity that the tables need
+  --identity full   with --alter: replica identity full for each table that can have it
   --resync       after a gap: compare the tables with the history, record the differences
   --accept-gap   after a gap: continue without the missing changes
   --strict       stop at a change that can never be recorded, instead of rejecting it
@@ -45,15 +47,18 @@ Example:
         slot: { type: 'string', default: defaultSlot },
         snapshot: { type: 'boolean', default: false },
         alter: { type: 'boolean', default: false },
+        identity: { type: 'string' },
         resync: { type: 'boolean', default: false },
         'accept-gap': { type: 'boolean', default: false },
         strict: { type: 'boolean', default: false },
         remove: { type: 'boolean', default: false },
       },
     });
-    const { slot } = values;
+    const { slot, identity } = values;
     if (!slotPattern.test(slot)) throw new UsageError('--slot takes small letters, digits and _, a letter first');
     if (values.resync && values['accept-gap']) throw new UsageError('--resync and --accept-gap exclude each other');
+    if (identity !== undefined && identity !== 'full') throw new UsageError('--identity takes full');
+    if (identity === 'full' && !values.alter) throw new UsageError('--identity full needs --alter');
     return await forOperators(async () => {
       const source = sourceOf(values.from, io);
       if (values.remove) return await remove(source, slot, io);
@@ -70,7 +75,7 @@ Example:
             db,
             mapping,
             slot,
-            choice: { ...values, acceptGap: values['accept-gap'] },
+            choice: { ...values, identity, acceptGap: values['accept-gap'] },
             strict: values.strict,
             sealer,
             takeChanges: createTakeChanges({
@@ -83,7 +88,7 @@ Example:
             figures,
             tracer,
             signal: AbortSignal.any([io.stop, watch.signal]),
-            onRunning: () => io.answer(`capture records ${[...mapping.tables.keys()].join(', ')}`),
+            onRunning: (tables) => io.answer(`capture records ${tables.join(', ') || 'no table'}`),
           });
         });
         if (watch.reason !== undefined) throw new OperatorError(watch.reason);

@@ -15,6 +15,10 @@ export interface CatalogueTable extends TableName {
   readonly primaryKey: readonly string[];
   /** The columns that the log has of the row before a change. Undefined: none, so an update or delete of a published table fails. */
   readonly identity: ReadonlySet<string> | undefined;
+  /** What the identity of the row can be without `full`: the primary key first, then the unique indexes that PostgreSQL accepts. */
+  readonly keys: readonly IdentityKey[];
+  /** Publications with the table's updates or deletes. Each may limit which identity the table can have. */
+  readonly publications: readonly TablePublication[];
   readonly columns: readonly CatalogueColumn[];
   /** The tables below that hold rows. Empty for a table that is not partitioned. */
   readonly partitions: readonly Omit<CatalogueTable, 'partitions'>[];
@@ -25,6 +29,21 @@ export interface CatalogueColumn {
   /** The type's OID. */
   readonly type: number;
   readonly isGenerated: boolean;
+  /** Computed when it is read (PostgreSQL 18 and later): it can never be published. */
+  readonly isVirtual: boolean;
+}
+
+export interface IdentityKey {
+  /** The name of the index; undefined for the primary key. */
+  readonly index: string | undefined;
+  readonly columns: readonly string[];
+}
+
+export interface TablePublication {
+  readonly name: string;
+  readonly hasColumnList: boolean;
+  /** From PostgreSQL 18 on, an update fails whose table has a generated column in its identity that is not published. */
+  readonly lacksGenerated: boolean;
 }
 
 interface TableRow {
@@ -37,7 +56,10 @@ interface TableRow {
   is_partition: string;
   replica_identity: string;
   primary_key: string;
+  has_usable_key: string;
   index_identity: string;
+  indexes: string;
+  publications: string;
   columns: string;
 }
 
@@ -63,14 +85,16 @@ export async function readCatalogue(
 }
 
 function tableOf(row: TableRow): Omit<CatalogueTable, 'partitions'> {
-  const columns: { name: string; type: number; generated: boolean }[] = JSON.parse(row.columns);
+  const columns: { name: string; type: number; generated: string }[] = JSON.parse(row.columns);
   const primaryKey: string[] = JSON.parse(row.primary_key);
   const indexed: string[] = JSON.parse(row.index_identity);
+  const indexes: IdentityKey[] = JSON.parse(row.indexes);
+  const usableKey = row.has_usable_key === 't' ? primaryKey : [];
   const identity =
     row.replica_identity === 'f'
       ? columns.map(({ name }) => name)
       : row.replica_identity === 'd'
-        ? primaryKey
+        ? usableKey
         : row.replica_identity === 'i'
           ? indexed
           : [];
@@ -84,11 +108,19 @@ function tableOf(row: TableRow): Omit<CatalogueTable, 'partitions'> {
     replicaIdentity: row.replica_identity,
     primaryKey,
     identity: identity.length === 0 ? undefined : new Set(identity),
-    columns: columns.map(({ name, type, generated }) => ({ name, type, isGenerated: generated })),
+    keys: [...(usableKey.length === 0 ? [] : [{ index: undefined, columns: usableKey }]), ...indexes],
+    publications: JSON.parse(row.publications),
+    columns: columns.map(({ name, type, generated }) => ({
+      name,
+      type,
+      isGenerated: generated !== '',
+      isVirtual: generated === 'v',
+    })),
   };
 }
 
-// The roots come first. A partition stands with the mapped table above it.
+// The roots come first. A partition stands with the mapped table above it. A deferrable primary key is no identity. What a version of
+// PostgreSQL does not have yet is read through to_jsonb.
 const catalogueStatement = `
 with mapped as (
   select c.oid, null::oid as root
@@ -101,6 +133,20 @@ with mapped as (
     from mapped join pg_catalog.pg_class c on c.oid = mapped.oid and c.relkind = 'p'
     cross join lateral pg_catalog.pg_partition_tree(mapped.oid) as tree
    where tree.isleaf
+), published as (
+  select below.relid, jsonb_agg(jsonb_build_object(
+           'name', p.pubname, 'lacksGenerated', coalesce(to_jsonb(p) ->> 'pubgencols' = 'n', false),
+           'hasColumnList', exists (select from pg_catalog.pg_publication_rel r
+                                     where r.prpubid = p.oid and r.prrelid = t.relid and to_jsonb(r) ->> 'prattrs' is not null)
+         )) as publications
+    from pg_catalog.pg_publication p
+    cross join lateral pg_catalog.pg_get_publication_tables(p.pubname::text) as t
+    cross join lateral (
+      select t.relid
+      union
+      select tree.relid::oid from pg_catalog.pg_partition_tree(t.relid) as tree) as below
+   where p.pubupdate or p.pubdelete
+   group by below.relid
 )
 select c.oid::text, listed.root::text, n.nspname as schema, c.relname as name, c.relkind as kind,
        c.relpersistence as persistence, c.relispartition as is_partition, c.relreplident as replica_identity,
@@ -109,16 +155,32 @@ select c.oid::text, listed.root::text, n.nspname as schema, c.relname as name, c
           cross join lateral unnest(i.indkey::int2[]) with ordinality as key (attnum, place)
           join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = key.attnum
          where i.indrelid = c.oid and i.indisprimary and i.indislive and key.place <= i.indnkeyatts)::text as primary_key,
+       exists (select from pg_catalog.pg_index i
+                where i.indrelid = c.oid and i.indisprimary and i.indislive and i.indimmediate
+                  and (i.indisvalid or c.relkind = 'p')) as has_usable_key,
+       (select coalesce(jsonb_agg(jsonb_build_object('index', x.relname, 'columns', names.columns)
+                                  order by i.indnkeyatts, x.relname), '[]')
+          from pg_catalog.pg_index i
+          join pg_catalog.pg_class x on x.oid = i.indexrelid
+          cross join lateral (
+            select jsonb_agg(a.attname order by key.place) as columns, bool_and(a.attnotnull and a.attgenerated = '') as fits
+              from unnest(i.indkey::int2[]) with ordinality as key (attnum, place)
+              left join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = key.attnum
+             where key.place <= i.indnkeyatts) as names
+         where i.indrelid = c.oid and i.indisunique and not i.indisprimary and i.indimmediate and i.indislive
+           and i.indisvalid and i.indpred is null and i.indexprs is null and names.fits)::text as indexes,
+       coalesce(published.publications, '[]')::text as publications,
        (select coalesce(jsonb_agg(a.attname), '[]')
           from pg_catalog.pg_index i
           cross join lateral unnest(i.indkey::int2[]) with ordinality as key (attnum, place)
           join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = key.attnum
          where i.indrelid = c.oid and i.indisreplident and i.indislive and key.place <= i.indnkeyatts)::text as index_identity,
        (select coalesce(jsonb_agg(jsonb_build_object('name', a.attname, 'type', a.atttypid::int8,
-                                                     'generated', a.attgenerated <> '') order by a.attnum), '[]')
+                                                     'generated', a.attgenerated) order by a.attnum), '[]')
           from pg_catalog.pg_attribute a
          where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)::text as columns
   from listed
   join pg_catalog.pg_class c on c.oid = listed.oid
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  left join published on published.relid = c.oid
  order by listed.root nulls first, n.nspname, c.relname`;

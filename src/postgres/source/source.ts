@@ -39,6 +39,9 @@ const textSettings = {
  */
 const searchPath = 'pg_catalog, pg_temp';
 
+/** Statements about 133 tables are estimated so dear that compiling them takes most of a second. */
+const planning = { jit: 'off' } as const;
+
 const url = /^postgres(ql)?:$/;
 
 /** Checks the URL of a source and adds the settings that capture and relay rely on. Throws an OperatorError, which does not have the URL. */
@@ -47,7 +50,7 @@ export function readSource(text: string): Source {
   if (parsed === null || !url.test(parsed.protocol)) {
     throw new OperatorError('the source must be a URL that begins with postgres:// or postgresql://');
   }
-  const settings = { ...textSettings, search_path: searchPath };
+  const settings = { ...textSettings, ...planning, search_path: searchPath };
   return { url: withSettings(text, settings) };
 }
 
@@ -105,7 +108,7 @@ async function requireSearchPath(client: pg.Client): Promise<void> {
 
 /** Begins a transaction in which the names of our statements are looked up in pg_catalog alone, behind a pooler too. */
 export async function beginSource(client: pg.Client): Promise<void> {
-  await client.query(`begin; set local search_path = ${searchPath}`);
+  await client.query(`begin; set local search_path = ${searchPath}; set local jit = ${planning.jit}`);
 }
 
 /** Runs the work with a connection for statements, or in one transaction of its own, and closes it. */

@@ -15,8 +15,10 @@ export interface StartChoice {
   readonly resync: boolean;
   /** Go on without the changes that are missing. */
   readonly acceptGap: boolean;
-  /** Whether capture may run `alter table … replica identity full`. */
+  /** Whether capture may run `alter table … replica identity …`. */
   readonly alter: boolean;
+  /** Give each table this identity that can have it. Needs `alter`. */
+  readonly identity?: 'full' | undefined;
 }
 
 export interface CaptureOptions {
@@ -40,6 +42,6 @@ export interface CaptureOptions {
   readonly tracer?: Tracer | undefined;
   /** Milliseconds between two heartbeats; default 10,000. */
   readonly heartbeat?: number;
-  /** Called once, when capture reads the log. */
-  readonly onRunning?: () => void;
+  /** Called once, when capture reads the log, with the names of the tables that it records. */
+  readonly onRunning?: (tables: readonly string[]) => void;
 }

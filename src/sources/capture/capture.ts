@@ -29,8 +29,8 @@ export async function capture(options: CaptureOptions): Promise<void> {
   let { choice } = options;
   let hasRun = false;
   let pause = minPause;
-  const onRunning = () => {
-    if (!hasRun) options.onRunning?.();
+  const onRunning = (tables: readonly string[]) => {
+    if (!hasRun) options.onRunning?.(tables);
     hasRun = true;
     // The operator has decided about the gap at the start. A later gap stops capture again.
     choice = { ...choice, resync: false, acceptGap: false };

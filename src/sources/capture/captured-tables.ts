@@ -8,11 +8,14 @@ import './tables.ts';
 /** What capture knows of a table that it records: of its columns, as the row had them that was recorded last. OIDs are text. */
 export interface CapturedTable extends KnownTable {
   readonly relation: string;
-  /** The table's membership in the publication. */
+  /** The table's membership in the publication, or `withdrawn`. */
   readonly publication: string;
   /** As `pg_class.relreplident` has it. */
   readonly identity: string;
 }
+
+/** In place of its membership: capture took the table out of the publication, and only `--resync` or `--accept-gap` puts it back. */
+export const withdrawn = '0';
 
 /** By their names in the mapping. */
 export type CapturedTables = ReadonlyMap<string, CapturedTable>;
@@ -56,15 +59,18 @@ export function knownTables(
   published: PublishedTables,
   captured: CapturedTables,
 ): CapturedTables {
-  return new Map(
-    [...tables].map(([name, table]) => {
+  // One that was withdrawn and dropped since is still a gap.
+  const gone = [...captured].filter(([name, known]) => known.publication === withdrawn && !tables.has(name));
+  return new Map([
+    ...gone,
+    ...[...tables].map(([name, table]): [string, CapturedTable] => {
       const known = captured.get(name);
-      const publication = published.get(table.oid) ?? '0';
+      const publication = published.get(table.oid) ?? withdrawn;
       const { oid: relation, replicaIdentity: identity } = table;
       const isKnown = known?.relation === relation;
       return [name, isKnown ? { ...known, publication } : { relation, publication, identity, ...knownTable(table) }];
     }),
-  );
+  ]);
 }
 
 /** Why rows of a table are missing though its name is there: what has this name is not what was recorded. Undefined where nothing is. */
@@ -74,6 +80,7 @@ export function gapOfTables(
   published: PublishedTables,
 ): string | undefined {
   for (const [name, known] of captured) {
+    if (known.publication === withdrawn) continue;
     const table = tables.get(name);
     if (table === undefined) return `the table ${name} is gone`;
     if (table.oid !== known.relation) return `another table has the name ${name} now, whose rows were not recorded`;

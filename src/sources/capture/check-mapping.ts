@@ -1,12 +1,19 @@
 import { type Source, withSource } from '../../postgres/source/source.ts';
 import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
-import { plainTable, quotedTable } from '../../postgres/source/table-names.ts';
+import { plainTable } from '../../postgres/source/table-names.ts';
 import type { Mapping, TableMapping } from '../../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import { rowRules } from '../../recording/mapping/row-rules.ts';
 import { soundsSecret } from '../../recording/mapping/secret-names.ts';
 import { faultsOfTable } from './mapping-faults.ts';
-import type { TableFault } from './table-faults.ts';
+import { defaultSlot } from './slot.ts';
+import {
+  fullIdentityStatement,
+  publishGenerated,
+  reasonAgainstFull,
+  type TableFault,
+  unwritableFaults,
+} from './table-faults.ts';
 
 /** What would be recorded of a table. */
 export interface TableReport {
@@ -39,15 +46,19 @@ export function checkMapping(mapping: Mapping): TableReport[] {
   return [...mapping.tables.values()].map((table) => reportOf(mapping, table));
 }
 
-/** The same with what a source's catalogue says. */
-export async function checkMappingAt(mapping: Mapping, source: Source): Promise<TableReport[]> {
+/** The same with what a source's catalogue says. `publication` is that of capture. */
+export async function checkMappingAt(
+  mapping: Mapping,
+  source: Source,
+  publication = defaultSlot,
+): Promise<TableReport[]> {
   return await withSource(source, async (client) => {
     const catalogue = await readCatalogue(client, [...mapping.tables.keys()]);
     const types = new PostgresTypes(client);
     await types.load([...catalogue.values()].flatMap(({ columns }) => columns.map(({ type }) => type)));
     return [...mapping.tables.values()].map((table) => {
       const found = catalogue.get(table.table);
-      if (found !== undefined) return withCatalogue(mapping, table, found, types);
+      if (found !== undefined) return withCatalogue(mapping, table, found, { types, publication });
       return { ...reportOf(mapping, table), missing: [{ message: `the source has no table ${table.table}` }] };
     });
   });
@@ -87,11 +98,15 @@ function withCatalogue(
   mapping: Mapping,
   table: TableMapping,
   found: CatalogueTable,
-  types: PostgresTypes,
+  { types, publication }: { types: PostgresTypes; publication: string },
 ): TableReport {
   const report = reportOf(mapping, table);
   const { ignored } = rowRules(table);
   const recorded = found.columns.filter(({ name, isGenerated }) => !isGenerated && !ignored.has(name));
+  // Of a publication that an earlier version of capture made.
+  const unpublished = unwritableFaults(found, [], publication).filter(
+    ({ statement }) => statement === publishGenerated(publication),
+  );
   return {
     ...report,
     id: table.id ?? found.primaryKey,
@@ -101,21 +116,25 @@ function withCatalogue(
     generated: found.columns.filter(({ isGenerated }) => isGenerated).map(({ name }) => name),
     partitions: found.partitions.length,
     before: found.replicaIdentity === 'f' ? 'whole row' : 'key',
-    missing: [...report.missing, ...faultsOfTable(mapping, table, found)],
-    advice: [...secretWarnings(table, found.primaryKey).map((message) => ({ message })), ...identityAdvice(found)],
+    missing: [...report.missing, ...faultsOfTable(mapping, table, found, { publication }), ...unpublished],
+    advice: [
+      ...secretWarnings(table, found.primaryKey).map((message) => ({ message })),
+      ...identityAdvice(found, publication),
+    ],
   };
 }
 
-/** What an identity of the whole row would bring, where the log has the key alone. */
-function identityAdvice(table: CatalogueTable): TableFault[] {
+/** What an identity of the whole row would bring, where the log has the key alone and the table can have it. */
+function identityAdvice(table: CatalogueTable, publication: string): TableFault[] {
   if (table.replicaIdentity === 'f' || (table.kind !== 'r' && table.kind !== 'p')) return [];
+  if ([table, ...table.partitions].some((one) => reasonAgainstFull(one, publication) !== undefined)) return [];
   const message =
     `${plainTable(table)}: its log has only the key of a row before a change. Capture compares an update with the document in the history, if that ` +
     'is complete; otherwise the entry has the new row. A delete has only the key, and a masked value counts as changed in each ' +
     'update. With replica identity full the log has all values before a change, and becomes larger';
   return [table, ...table.partitions].map((one, place) => ({
     ...(place === 0 ? { message } : { message: `${plainTable(one)}: the same, for this partition` }),
-    statement: `alter table ${quotedTable(one)} replica identity full;`,
+    statement: fullIdentityStatement(one, publication),
   }));
 }
 

@@ -13,16 +13,21 @@ export interface CheckedColumns {
   readonly known: readonly string[] | undefined;
 }
 
-/** Why a table cannot be captured as the mapping says, empty where it can: its columns, and whether it can be published. */
+/**
+ * Why a table cannot be captured as the mapping says, empty where it can: its columns, and whether `publication`, that of capture, can
+ * have it.
+ */
 export function faultsOfTable(
   mapping: Mapping,
   table: TableMapping,
   catalogue: CatalogueTable,
-  known?: readonly string[],
+  { known, publication }: { known?: readonly string[] | undefined; publication: string },
 ): TableFault[] {
   const unfit = mappingFaults(mapping, table, catalogue, known).map((message) => ({ message }));
   // Without these columns or the key, the other checks have no meaning.
-  return unfit.length > 0 ? unfit : tableFaults(catalogue, keyColumns(mapping, table, catalogue.primaryKey));
+  return unfit.length > 0
+    ? unfit
+    : tableFaults(catalogue, keyColumns(mapping, table, catalogue.primaryKey), publication);
 }
 
 function mappingFaults(

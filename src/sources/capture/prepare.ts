@@ -9,6 +9,7 @@ import {
   knownTables,
   readCapturedTables,
   storeCapturedTables,
+  withdrawn,
 } from './captured-tables.ts';
 import { compareTables } from './compare-tables.ts';
 import { gapBetween, recordedUntil } from './gap.ts';
@@ -17,6 +18,7 @@ import { movePosition, type Position, readPosition, resetPosition } from './posi
 import { readPublication, readPublished } from './publication.ts';
 import { checkSlot, explainedSlotFault, publishTables } from './setup.ts';
 import { createSlot, dropSlot, identifySystem, readSlot, type Slot, type SourceSystem } from './slot.ts';
+import { withdrawUnwritable } from './withdrawn-tables.ts';
 
 /** What a session begins with. */
 export interface Prepared {
@@ -172,11 +174,25 @@ function positionAt(lsn: Lsn, { system }: Source, last: Position | undefined, { 
 
 /** Publishes the tables, and stores what capture knows of them from now on. */
 async function publish(
-  { client, captured }: Source,
+  { client, captured: before }: Source,
   options: CaptureOptions,
   { isNew = false }: { isNew?: boolean } = {},
 ): Promise<Pick<Prepared, 'tables' | 'captured'>> {
-  const { tables, published } = await publishTables(client, options, captured);
+  const captured = await withdrawUnwritable(client, options, before);
+  const skipped = new Set(
+    [...captured].flatMap(([name, { publication }]) =>
+      publication === withdrawn && !isNew && !options.choice.acceptGap && options.mapping.tables.has(name)
+        ? [name]
+        : [],
+    ),
+  );
+  for (const name of skipped) {
+    options.log.warn(
+      { table: name },
+      `gap: the changes of ${name} are not recorded, because capture took it out of the publication. Start capture once with --resync`,
+    );
+  }
+  const { tables, published } = await publishTables(client, options, captured, skipped);
   const now = knownTables(tables, published, isNew ? new Map() : captured);
   await storeCapturedTables(options.db, now);
   return { tables, captured: now };

@@ -1,10 +1,15 @@
 import pg from 'pg';
+import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
 import { plainTable, quotedTable, type TableName } from '../../postgres/source/table-names.ts';
+import { hasGeneratedIdentity, publishGenerated } from './table-faults.ts';
 
 interface PublicationRow {
   all_tables: string;
   publishes_all: string;
   via_root: string;
+  /** Null before PostgreSQL 18. */
+  generated: string | null;
+  is_ours: string;
 }
 
 interface PublishedRow {
@@ -14,6 +19,9 @@ interface PublishedRow {
   membership: string;
 }
 
+/** Statements that wait for a lock make the application wait behind them. */
+export const lockTimeout = '5s';
+
 /** The OID of each published table, and that of its membership. */
 export type PublishedTables = ReadonlyMap<string, string>;
 
@@ -21,23 +29,37 @@ export type PublishedTables = ReadonlyMap<string, string>;
 export async function publicationStatements(
   client: pg.Client,
   publication: string,
-  tables: readonly TableName[],
+  tables: readonly CatalogueTable[],
 ): Promise<string[]> {
   const name = pg.escapeIdentifier(publication);
-  const create = `create publication ${name} for ${tableList(tables)} with (publish_via_partition_root = true);`;
+  const [found] = await publicationRows(client, publication);
   const state = await readPublication(client, publication);
-  if (state === 'missing') return [create];
-  if (state === 'altered') return [`drop publication ${name};`, create];
+  if (state !== 'whole') {
+    const parameters = [
+      'publish_via_partition_root = true',
+      ...((await serverVersion(client)) >= 180_000 ? ['publish_generated_columns = stored'] : []),
+    ];
+    const create = `create publication ${name} for ${tableList(tables)} with (${parameters.join(', ')});`;
+    return state === 'missing' ? [create] : [`drop publication ${name};`, create];
+  }
 
   const published = await client.query<PublishedRow>(publishedStatement, [publication]);
   const wanted = new Map(tables.map((table) => [plainTable(table), table]));
   const present = new Set(published.rows.map(plainTable));
   const added = tables.filter((table) => !present.has(plainTable(table)));
   const dropped = published.rows.filter((table) => !wanted.has(plainTable(table)));
+  // A publication that an earlier version of Annals made, or an owner: its role may not alter that, and need not until a table does.
+  const isNeeded = tables.some(hasGeneratedIdentity);
+  const lacksGenerated = found?.generated === 'n' && (isNeeded || found.is_ours === 't');
   return [
+    ...(lacksGenerated ? [publishGenerated(publication)] : []),
     ...(added.length === 0 ? [] : [`alter publication ${name} add ${tableList(added)};`]),
     ...(dropped.length === 0 ? [] : [`alter publication ${name} drop ${tableList(dropped)};`]),
   ];
+}
+
+export function withdrawStatement(publication: string, table: TableName): string {
+  return `alter publication ${pg.escapeIdentifier(publication)} drop ${tableList([table])};`;
 }
 
 export async function readPublished(client: pg.Client, publication: string): Promise<PublishedTables> {
@@ -45,16 +67,33 @@ export async function readPublished(client: pg.Client, publication: string): Pro
   return new Map(rows.map(({ relation, membership }) => [relation, membership]));
 }
 
+/**
+ * A text that differs where a table came to the publication or left it, or one of them or of their partitions got another definition,
+ * replica identity or index, by `pg_class` and `pg_index`.
+ */
+export async function publishedState(client: pg.Client, publication: string): Promise<string> {
+  const { rows } = await client.query<{ state: string }>(stateStatement, [publication]);
+  return rows[0]?.state ?? '';
+}
+
 /** `altered`: it does not publish every change of every row, as the publication that capture makes does. */
 export async function readPublication(
   client: pg.Client,
   publication: string,
 ): Promise<'missing' | 'altered' | 'whole'> {
-  const { rows } = await client.query<PublicationRow>(publicationStatement, [publication]);
-  const [found] = rows;
+  const [found] = await publicationRows(client, publication);
   if (found === undefined) return 'missing';
   const isWhole = found.all_tables === 'f' && found.publishes_all === 't' && found.via_root === 't';
   return isWhole && !(await hasFilters(client, publication)) ? 'whole' : 'altered';
+}
+
+async function publicationRows(client: pg.Client, publication: string): Promise<PublicationRow[]> {
+  return (await client.query<PublicationRow>(publicationStatement, [publication])).rows;
+}
+
+async function serverVersion(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ version: string }>(`select current_setting('server_version_num') as version`);
+  return Number(rows[0]?.version);
 }
 
 /** Without tables that inherit from these. In the form that PostgreSQL 14 has as well. */
@@ -64,10 +103,7 @@ function tableList(tables: readonly TableName[]): string {
 
 /** Row filters, column lists and whole schemas came with PostgreSQL 15. */
 async function hasFilters(client: pg.Client, publication: string): Promise<boolean> {
-  const { rows: versions } = await client.query<{ version: string }>(
-    `select current_setting('server_version_num') as version`,
-  );
-  if (Number(versions[0]?.version) < 150_000) return false;
+  if ((await serverVersion(client)) < 150_000) return false;
   const { rows } = await client.query<{ filtered: string }>(
     `select exists (select from pg_catalog.pg_publication_rel r join pg_catalog.pg_publication p on p.oid = r.prpubid
                      where p.pubname = $1 and (r.prqual is not null or r.prattrs is not null))
@@ -80,8 +116,9 @@ async function hasFilters(client: pg.Client, publication: string): Promise<boole
 
 const publicationStatement = `
 select puballtables as all_tables, pubinsert and pubupdate and pubdelete and pubtruncate as publishes_all,
-       pubviaroot as via_root
-  from pg_catalog.pg_publication where pubname = $1`;
+       pubviaroot as via_root, to_jsonb(p) ->> 'pubgencols' as generated,
+       pg_has_role(pubowner, 'usage') as is_ours
+  from pg_catalog.pg_publication p where pubname = $1`;
 
 const publishedStatement = `
 select n.nspname as schema, c.relname as name, c.oid as relation, r.oid as membership
@@ -91,3 +128,21 @@ select n.nspname as schema, c.relname as name, c.oid as relation, r.oid as membe
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
  where p.pubname = $1
  order by 1, 2`;
+
+const stateStatement = `
+with published as (
+  select r.oid as membership, p.xmin as definition, r.prrelid as relation
+    from pg_catalog.pg_publication p join pg_catalog.pg_publication_rel r on r.prpubid = p.oid
+   where p.pubname = $1
+), listed as (
+  select membership, definition, relation from published
+  union all
+  select membership, definition, tree.relid
+    from published join pg_catalog.pg_class c on c.oid = relation and c.relkind = 'p'
+    cross join lateral pg_catalog.pg_partition_tree(relation) as tree
+   where tree.relid <> relation
+)
+select sum(hashtextextended(pg_catalog.format('%s %s %s %s %s', membership, definition, c.oid, c.xmin, (
+         select sum(hashtextextended(pg_catalog.format('%s %s', i.indexrelid, i.xmin), 0))
+           from pg_catalog.pg_index i where i.indrelid = c.oid)), 0))::text as state
+  from listed join pg_catalog.pg_class c on c.oid = relation`;

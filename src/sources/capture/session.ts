@@ -5,6 +5,7 @@ import { connectSource } from '../../postgres/source/source.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import { CaptureError, GapError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
+import { withdrawn } from './captured-tables.ts';
 import { ResumeCheck } from './gap.ts';
 import { HistoryComparison } from './history-comparison.ts';
 import { formatLsn, type Lsn } from './lsn.ts';
@@ -28,8 +29,8 @@ export interface SessionOptions extends CaptureOptions {
 
 /** What a session tells while it runs. */
 export interface SessionEvents {
-  /** The stream has begun. */
-  onRunning(): void;
+  /** The stream of these tables has begun. */
+  onRunning(tables: readonly string[]): void;
   /** A portion is recorded. */
   onRecorded(): void;
 }
@@ -125,7 +126,7 @@ async function stream(
     const started = await untilStarted({ client, pid, slot, start: confirmedFlush, incoming, signal });
     if (!started) return;
     log.info({ slot, from: formatLsn(confirmedFlush) }, 'capture reads the log of the source');
-    events.onRunning();
+    events.onRunning([...captured].flatMap(([name, { publication }]) => (publication === withdrawn ? [] : [name])));
     const slice = new TimeSlice(sliceLength);
     while (!signal.aborted) {
       // The portion that is being recorded needs the event loop too.

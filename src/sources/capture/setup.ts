@@ -1,18 +1,22 @@
 import pg from 'pg';
 import { type Source, withSource } from '../../postgres/source/source.ts';
 import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
+import { plainTable } from '../../postgres/source/table-names.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
+import type { SourceLog } from '../source-log.ts';
 import { CaptureError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import type { CapturedTables } from './captured-tables.ts';
 import { faultsOfTable } from './mapping-faults.ts';
-import { type PublishedTables, publicationStatements, readPublication, readPublished } from './publication.ts';
+import {
+  lockTimeout,
+  type PublishedTables,
+  publicationStatements,
+  readPublication,
+  readPublished,
+} from './publication.ts';
 import { dropSlot, type Slot } from './slot.ts';
-import type { TableFault } from './table-faults.ts';
-
-/** The names that capture has at the source. The slot and the publication have the same one. */
-export const defaultSlot = 'annals';
-export const slotPattern = /^[a-z][a-z0-9_]{0,62}$/;
+import { fullIdentityStatement, reasonAgainstFull, type TableFault } from './table-faults.ts';
 
 const minVersion = 140_000;
 
@@ -37,16 +41,17 @@ export async function checkServer(client: pg.Client): Promise<number> {
 function faultsOf(
   mapping: Mapping,
   tables: ReadonlyMap<string, CatalogueTable>,
-  captured: CapturedTables,
+  { captured, skipped, publication }: { captured: CapturedTables; skipped: ReadonlySet<string>; publication: string },
 ): TableFault[] {
   if (mapping.tenant === undefined) return [{ message: 'the mapping names no tenant' }];
   if (mapping.tables.size === 0) return [{ message: 'the mapping names no table' }];
   return [...mapping.tables].flatMap(([name, mapped]) => {
+    if (skipped.has(name)) return [];
     const table = tables.get(name);
     if (table === undefined) return [{ message: `there is no table ${name}, or this role may not see it` }];
     const known = captured.get(name);
     const columns = known?.relation === table.oid ? known.columns.map(([column]) => column) : undefined;
-    return faultsOfTable(mapping, mapped, table, columns);
+    return faultsOfTable(mapping, mapped, table, { known: columns, publication });
   });
 }
 
@@ -67,42 +72,56 @@ export interface Published {
   readonly published: PublishedTables;
 }
 
-// Statements that wait for a lock make the application wait behind them.
-const lockTimeout = '5s';
-
 /**
  * Publishes the mapped tables, in one transaction with the checks, so that no table is published whose updates would then fail. Where
  * the role may not do that, the error has the statements for an owner. Throws a CaptureError that names every fault of every table.
+ * `skipped` are tables that were withdrawn and stay out of the publication.
  */
 export async function publishTables(
   client: pg.Client,
-  { mapping, slot, choice, log }: CaptureOptions,
+  { mapping, slot: publication, choice, log }: CaptureOptions,
   captured: CapturedTables,
+  skipped: ReadonlySet<string>,
 ): Promise<Published> {
+  const checks = { captured, skipped, publication };
   let statements: string[] = [];
   await client.query('begin');
   try {
     await client.query(`set local lock_timeout = '${lockTimeout}'`);
     const before = await readCatalogue(client, [...mapping.tables.keys()]);
-    const faults = faultsOf(mapping, before, captured);
+    const faults = faultsOf(mapping, before, checks);
     const mending = faults.flatMap(({ statement }) => (statement === undefined ? [] : [statement]));
     if (faults.length > 0 && (!choice.alter || mending.length < faults.length)) throw refusal(faults);
-    statements = [...new Set(mending), ...(await publicationStatements(client, slot, [...before.values()]))];
+    const wanted = [...before].flatMap(([name, table]) => (skipped.has(name) ? [] : [table]));
+    const full = choice.identity === 'full' ? fullIdentities(wanted, publication, log) : [];
+    statements = [...new Set([...mending, ...full]), ...(await publicationStatements(client, publication, wanted))];
     for (const statement of statements) {
       await client.query(statement);
       log.info({ statement }, 'capture ran a statement at the source');
     }
     // Publishing has locked the tables against other changes of their definition.
     const tables = await readCatalogue(client, [...mapping.tables.keys()]);
-    const left = faultsOf(mapping, tables, captured);
+    const left = faultsOf(mapping, tables, checks);
     if (left.length > 0) throw refusal(left);
-    const published = await readPublished(client, slot);
+    const published = await readPublished(client, publication);
     await client.query('commit');
     return { tables, published };
   } catch (error) {
     await client.query('rollback').catch(() => {});
     throw explained(error, statements);
   }
+}
+
+/** The statements for `--identity full`. Tells of tables that cannot have it. */
+function fullIdentities(tables: readonly CatalogueTable[], publication: string, log: SourceLog): string[] {
+  return tables.flatMap((table) => {
+    const all = [table, ...table.partitions];
+    const against = all.flatMap((one) => reasonAgainstFull(one, publication) ?? [])[0];
+    if (against === undefined)
+      return all.flatMap((one) => (one.replicaIdentity === 'f' ? [] : [fullIdentityStatement(one, publication)]));
+    log.warn({}, `${plainTable(table)} keeps its replica identity, because ${against}`);
+    return [];
+  });
 }
 
 function explained(error: unknown, statements: readonly string[]): unknown {
@@ -122,8 +141,15 @@ function explained(error: unknown, statements: readonly string[]): unknown {
 /** Throws a CaptureError where the slot of that name is not one that capture made for this database. */
 export async function checkSlot(client: pg.Client, name: string, slot: Slot): Promise<void> {
   const { rows } = await client.query<{ database: string }>('select current_database() as database');
-  if (slot.plugin === 'pgoutput' && slot.database === rows[0]?.database) return;
-  throw new CaptureError(`the slot ${name} of the source belongs to something else: choose another name with --slot`);
+  const database = rows[0]?.database;
+  if (slot.plugin === 'pgoutput' && slot.database === database) return;
+  const owner =
+    slot.plugin !== 'pgoutput'
+      ? `uses the plugin ${slot.plugin ?? 'of physical replication'}`
+      : `belongs to the database ${slot.database}, and this one is ${database}`;
+  throw new CaptureError(
+    `the slot ${name} ${owner}. The names of slots are those of the whole server: choose another name with --slot`,
+  );
 }
 
 /** The error for a slot that could not be made or read, with what an owner can do. */

@@ -2,6 +2,10 @@ import pg from 'pg';
 import { CaptureError } from './capture-error.ts';
 import { type Lsn, parseLsn } from './lsn.ts';
 
+/** The names that capture has at the source. The slot and the publication have the same one. */
+export const defaultSlot = 'annals';
+export const slotPattern = /^[a-z][a-z0-9_]{0,62}$/;
+
 /** A replication slot of the source. */
 export interface Slot {
   readonly database: string | null;

@@ -8,16 +8,25 @@ import type { TableWatch } from './table-watch.ts';
 /** Writes the text of a value as JSON. */
 export type ValueText = (type: number, text: string) => string;
 
+/** What the catalogue says about a table. */
+interface TableTraits {
+  readonly primaryKey: readonly string[];
+  /** Columns that PostgreSQL computes. The stream may have the stored ones, and they are not recorded. */
+  readonly generated: ReadonlySet<string>;
+  readonly hasPartitions: boolean;
+}
+
 /** A published table as the stream describes it. */
 export class SourceTable {
   /** As the mapping has it. */
   readonly name: string;
   readonly primaryKey: readonly string[];
-  /** As the stream described it. */
+  /** As the stream described it, without generated columns. */
   readonly relation: Relation;
   /** Whether the mapping is known to fit its columns. */
   isAccepted = false;
-  readonly #columns: readonly RelationColumn[];
+  /** With their places in a tuple, which may have generated columns too. */
+  readonly #columns: readonly (RelationColumn & { place: number })[];
   readonly #key: readonly number[];
   readonly #valueText: ValueText;
   /** Whether the table has partitions. One that was added later may have another replica identity than the root, and the stream names that of the root. */
@@ -25,25 +34,27 @@ export class SourceTable {
 
   constructor(
     relation: Relation,
-    { primaryKey, hasPartitions }: { primaryKey: readonly string[]; hasPartitions: boolean },
+    { primaryKey, generated, hasPartitions }: TableTraits,
     isOfId: (column: string) => boolean,
     valueText: ValueText,
   ) {
     this.name = plainTable(relation);
-    this.relation = relation;
+    this.#columns = relation.columns
+      .map((column, place) => ({ ...column, place }))
+      .filter(({ name }) => !generated.has(name));
+    this.relation = { ...relation, columns: this.#columns };
     this.primaryKey = primaryKey;
     this.#hasPartitions = hasPartitions;
-    this.#columns = relation.columns;
-    this.#key = relation.columns.flatMap(({ name }, index) => (isOfId(name) ? [index] : []));
+    this.#key = this.#columns.flatMap(({ name, place }) => (isOfId(name) ? [place] : []));
     this.#valueText = valueText;
   }
 
   /** The row with its values as JSON text. `isKey`: the tuple has the replica identity alone, and nothing in the other columns. */
   row(tuple: Tuple, isKey: boolean): Map<string, string | undefined> {
     const row = new Map<string, string | undefined>();
-    for (const [index, column] of this.#columns.entries()) {
+    for (const column of this.#columns) {
       if (isKey && !column.isKey) continue;
-      const value = tuple[index];
+      const value = tuple[column.place];
       row.set(
         column.name,
         value === null ? 'null' : value === undefined ? undefined : this.#valueText(column.type, value),
@@ -57,8 +68,8 @@ export class SourceTable {
    * stream then has null in all other columns: such a row is taken as the key alone, because nobody said that these values were null.
    */
   wholeRow(tuple: Tuple): { row: Row; isKeyAlone: boolean } {
-    const others = this.#columns.flatMap(({ name }, index) => (this.primaryKey.includes(name) ? [] : [index]));
-    const isKeyAlone = this.#hasPartitions && others.length > 0 && others.every((index) => tuple[index] === null);
+    const others = this.#columns.filter(({ name }) => !this.primaryKey.includes(name));
+    const isKeyAlone = this.#hasPartitions && others.length > 0 && others.every(({ place }) => tuple[place] === null);
     const row = this.row(tuple, false);
     if (isKeyAlone) for (const { name } of this.#columns) if (!this.primaryKey.includes(name)) row.delete(name);
     return { row, isKeyAlone };
@@ -95,13 +106,14 @@ export class SourceTables {
     await this.#types.load(relation.columns.map(({ type }) => type));
     const name = plainTable(relation);
     await this.#watch.lookAt(name, relation);
-    const { primaryKey = [], kind } = this.#watch.table(name) ?? {};
+    const { primaryKey = [], kind, columns = [] } = this.#watch.table(name) ?? {};
+    const generated = new Set(columns.flatMap((column) => (column.isGenerated ? [column.name] : [])));
     const { id: idColumns = primaryKey, former = noFormer } = this.#mapping.tables.get(name) ?? {};
     const isOfId = (column: string) => idColumns.includes(nameToday(former, column));
     const valueText = (type: number, text: string) => this.#types.text(type, text);
     this.#byNumber.set(
       relation.id,
-      new SourceTable(relation, { primaryKey, hasPartitions: kind === 'p' }, isOfId, valueText),
+      new SourceTable(relation, { primaryKey, generated, hasPartitions: kind === 'p' }, isOfId, valueText),
     );
   }
 

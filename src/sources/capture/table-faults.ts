@@ -1,3 +1,4 @@
+import pg from 'pg';
 import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
 import { plainTable, quotedTable } from '../../postgres/source/table-names.ts';
 
@@ -7,19 +8,22 @@ export interface TableFault {
   readonly statement?: string;
 }
 
+/** A table or one of its partitions. */
+type OneTable = Omit<CatalogueTable, 'partitions'>;
+
 /**
  * Why publishing a table would break the application or lose changes; empty where it would not. `needed` are the columns that each
- * change must have of the row before it: those of the tenant, the id, the name and the related documents.
+ * change must have of the row before it: those of the tenant, the id, the name and the related documents. `publication` is that of
+ * capture, which publishes stored generated columns.
  */
-export function tableFaults(table: CatalogueTable, needed: readonly string[]): TableFault[] {
+export function tableFaults(table: CatalogueTable, needed: readonly string[], publication: string): TableFault[] {
   const name = plainTable(table);
   if (table.kind !== 'r' && table.kind !== 'p') return [{ message: `${name} is no table` }];
   if (table.persistence !== 'p') return [{ message: `${name} writes no log (unlogged or temporary)` }];
   if (table.isPartition) return [{ message: `${name} is a partition: the mapping must name the root` }];
   const generated = new Set(table.columns.filter((column) => column.isGenerated).map((column) => column.name));
   const computed = needed.filter((column) => generated.has(column));
-  if (computed.length > 0)
-    return [{ message: `${name}: the generated column ${computed.join(', ')} is not in the log` }];
+  if (computed.length > 0) return [{ message: `${name}: the generated column ${computed.join(', ')} is not recorded` }];
   // A partition that is added later has the root's primary key, but not its other replica identities. Without any, its updates fail.
   if (table.kind === 'p' && table.primaryKey.length === 0) {
     return [{ message: `${name} is partitioned and has no primary key, so updates in a new partition would fail` }];
@@ -27,18 +31,99 @@ export function tableFaults(table: CatalogueTable, needed: readonly string[]): T
   // The root decides how the log has the row before a change, and the partition decides which columns that row has. So
   // the two must agree.
   return [table, ...table.partitions].flatMap((one): TableFault[] => {
-    const statement = `alter table ${quotedTable(one)} replica identity full;`;
-    if (one.identity === undefined) {
-      const message = `${plainTable(one)} has no replica identity: its updates and deletes would fail once it is published`;
-      return [{ message, statement }];
-    }
-    const outside = needed.filter((column) => !one.identity?.has(column));
-    if (outside.length > 0) {
-      return [{ message: `${plainTable(one)}: ${outside.join(', ')} is not in its replica identity`, statement }];
-    }
-    if (table.replicaIdentity === 'f' && one.replicaIdentity !== 'f') {
-      return [{ message: `${plainTable(one)} has another replica identity than its root ${name}`, statement }];
-    }
-    return [];
+    const fault =
+      unwritableReason(one) ??
+      outsideReason(one, needed) ??
+      (table.replicaIdentity === 'f' && one.replicaIdentity !== 'f' && virtualColumns(one).length === 0
+        ? `${plainTable(one)} has another replica identity than its root ${name}`
+        : undefined);
+    return fault === undefined ? [] : [withIdentity(fault, one, needed, publication)];
   });
+}
+
+/** Why the application's updates and deletes of a table fail while it is published. Empty: they do not. */
+export function unwritableFaults(table: CatalogueTable, needed: readonly string[], publication: string): TableFault[] {
+  return [table, ...table.partitions].flatMap((one): TableFault[] => {
+    if (one.kind === 'p') return [];
+    const fault = unwritableReason(one);
+    if (fault !== undefined) return [withIdentity(fault, one, needed, publication)];
+    const unpublished = unpublishedReason(one, publication);
+    return unpublished === undefined ? [] : [{ message: unpublished, statement: publishGenerated(publication) }];
+  });
+}
+
+/** Why `replica identity full` would make the updates of a published table fail. Undefined: it would not. */
+export function reasonAgainstFull(table: OneTable, publication: string): string | undefined {
+  const virtual = virtualColumns(table);
+  if (virtual.length > 0) return `its virtual generated column ${virtual.join(', ')} can never be published`;
+  const foreign = table.publications.filter(({ name }) => name !== publication);
+  const list = foreign.find(({ hasColumnList }) => hasColumnList);
+  if (list !== undefined) return `the publication ${list.name} has a column list for it`;
+  const lacking = foreign.find(({ lacksGenerated }) => lacksGenerated);
+  if (lacking === undefined || !hasStoredColumns(table)) return undefined;
+  return `the publication ${lacking.name} does not publish its generated columns`;
+}
+
+/** The statement for `replica identity full`, with the one that the publication needs before it. */
+export function fullIdentityStatement(table: OneTable, publication: string): string {
+  const lacks = table.publications.some(({ name, lacksGenerated }) => name === publication && lacksGenerated);
+  const before = lacks && hasStoredColumns(table) ? `${publishGenerated(publication)} ` : '';
+  return `${before}alter table ${quotedTable(table)} replica identity full;`;
+}
+
+/** For publications of PostgreSQL 18 and later. Without it, updates of a table fail that has a stored generated column in its identity. */
+export function publishGenerated(publication: string): string {
+  return `alter publication ${pg.escapeIdentifier(publication)} set (publish_generated_columns = stored);`;
+}
+
+/** Whether the table needs a publication that has its stored generated columns. */
+export function hasGeneratedIdentity(table: CatalogueTable): boolean {
+  return [table, ...table.partitions].some(hasGenerated);
+}
+
+function hasGenerated({ columns, identity }: OneTable): boolean {
+  return columns.some(({ name, isGenerated }) => isGenerated && identity?.has(name));
+}
+
+function unwritableReason(table: OneTable): string | undefined {
+  const name = plainTable(table);
+  if (table.identity === undefined)
+    return `${name} has no replica identity: its updates and deletes would fail once it is published`;
+  const virtual = table.replicaIdentity === 'f' ? virtualColumns(table) : [];
+  if (virtual.length === 0) return undefined;
+  return `${name}: its virtual generated column ${virtual.join(', ')} cannot be published, so its updates and deletes would fail with replica identity full`;
+}
+
+function unpublishedReason(table: OneTable, publication: string): string | undefined {
+  const lacks = table.publications.some(({ name, lacksGenerated }) => name === publication && lacksGenerated);
+  if (!lacks || !hasGenerated(table)) return undefined;
+  return `${plainTable(table)}: its updates and deletes fail, because the publication ${publication} does not publish its stored generated columns`;
+}
+
+function outsideReason(table: OneTable, needed: readonly string[]): string | undefined {
+  const outside = needed.filter((column) => !table.identity?.has(column));
+  return outside.length === 0
+    ? undefined
+    : `${plainTable(table)}: ${outside.join(', ')} is not in its replica identity`;
+}
+
+/** The fault with the statement for an identity that has the needed columns and that the table can have. */
+function withIdentity(fault: string, table: OneTable, needed: readonly string[], publication: string): TableFault {
+  const against = reasonAgainstFull(table, publication);
+  if (against === undefined) return { message: fault, statement: fullIdentityStatement(table, publication) };
+  const key = table.keys.find(({ columns }) => needed.every((column) => columns.includes(column)));
+  if (key !== undefined) {
+    const identity = key.index === undefined ? 'default' : `using index ${pg.escapeIdentifier(key.index)}`;
+    return { message: fault, statement: `alter table ${quotedTable(table)} replica identity ${identity};` };
+  }
+  const remedy = `create a unique index of not null columns with ${needed.join(', ')}, or leave the other columns out of name, related and tenant`;
+  return { message: `${fault}. It cannot have replica identity full, because ${against}: ${remedy}` };
+}
+
+function virtualColumns({ columns }: OneTable): string[] {
+  return columns.flatMap(({ name, isVirtual }) => (isVirtual ? [name] : []));
+}
+
+function hasStoredColumns({ columns }: OneTable): boolean {
+  return columns.some(({ isGenerated, isVirtual }) => isGenerated && !isVirtual);
 }

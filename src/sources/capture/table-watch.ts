@@ -3,10 +3,17 @@ import { type CatalogueTable, readCatalogue } from '../../postgres/source/source
 import { columnNews, knownTable, partitionNews } from '../../postgres/source/table-news.ts';
 import { CaptureError, GapError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
-import { type CapturedTable, type CapturedTables, gapOfTables, storeCapturedTables } from './captured-tables.ts';
+import {
+  type CapturedTable,
+  type CapturedTables,
+  gapOfTables,
+  storeCapturedTables,
+  withdrawn,
+} from './captured-tables.ts';
 import { faultsOfTable, lostColumns } from './mapping-faults.ts';
 import type { Relation } from './pgoutput.ts';
-import { readPublished } from './publication.ts';
+import { publishedState, readPublished } from './publication.ts';
+import { unwritableReasons, withdrawTable } from './withdrawn-tables.ts';
 
 /**
  * Watches what else than rows changes at the mapped tables (docs/decisions/capture.md). What makes rows be missing is a gap. A change that the mapping
@@ -20,6 +27,8 @@ export class TableWatch {
   #tables: ReadonlyMap<string, CatalogueTable>;
   #captured: CapturedTables;
   readonly #told = new Set<string>();
+  /** What `publishedState` had at the last look. */
+  #state: string | undefined;
 
   constructor(
     client: pg.Client,
@@ -38,6 +47,17 @@ export class TableWatch {
     return this.#tables.get(name);
   }
 
+  /**
+   * Looks where the published tables, their identities or their indexes are not those of the last look. Cheap, so that a table which
+   * a migration made unwritable is found within a second.
+   */
+  async lookIfChanged(): Promise<void> {
+    const state = await publishedState(this.#client, this.#options.slot);
+    if (state === this.#state) return;
+    this.#state = state;
+    await this.look();
+  }
+
   /** Reads the catalogue. Throws a GapError. */
   async look(): Promise<void> {
     const client = this.#client;
@@ -50,8 +70,17 @@ export class TableWatch {
     for (const [name, table] of this.#tables) {
       const mapped = mapping.tables.get(name);
       const known = this.#captured.get(name);
-      if (mapped === undefined || known === undefined) continue;
-      for (const { message, statement } of faultsOfTable(mapping, mapped, table, known.columns.map(nameOf))) {
+      if (mapped === undefined || known === undefined || known.publication === withdrawn) continue;
+      const unwritable = unwritableReasons(this.#options, table);
+      if (unwritable.length > 0) {
+        await this.#withdraw({ table, faults: unwritable });
+        continue;
+      }
+      const columns = known.columns.map(nameOf);
+      for (const { message, statement } of faultsOfTable(mapping, mapped, table, {
+        known: columns,
+        publication: slot,
+      })) {
         this.#warnOnce(`${message}${statement === undefined ? '' : `. Run: ${statement}`}`);
       }
       const { partitions } = knownTable(table);
@@ -63,12 +92,18 @@ export class TableWatch {
   }
 
   /** Looks at the catalogue where the log describes a table otherwise than it did. */
-  async lookAt(name: string, { id, columns }: Relation): Promise<void> {
+  async lookAt(name: string, { id, columns, replicaIdentity }: Relation): Promise<void> {
     const table = this.#tables.get(name);
     if (!this.#options.mapping.tables.has(name)) return;
-    const now = table?.columns.filter(({ isGenerated }) => !isGenerated) ?? [];
-    const isSame = now.length === columns.length && columns.every((column, place) => now[place]?.name === column.name);
-    if (!isSame || table?.oid !== String(id)) await this.look();
+    // The log has stored generated columns where the publication does.
+    const isSame =
+      table?.oid === String(id) &&
+      table.replicaIdentity === replicaIdentity &&
+      isSameList(
+        columns.filter((column) => table.columns.find((one) => one.name === column.name)?.isGenerated !== true),
+        table.columns.filter(({ isGenerated }) => !isGenerated),
+      );
+    if (!isSame) await this.look();
   }
 
   /** Before a row of the table is recorded. Throws a CaptureError where the mapping does not fit the columns that the row has. */
@@ -105,6 +140,11 @@ export class TableWatch {
       await this.#know(name, { ...known, columns, identity: relation.replicaIdentity });
   }
 
+  async #withdraw(found: Parameters<typeof withdrawTable>[3]): Promise<void> {
+    const captured = await withdrawTable(this.#client, this.#options, this.#captured, found);
+    if (captured !== undefined) this.#captured = captured;
+  }
+
   async #know(name: string, table: CapturedTable): Promise<void> {
     this.#captured = new Map([...this.#captured, [name, table]]);
     await storeCapturedTables(this.#options.db, this.#captured);
@@ -118,6 +158,10 @@ export class TableWatch {
 }
 
 const remedy = 'Run capture once with --resync to record the present rows';
+
+function isSameList(some: readonly { name: string }[], others: readonly { name: string }[]): boolean {
+  return some.length === others.length && some.every(({ name }, place) => others[place]?.name === name);
+}
 
 function nameOf([name]: readonly [string, number]): string {
   return name;

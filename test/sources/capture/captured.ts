@@ -58,8 +58,8 @@ export function useCaptureDatabases(): CaptureDatabases {
 }
 
 export interface RunningCapture {
-  /** Resolves when capture reads the log; rejects where it ends before. */
-  running: Promise<void>;
+  /** Resolves when capture reads the log, with the tables that it records; rejects where it ends before. */
+  running: Promise<readonly string[]>;
   ended: Promise<void>;
   figures: CaptureFigures;
   /** The messages of the log. */
@@ -93,7 +93,7 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
   };
   const log: SourceLog = { info: keep, warn: keep };
   const figures = new CaptureFigures();
-  const { promise: running, resolve, reject } = Promise.withResolvers<void>();
+  const { promise: running, resolve, reject } = Promise.withResolvers<readonly string[]>();
   running.catch(() => {});
   const now = setup.now ?? Date.now;
   const sealer = createSealer([Buffer.alloc(32)]);

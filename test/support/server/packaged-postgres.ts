@@ -16,12 +16,18 @@ export interface PackagedPostgres {
   run(program: 'pg_dump' | 'pg_restore', args: string[]): Promise<string>;
 }
 
-/** Starts a PostgreSQL that Debian packages, for this test, with transaction ids beyond `epoch` * 2^32. */
-export async function startPackagedPostgres({ epoch }: { epoch: number }): Promise<PackagedPostgres> {
+/** Starts a PostgreSQL that Debian packages, for this test, with transaction ids beyond `epoch` * 2^32, and with `more` settings. */
+export async function startPackagedPostgres({
+  epoch = 1,
+  more = [],
+}: {
+  epoch?: number;
+  more?: readonly string[];
+}): Promise<PackagedPostgres> {
   const { data, as, program } = await makePostgresCluster(await temporaryFolder());
   await run(program('pg_resetwal'), ['-e', String(epoch), '-D', data], as);
   const port = await ownPort();
-  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off'].flatMap((one) => [
+  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off', ...more].flatMap((one) => [
     '-c',
     one,
   ]);
