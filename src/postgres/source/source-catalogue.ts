@@ -31,6 +31,8 @@ export interface CatalogueColumn {
   readonly isGenerated: boolean;
   /** Computed when it is read (PostgreSQL 18 and later): it can never be published. */
   readonly isVirtual: boolean;
+  /** See `isWrittenAsText`. */
+  readonly isText: boolean;
 }
 
 export interface IdentityKey {
@@ -63,6 +65,21 @@ interface TableRow {
   columns: string;
 }
 
+/**
+ * SQL: whether PostgreSQL's JSON has the values of the column `a` in another form than their text, which is what documents have of them
+ * (recording/mapping/postgres-value.ts). That is so for composite types and those with a cast to `json` (hstore, for example): the type
+ * itself, the elements of an array, or below a domain.
+ */
+export const isWrittenAsText = `exists (
+  with recursive used as (
+    select t.oid from pg_type t where t.oid = a.atttypid and (t.oid >= 16384 or t.typtype in ('c', 'd') or t.typelem <> 0)
+    union
+    select case when t.typtype = 'd' then t.typbasetype else t.typelem end
+      from used join pg_type t using (oid) where t.typtype = 'd' or t.typelem <> 0
+  ) select from used join pg_type t using (oid)
+     where t.typtype = 'c'
+        or t.oid >= 16384 and exists (select from pg_cast where castsource = t.oid and casttarget = 'json'::regtype and castmethod = 'f'))`;
+
 /** Reads the tables with these names (`schema.table`) from the catalogue. The answer has no entry for a name without a table. */
 export async function readCatalogue(
   client: pg.Client,
@@ -85,7 +102,7 @@ export async function readCatalogue(
 }
 
 function tableOf(row: TableRow): Omit<CatalogueTable, 'partitions'> {
-  const columns: { name: string; type: number; generated: string }[] = JSON.parse(row.columns);
+  const columns: { name: string; type: number; generated: string; text: boolean }[] = JSON.parse(row.columns);
   const primaryKey: string[] = JSON.parse(row.primary_key);
   const indexed: string[] = JSON.parse(row.index_identity);
   const indexes: IdentityKey[] = JSON.parse(row.indexes);
@@ -110,11 +127,12 @@ function tableOf(row: TableRow): Omit<CatalogueTable, 'partitions'> {
     identity: identity.length === 0 ? undefined : new Set(identity),
     keys: [...(usableKey.length === 0 ? [] : [{ index: undefined, columns: usableKey }]), ...indexes],
     publications: JSON.parse(row.publications),
-    columns: columns.map(({ name, type, generated }) => ({
+    columns: columns.map(({ name, type, generated, text }) => ({
       name,
       type,
       isGenerated: generated !== '',
       isVirtual: generated === 'v',
+      isText: text,
     })),
   };
 }
@@ -176,7 +194,7 @@ select c.oid::text, listed.root::text, n.nspname as schema, c.relname as name, c
           join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = key.attnum
          where i.indrelid = c.oid and i.indisreplident and i.indislive and key.place <= i.indnkeyatts)::text as index_identity,
        (select coalesce(jsonb_agg(jsonb_build_object('name', a.attname, 'type', a.atttypid::int8,
-                                                     'generated', a.attgenerated) order by a.attnum), '[]')
+                                                     'generated', a.attgenerated, 'text', ${isWrittenAsText}) order by a.attnum), '[]')
           from pg_catalog.pg_attribute a
          where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)::text as columns
   from listed

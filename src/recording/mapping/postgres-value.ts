@@ -14,7 +14,7 @@ import { compactText } from '../../core/json/text.ts';
  * | `timestamp with time zone` | RFC 3339 in UTC, with `Z` |
  * | `timestamp` | the same without `Z` |
  * | `bytea` | `\x` and hexadecimal digits |
- * | any other, composite, range and geometric types too | its text |
+ * | any other, hstore, composite, range and geometric types too | its text |
  *
  * A domain is as its base type.
  */

@@ -41,8 +41,18 @@ function mappingFaults(
   return [
     ...lostColumns(mapping, table, catalogue, { known }),
     ...(id.length === 0 ? [`${name} has no primary key, and the mapping names no id for it`] : []),
+    ...masksIntoText(table, catalogue).map(
+      (column) => `${name}: a mask leads into the column ${column}, whose values are text: mask the whole column`,
+    ),
     ...maskedColumns(table, id).map((column) => `${name}: the column ${column} is of its id and cannot be masked`),
   ];
+}
+
+/** The columns without members in their values into which a mask leads nevertheless. It would protect nothing. */
+function masksIntoText({ rules }: TableMapping, { columns }: CatalogueTable): string[] {
+  const texts = new Set(columns.flatMap(({ name, isText }) => (isText ? [name] : [])));
+  const inside = rules.mask.flatMap(({ keys: [column, ...rest] }) => (rest.length === 0 ? [] : (column ?? [])));
+  return [...new Set(inside)].filter((column) => texts.has(column));
 }
 
 /** Where a table's mapping names columns that the table does not have, or no longer. A mask of a missing column protects nothing. */

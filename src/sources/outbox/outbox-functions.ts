@@ -1,18 +1,10 @@
 // Long because most of it is SQL: the functions that the application's database gets, one after the other as they are run.
 
+import { isWrittenAsText } from '../../postgres/source/source-catalogue.ts';
 import { foreignCast, foreignCastFunction } from './foreign-casts.ts';
 import { actorLane, lanes } from './lanes.ts';
 import { documentOfPart, writeStatements, writeTruncate } from './outbox-statements.ts';
 import { ownerRole } from './schema-faults.ts';
-
-/** Whether the column `a` has values of a composite type: itself, as elements of an array, or below a domain. */
-export const hasComposites = `exists (
-  with recursive used as (
-    select a.atttypid as oid
-    union
-    select case when t.typtype = 'd' then t.typbasetype else t.typelem end
-      from used join pg_type t using (oid) where t.typtype = 'd' or t.typelem <> 0
-  ) select from used join pg_type t using (oid) where t.typtype = 'c')`;
 
 /**
  * Of each trigger that writes: values are written the same way under any settings of the session, and a short `lock_timeout` of the
@@ -255,9 +247,9 @@ create or replace function annals.writes_by_row(target regclass) returns boolean
 language sql stable set search_path = pg_catalog, pg_temp as $annals$
   select exists (select from pg_class where oid = target and (relkind <> 'r' or relispartition))
       or exists (select from pg_inherits where target in (inhrelid, inhparent))
-      -- A composite value is written as PostgreSQL's text, column by column.
+      -- These values are written as PostgreSQL's text, column by column.
       or exists (select from pg_attribute a
-                  where a.attrelid = target and a.attnum > 0 and not a.attisdropped and ${hasComposites})
+                  where a.attrelid = target and a.attnum > 0 and not a.attisdropped and ${isWrittenAsText})
       -- AFTER triggers of the application for rows, and those for statements that run before ours. 1: row, 2: before, 28: insert, update
       -- or delete, 64: instead.
       or exists (select from pg_trigger t join pg_proc p on p.oid = t.tgfoid

@@ -1,8 +1,9 @@
 import pg from 'pg';
 import type { PathPattern } from '../../core/path-pattern.ts';
+import { isWrittenAsText } from '../../postgres/source/source-catalogue.ts';
 import { keyColumns, type Mapping, type TableMapping, type ValueRules } from '../../recording/mapping/mapping.ts';
 import { rowRules } from '../../recording/mapping/row-rules.ts';
-import { createFunctions, hasComposites, isTooLarge, setting, tooLarge } from './outbox-functions.ts';
+import { createFunctions, isTooLarge, setting, tooLarge } from './outbox-functions.ts';
 import { createOutbox, createSchema, fixSearchPath, revokeFunctions, usedOnce } from './outbox-schema.ts';
 import { ownerRole, refuseForeignSchema } from './schema-faults.ts';
 
@@ -44,6 +45,11 @@ function hideRules({ mask, ignore }: ValueRules, minIgnored: number): { path: st
       .map((pattern) => ({ path: pathOf(pattern), masks: false })),
     ...mask.map((pattern) => ({ path: pathOf(pattern), masks: true })),
   ];
+}
+
+/** The columns into whose values a mask leads. */
+function masksInside({ rules }: TableMapping): string[] {
+  return rules.mask.flatMap(({ keys: [column, ...inside] }) => (inside.length === 0 ? [] : (column ?? [])));
 }
 
 function tableSql(mapping: Mapping, table: TableMapping): string {
@@ -89,10 +95,14 @@ begin
       using hint = 'A superuser can change that: alter role ${ownerRole} bypassrls';
   end if;`
   }
-  -- JSON would show composite values as objects.
+  -- JSON would show these values as objects.
   select coalesce(array_agg(a.attname::text), '{}') into texts
     from pg_attribute a
-   where a.attrelid = target and a.attnum > 0 and not a.attisdropped and ${hasComposites};
+   where a.attrelid = target and a.attnum > 0 and not a.attisdropped and ${isWrittenAsText};
+  select string_agg(n, ', ') into missing from unnest(${textArray(masksInside(table))}) as n where n = any (texts);
+  if missing is not null then
+    raise exception 'a mask of % leads into the column %, whose values are text: mask the whole column', target, missing;
+  end if;
   arguments := format('%L, %L, %L, %L, %L, %L', ${escapeLiteral(table.table)}, ${escapeLiteral(JSON.stringify(rules))}, ids,
                       ${textArray(ignored)} || array(select attname::text from pg_attribute
                         where attrelid = target and attgenerated <> '' and not attisdropped), texts,

@@ -236,14 +236,18 @@ test('a change that can never be recorded is kept aside, and what follows is rec
 test('values are the same by capture, by snapshot and by triggers', async () => {
   const source = databases.openSource();
   await source.pool.query(
-    `create type mood as enum ('glad'); create type address as (street text, number int); create domain euro as numeric(9, 2);
+    `create extension hstore; create domain tags as hstore; create type hue as enum ('red');
+     create function json_of(hue) returns json language sql as $$ select json_build_object('hue', $1::text) $$;
+     create cast (hue as json) with function json_of(hue);
+     create type mood as enum ('glad'); create type address as (street text, number int); create domain euro as numeric(9, 2);
      create domain stamp as timestamptz; create domain home as address; create domain handle as oid;
      create table things (
        id int primary key, small smallint, big bigint, price euro, ratio double precision, one real, none numeric, flag boolean,
        doc jsonb, raw json, list int[], texts text[], nested numeric[][], moment timestamptz, moments timestamptz[], plain timestamp,
        day date, hour time, bytes bytea, home address, homes address[], period tstzrange, place point, state mood,
        states mood[], short char(5), span interval, key uuid, number oid, stamped stamp, stamps stamp[],
-       ancient timestamptz, ancients timestamptz[], antique timestamp, resort home, resorts home[], handled handle, numbers oid[],
+       ancient timestamptz, ancients timestamptz[], antique timestamp, resort home, resorts home[], handled handle, numbers oid[], pairs hstore,
+       lists hstore[], tagged tags, hue hue, hues hue[],
        doubled int generated always as (small * 2) stored);
      alter table things replica identity full`,
   );
@@ -253,7 +257,8 @@ test('values are the same by capture, by snapshot and by triggers', async () => 
     row('Main', 5), array[row('Side', 6)::address], '[2026-01-01 00:00+00, 2026-01-02 00:00+00)', '(1,2)', 'glad', '{glad}', 'ab',
     '1 year 2 days 03:00:00', '0190b0a0-0000-7000-8000-000000000001', 4294967295,
     '2026-01-02 03:04:05.6+02', '{2026-01-02 03:04:05+00,NULL}', '0044-03-15 12:00:00+00 BC', '{0044-03-15 12:00:00+00 BC,infinity}',
-    '0044-03-15 12:00:00 BC', row('Bay', 7), array[row('Cape', 8)::home], 4294967294, '{1,NULL,4294967293}'`;
+    '0044-03-15 12:00:00 BC', row('Bay', 7), array[row('Cape', 8)::home], 4294967294, '{1,NULL,4294967293}',
+    'a=>1, "b c"=>NULL', array['a=>1'::hstore, null], 'a=>"x\\"y"', 'red', '{red,NULL}'`;
   await source.pool.query(`insert into things values (1, ${values})`);
   const tables = { 'public.things': { entity: 'thing' } };
   const mapping = { version: 1, tenant: { value: 'acme' }, tables };
@@ -288,6 +293,40 @@ test('values are the same by capture, by snapshot and by triggers', async () => 
     resort: { after: '(Bay,7)' },
     handled: { after: 4294967294 },
     numbers: { after: [1, null, 4294967293] },
+    pairs: { after: '"a"=>"1", "b c"=>NULL' },
+    lists: { after: ['"a"=>"1"', null] },
+    tagged: { after: '"a"=>"x\\"y"' },
+    hue: { after: 'red' },
+    hues: { after: ['red', null] },
   });
   expect(captured?.paths).not.toHaveProperty('doubled');
+});
+
+test('a mask that leads into a value without members is refused by capture and by the SQL of the outbox; one of the whole column is not', async () => {
+  const source = databases.openSource();
+  const history = databases.openHistory();
+  await source.pool.query(
+    `create extension hstore; create type address as (street text);
+     create table people (id int primary key, tags hstore, homes address[], doc jsonb); alter table people replica identity full`,
+  );
+  const refused = 'a mask leads into the column tags, whose values are text: mask the whole column';
+  const start = (mask: string[]) => {
+    const tables = { 'public.people': { entity: 'person', mask } };
+    const sql = outboxSql(readMapping(JSON.stringify({ version: 1, tenant: { value: 'acme' }, tables })));
+    return { running: startCapture({ source, history, tables }), made: source.pool.query(sql) };
+  };
+  const { running, made } = start(['tags.pin', 'homes.*.street']);
+  await expect(made).rejects.toThrow('leads into the column tags, homes, whose values are text: mask the whole column');
+  await expect(running.ended).rejects.toThrow(refused);
+  const whole = start(['tags', 'homes', 'doc.pin']);
+  await whole.made;
+  await whole.running.running;
+  await source.pool.query(
+    `insert into people values (1, 'pin=>canary', array[row('canary')::address], '{"pin": "canary"}')`,
+  );
+  await eventually(async () => (await entriesOf(history)).map(({ paths }) => paths)).toMatchObject([
+    { tags: { after: '********' }, homes: { after: '********' }, 'doc.pin': { after: '********' } },
+  ]);
+  const { rows } = await source.pool.query('select o::text as row from annals.outbox o');
+  expect(rows.map(({ row }) => row).join()).not.toContain('canary');
 });
