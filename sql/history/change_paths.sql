@@ -1,11 +1,12 @@
 -- The paths of an entry as jsonb. In: their JSON text. Out: an object of paths. It reads no table, so it forces no
--- plan.
+-- plan. Parallel unsafe: before PostgreSQL 17 no plan that reads in parallel may enter an exception block, even in its
+-- leader.
 -- jsonb knows neither U+0000 nor half of a surrogate pair. U+0001 U+0001 stands for the first, U+0001 U+0002 for
 -- U+0001, U+D7FF U+E800 to U+EFFF for U+D800 to U+DFFF, which keeps the order by code point
 -- (src/query/json-projection.ts).
 -- Nor does it know numbers of very many digits. One that is beyond the bounds of a query becomes one that is beyond
 -- them too, and keeps the order. Of 16,000 digits after the point the rest is one digit.
-create function change_paths(paths text) returns jsonb language plpgsql immutable parallel restricted cost 100 as $$
+create function change_paths(paths text) returns jsonb language plpgsql immutable parallel unsafe cost 100 as $$
 declare
   plain text := paths;
 begin

@@ -920,7 +920,7 @@ function change_page_entry(at bigint, kind bigint, actor bigint, entity_id text,
 function change_page_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], entities text[], names_like text[], skip bigint, size bigint, max_total bigint, names_since xid8, recent bigint, lineage text) returns TABLE(page text) language plpgsql stable cost 100 rows 1000 body af75cd90d9441c45
 function change_path_name(path text) returns text language sql immutable parallel safe cost 100 body 6b45907d7ea582df
 function change_path_names(of_tenant text, entities text[], names_like text[], only_shared boolean) returns TABLE(unnumbered_to bigint, number integer, entity text, name text, is_shared boolean) language plpgsql stable cost 100 rows 1000 body c0bd31331e5a0da6
-function change_paths(paths text) returns jsonb language plpgsql immutable parallel restricted cost 100 body 4c79e66ffd801e93
+function change_paths(paths text) returns jsonb language plpgsql immutable cost 100 body 4c79e66ffd801e93
 function change_placement(of_tenant text) returns xid8 language sql immutable cost 100 body d2c21faddb41776e
 function change_places(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint, most bigint, OUT ats bigint[], OUT sequences bigint[]) returns record language plpgsql stable cost 100 body 17db2c4175d26506
 function change_position_begin(of_tenant text) returns bigint language plpgsql cost 100 body 61a91f7cbcf61c4e
