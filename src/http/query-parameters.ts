@@ -76,7 +76,13 @@ function textReader(name: string, property: TSchema & ParameterSchema): ReadText
   const { enum: values, 'x-message': said } = property;
   const message =
     said ?? (values === undefined ? `${name} is not valid` : `${name} must be one of ${values.join(', ')}`);
-  return (text) => (check().Check(text) ? { value: text } : { message });
+  return (text) => {
+    if (!check().Check(text)) return { message };
+    // PostgreSQL stores NUL in no text, so no value has it.
+    const nul = text.indexOf('\0');
+    if (nul === -1) return { value: text };
+    return { message: `At position ${[...text.slice(0, nul)].length + 1}: expected a character of Unicode, found NUL` };
+  };
 }
 
 function integerReader(name: string, property: ParameterSchema): ReadText {

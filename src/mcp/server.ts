@@ -5,6 +5,7 @@ import {
   type StandardSchemaWithJSON,
 } from '@modelcontextprotocol/server';
 import { AnnalsError, maxDetails } from '../core/errors.ts';
+import { isStorable } from '../core/storable-text.ts';
 import { compileFaultFinder } from '../http/schema-faults.ts';
 import type { Caller, HistoryTexts } from './history-texts.ts';
 import { tools } from './tools.ts';
@@ -62,6 +63,12 @@ function endsWith(text: string, end: string): boolean {
   return text.toLowerCase().endsWith(end.toLowerCase());
 }
 
+function unstorableMembers(input: object): string[] {
+  return Object.entries(input).flatMap(([name, value]) =>
+    typeof value === 'string' && !isStorable(value) ? [name] : [],
+  );
+}
+
 /** The schema of a tool's input in the form that the library takes. */
 function standardSchema(input: (typeof tools)[number]['input']): StandardSchemaWithJSON<Record<string, unknown>> {
   const faultsOf = compileFaultFinder(input);
@@ -75,6 +82,9 @@ function standardSchema(input: (typeof tools)[number]['input']): StandardSchemaW
           .filter((fault) => fault !== undefined)
           .take(maxDetails)
           .toArray();
+        const [unstorable] = faults.length > 0 ? [] : unstorableMembers(value as object);
+        if (unstorable !== undefined)
+          faults.push({ field: unstorable, message: 'must not have NUL or a lone surrogate' });
         if (faults.length === 0) return { value: value as Record<string, unknown> };
         return { issues: faults.map(({ field, message }) => ({ message: `${field} ${message}` })) };
       },

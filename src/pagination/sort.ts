@@ -1,4 +1,5 @@
 import { type AnnalsError, invalidField } from '../core/errors.ts';
+import { isStorable } from '../core/storable-text.ts';
 
 /** The fields that order a list, the most important first. The document's own id breaks ties (spec D, rule 7). */
 export interface Sort {
@@ -62,7 +63,7 @@ export function splitUnescaped(text: string, separator: string): string[] {
 function parseCriterion(text: string): SortField {
   const [field = '', direction = 'ASC', ...more] = splitUnescaped(text, ':').map((part) => part.trim());
   if (field === '') throw invalidSort('sort must not have an empty field');
-  if (/[\0\p{Surrogate}]/u.test(field)) throw invalidSort('sort must be text without NUL');
+  if (!isStorable(field)) throw invalidSort('sort must be text without NUL');
   const known = direction.toUpperCase();
   if (more.length > 0 || (known !== 'ASC' && known !== 'DESC')) throw invalidSort('sort directions are ASC and DESC');
   return { path: parsePath(field), descending: known === 'DESC' };

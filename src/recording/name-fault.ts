@@ -1,3 +1,5 @@
+import { isStorable } from '../core/storable-text.ts';
+
 /** The maximum length of names, ids and actors, in characters (contract 6). */
 export const maxNameCharacters = 1000;
 
@@ -11,7 +13,7 @@ export function faultOfName(text: string): string | undefined {
 
 /** A text as the name that an entry shows: cut to the longest, and undefined where it cannot be one. */
 export function shownName(text: string | undefined): string | undefined {
-  if (text === undefined || /[\0\p{Surrogate}]/u.test(text)) return undefined;
+  if (text === undefined || !isStorable(text)) return undefined;
   return text.length <= maxNameCharacters ? text : [...text].slice(0, maxNameCharacters).join('');
 }
 

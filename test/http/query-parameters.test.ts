@@ -26,6 +26,13 @@ function details(query: string) {
   return 'error' in answer ? answer.error.details : answer.value;
 }
 
+test('NUL in a text is an error at its position, and in a parameter that nobody reads it is none', () => {
+  expect(details('q=%F0%9F%98%80%00')).toEqual([
+    { field: 'q', message: 'At position 2: expected a character of Unicode, found NUL' },
+  ]);
+  expect(details('q=%F0%9F%98%80%01&unknown=%00')).toEqual({ q: '😀\u0001', page: 1, size: 20 });
+});
+
 describe('a number in a query string is decimal digits alone', () => {
   test.each(['1.0', '%2B1', '+1', '1e1', '%201', '1%20', '', '-1', '0', '0x1', '1_0', '١', 'NaN', '1,0', '1%00'])(
     'page=%s is an error',

@@ -101,6 +101,31 @@ async function post(
 
 const listing = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
 
+test('no tool takes NUL or a lone surrogate, whichever member has it', async () => {
+  await using client = await closing(open('auto'));
+  const { tools } = await client.it.listTools();
+  const fitting: Readonly<Record<string, object>> = {
+    list_names: { field: 'document' },
+    get_document: { entity: 'product', entityId: 'p-17' },
+  };
+  for (const { name, inputSchema } of tools) {
+    for (const [member, schema] of Object.entries(inputSchema.properties ?? {})) {
+      if ((schema as { type?: unknown } | null)?.type !== 'string') continue;
+      for (const text of ['a\0', '\ud800b']) {
+        const input = { q: '', ref: 'x', ...fitting[name], [member]: text };
+        const known = Object.entries(input).filter(([one]) => one in (inputSchema.properties ?? {}));
+        const answer = await client.it.callTool({ name, arguments: Object.fromEntries(known) });
+        expect([name, member, answer.isError, textOf(answer)]).toEqual([
+          name,
+          member,
+          true,
+          expect.stringMatching(/must not have NUL or a lone surrogate|must be one of|equal to/),
+        ]);
+      }
+    }
+  }
+});
+
 describe.each([
   ['2026-07-28', 'auto'],
   ['2025-11-25', 'legacy'],

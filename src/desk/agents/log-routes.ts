@@ -61,7 +61,7 @@ export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): P
         scopes,
         schema,
         async find({ params: { id }, request }) {
-          const log = id.includes('\0') ? undefined : await findLog(db, readerOf(request.credentials), { of, id });
+          const log = await findLog(db, readerOf(request.credentials), { of, id });
           if (log === undefined) throw new AnnalsError('resource_not_found', `There is no such ${named}.`);
           return log;
         },

@@ -1,5 +1,6 @@
 import { invalidField } from '../../core/errors.ts';
 import { type PathPattern, parsePathPattern } from '../../core/path-pattern.ts';
+import { isStorable } from '../../core/storable-text.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
 import { and, type Condition, type ItemTerm, itemMatch, type Match, type Query } from '../../query/ast.ts';
@@ -139,7 +140,7 @@ function readHidden(hide: WrittenRestriction['hide']): PathPattern[] {
     if (text.length > hideLimits.characters) {
       throw invalidField(place, `${place} has more than ${hideLimits.characters} characters`);
     }
-    if (/[\0\p{Surrogate}]/u.test(text)) throw invalidField(place, `${place} has a character that is no text`);
+    if (!isStorable(text)) throw invalidField(place, `${place} has a character that is no text`);
     const pattern = parsePathPattern(text);
     if (typeof pattern === 'string') throw invalidField(place, `${place} ${pattern}`);
     return pattern;

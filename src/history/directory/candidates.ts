@@ -44,7 +44,6 @@ async function candidatesById(
   { transaction, tenant, since, kinds, entityOfKind }: DocumentSource,
   prefix: string,
 ): Promise<DocumentOfEntity[] | undefined> {
-  if (prefix.includes('\0') || !prefix.isWellFormed()) return [];
   const before = textAfter(prefix);
   const entries = (isShort: boolean) => sql`(
     select e.kind, e.entity_id from change_entry e

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Sealer } from '../../core/sealing.ts';
+import { storableText } from '../../core/storable-text.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { Change, Way } from '../change.ts';
 import { isOwnEntity } from '../own-entities.ts';
@@ -114,7 +115,7 @@ class Taking {
 
   #reject(index: number, reason: string, source: ChangeSource): void {
     this.counts.rejected += 1;
-    this.rejections.push({ index, reason, source });
+    this.rejections.push({ index, reason: storableText(reason), source });
   }
 }
 

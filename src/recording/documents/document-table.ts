@@ -1,4 +1,5 @@
 import { CompiledQuery } from 'kysely';
+import { isStorable } from '../../core/storable-text.ts';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 
 /** A document as its table keeps it. */
@@ -61,7 +62,7 @@ export function documentTable<Own extends object>(
   return {
     async find(db, tenant, id, { lock = false } = {}) {
       // PostgreSQL cannot store such an id, so no document has it.
-      if (/[\0\p{Surrogate}]/u.test(id)) return undefined;
+      if (!isStorable(id)) return undefined;
       const text = `select ${read} from ${name} ${whereKey}${lock ? ' for no key update' : ''}`;
       return (await run<StoredDocument & Own>(db, text, tenant, id)).rows[0];
     },

@@ -41,7 +41,7 @@ export async function configurationRoutes(
       },
     },
     async (request, reply) => {
-      const keys = request.query.keys?.split(',').map(readableKey);
+      const keys = request.query.keys?.split(',');
       const texts = await configuration.list(request.params.tenant, keys);
       return await reply.type(jsonType).send(arrayBody(texts));
     },
@@ -80,11 +80,11 @@ export async function configurationRoutes(
     read: {
       scopes: reading,
       schema: ConfigurationItemSchema,
-      find: async ({ params: { tenant, key } }) => viewOf(await configuration.find(tenant, readableKey(key))),
+      find: async ({ params: { tenant, key } }) => viewOf(await configuration.find(tenant, key)),
     },
     remove: {
       scopes: writing,
-      remove: ({ params: { key }, author }) => configuration.remove(author, readableKey(key)),
+      remove: ({ params: { key }, author }) => configuration.remove(author, key),
     },
   });
 
@@ -107,7 +107,7 @@ export async function configurationRoutes(
         throw invalidBody({ field: 'key', message: 'must be the key of the path' });
       }
       const sent = { ...request.body, ...valueAt(await sentValues(request.bodyText), 0) };
-      const item = await configuration.replace(authorOf(request.credentials), readableKey(key), sent);
+      const item = await configuration.replace(authorOf(request.credentials), key, sent);
       return await reply.type(jsonType).send(viewOf(item));
     },
   );
@@ -117,11 +117,4 @@ function valueAt(values: readonly SentValue[], index: number): SentValue {
   const value = values[index];
   if (value === undefined) throw new Error('a body that was validated has no value');
   return value;
-}
-
-/**
- * PostgreSQL cannot store NUL in a text, so no such key exists. The empty text stands for it, because no key is empty.
- */
-function readableKey(key: string): string {
-  return key.includes('\u0000') ? '' : key;
 }

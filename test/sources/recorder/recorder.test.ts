@@ -107,6 +107,32 @@ describe('a request records', () => {
     });
   });
 
+  test.each([
+    ['NUL', { 'a\0b': 1 }, String.raw`"a\u0000b" is not a member of a change`],
+    ['half of a surrogate pair', { '\ud83d': 1 }, String.raw`"\ud83d" is not a member of a change`],
+    ['a pair that the reason cuts', { [`${'x'.repeat(199)}😀`]: 1 }, /^"x{199}\\ud83d" is not a member of a change$/],
+    [
+      'NUL in a related item',
+      { related: [{ entity: 'a', entityId: 'b', '\0': 1 }] },
+      String.raw`"related.0.\u0000" is not a member of a related item`,
+    ],
+  ])(
+    'the others where the name of a member has %s, and keeps that change with its place',
+    async (_what, more, told) => {
+      const reason = typeof told === 'string' ? told : expect.stringMatching(told);
+      const bad = change(more);
+      const answer = await post(lines(change(), bad, change()));
+      expect(answer.status).toBe(200);
+      expect(await answer.json()).toEqual({ ...counts, read: 3, recorded: 2, rejected: [{ index: 1, reason }] });
+      const { rows } = await server.database.pool.query(
+        'select reason, sealed is not null as sealed from change_rejected order by kept_at desc limit 1',
+      );
+      expect(rows).toEqual([{ reason, sealed: true }]);
+      const refused = await post(lines(change(), bad), { query: '?strict=true' });
+      expect(await refused.json()).toMatchObject({ status: 422, details: [{ field: '1', message: reason }] });
+    },
+  );
+
   test('nothing where it is strict and one change is rejected; without, the others, and keeps that one', async () => {
     const good = change();
     const body = lines(good, change({ entity: 'agent' }), change({ at: '2099-01-01T00:00:00Z' }));

@@ -240,9 +240,12 @@ test('a description that is no string is told so', async () => {
   });
 });
 
-test('a key that no database can hold is just not there, and no path', async () => {
+test('a key with NUL is 400, in the path and in the query', async () => {
   expect((await send('GET', `${base}/%00`)).status).toBe(400);
-  expect(await send('GET', `${base}?keys=%00,l`)).toMatchObject({ status: 200, body: [{ key: 'l' }] });
+  expect(await send('GET', `${base}?keys=l,%00`)).toMatchObject({
+    status: 400,
+    body: { details: [{ field: 'keys', message: 'At position 3: expected a character of Unicode, found NUL' }] },
+  });
 });
 
 test('viewing may not write, managing may read, and no other scope does either', async () => {
