@@ -25,8 +25,8 @@ const attackers = await Promise.all(
         };
         return open(path, { method, headers, ...(body === undefined ? {} : { body }) });
       },
-      count(outcome) {
-        counts[outcome] = (counts[outcome] ?? 0) + 1;
+      count(outcome, times = 1) {
+        counts[outcome] = (counts[outcome] ?? 0) + times;
       },
     };
   }),

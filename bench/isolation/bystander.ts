@@ -15,6 +15,7 @@ const patience = 30_000;
 export interface Seen {
   calls: number;
   p50: number;
+  p95: number;
   p99: number;
   worst: number;
   errors: number;
@@ -103,6 +104,7 @@ async function watch(milliseconds: number): Promise<Seen> {
   return {
     calls: took.length,
     p50: quantile(took, 0.5),
+    p95: quantile(took, 0.95),
     p99: quantile(took, 0.99),
     worst: maxOf(took),
     errors,

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type Duplex, pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import { answerLimits, EventMeter } from './answer-limits.ts';
 import type { ReadWhole } from './answer-reader.ts';
 import { AnswerStream } from './answer-stream.ts';
@@ -67,8 +68,8 @@ function addUsage(exchange: HttpExchange, usage: unknown): void {
 }
 
 /**
- * The body of a stream. A stream that is cut ends normally, and the exchange records the cut. If it failed instead, the
- * parts that the reader has not read yet would be lost.
+ * The body of a stream, read only as fast as it is taken, in turns with other tenants (docs/decisions/fairness.md). A stream that is cut
+ * ends normally, and the exchange records the cut. If it failed instead, the parts that the reader has not read yet would be lost.
  */
 export function streamed(
   content: Readable,
@@ -79,55 +80,53 @@ export function streamed(
     adapter,
   }: { exchange: HttpExchange; release: () => void } & Pick<FetchOptions, 'deadline' | 'adapter'>,
 ): Response {
-  let isOpen = true;
   const answer = answerStream(exchange, adapter);
+  const pieces = new Pieces(content, deadline);
+  const event = new EventMeter();
+  let isOpen = true;
+  let length = 0;
+
+  function end(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    if (!isOpen) return;
+    isOpen = false;
+    exchange.cut = !answer.isComplete;
+    release();
+    controller.close();
+  }
+
+  async function pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    const write = (text: string) => {
+      if (text !== '') controller.enqueue(Buffer.from(text));
+    };
+    while (isOpen && (controller.desiredSize ?? 0) > 0) {
+      const piece = await pieces.next();
+      if (!isOpen) return;
+      if (piece === undefined) {
+        if (content.readableEnded) {
+          write(answer.end());
+          exchange.isForeign = !answer.isKnown;
+        }
+        end(controller);
+        return;
+      }
+      length += piece.length;
+      if (length > answerLimits.streamBytes || event.isBeyond(piece, answerLimits.eventBytes)) {
+        end(controller);
+        content.destroy();
+        return;
+      }
+      write(answer.read(piece));
+      if (!answer.isOver) continue;
+      end(controller);
+      await pieces.leave();
+      dropRest(content);
+    }
+  }
+
+  // A reader learns of it when it has read what came before.
+  content.on('error', () => {});
   const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      const event = new EventMeter();
-      let length = 0;
-      const write = (text: string) => {
-        if (text !== '') controller.enqueue(Buffer.from(text));
-      };
-      const end = () => {
-        if (!isOpen) return;
-        isOpen = false;
-        exchange.cut = !answer.isComplete;
-        release();
-        controller.close();
-      };
-      content.on('data', (chunk: Buffer) => {
-        if (!isOpen) return;
-        deadline.heard();
-        length += chunk.length;
-        if (length > answerLimits.streamBytes || event.isBeyond(chunk, answerLimits.eventBytes)) {
-          end();
-          content.destroy();
-          return;
-        }
-        write(answer.read(chunk));
-        if (answer.isOver) {
-          end();
-          dropRest(content);
-          return;
-        }
-        if ((controller.desiredSize ?? 0) > 0) return;
-        content.pause();
-        deadline.paused();
-      });
-      content.once('end', () => {
-        if (!isOpen) return;
-        write(answer.end());
-        exchange.isForeign = !answer.isKnown;
-        end();
-      });
-      // This event follows an error, too.
-      content.once('close', end);
-      content.on('error', () => {});
-    },
-    pull() {
-      deadline.heard();
-      content.resume();
-    },
+    pull,
     cancel() {
       isOpen = false;
       release();
@@ -135,6 +134,40 @@ export function streamed(
     },
   });
   return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+}
+
+/** What comes, in pieces of some ten events: a piece costs the event loop far more than its bytes tell. */
+class Pieces {
+  readonly #chunks: NodeJS.AsyncIterator<Buffer>;
+  readonly #deadline: FetchOptions['deadline'];
+  readonly #slice = new TimeSlice();
+  #unread: Buffer = Buffer.alloc(0);
+
+  constructor(content: Readable, deadline: FetchOptions['deadline']) {
+    this.#chunks = content.iterator({ destroyOnReturn: false });
+    this.#deadline = deadline;
+  }
+
+  /** Undefined after the last one, and where the rest never comes. The silence of the provider counts only while this waits for it. */
+  async next(): Promise<Buffer | undefined> {
+    if (this.#unread.length === 0) {
+      this.#deadline.heard();
+      const { value, done } = await this.#chunks.next().catch(() => ({ value: undefined, done: true }));
+      this.#deadline.paused();
+      if (done === true || value === undefined) return undefined;
+      this.#unread = value;
+    }
+    // The answer is read on for the quota after its client has gone, which is why a rest rejects.
+    if (this.#slice.isDue) await this.#slice.rest().catch(() => {});
+    const piece = this.#unread.subarray(0, answerLimits.pieceBytes);
+    this.#unread = this.#unread.subarray(answerLimits.pieceBytes);
+    return piece;
+  }
+
+  /** Leaves what was not read to others. */
+  async leave(): Promise<void> {
+    await this.#chunks.return?.();
+  }
 }
 
 /** Nothing counts after the end of an answer. Its connection is used again if the rest comes soon. */

@@ -13,6 +13,8 @@ export const answerLimits = {
   shortBytes: 32 * 1024,
   /** Bytes of an answer that is not streamed, above which the heap is kept small for a while. */
   longBytes: 128 * 1024,
+  /** Bytes of a stream that are read at once. */
+  pieceBytes: 2 * 1024,
   /** Bytes of a stream, including its events. */
   streamBytes: 64 * 1024 * 1024,
   /** Bytes of one event of a stream. */

@@ -1,3 +1,4 @@
+import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import type { Adapter } from './adapter.ts';
 import type { WholeAnswer } from './answer-reader.ts';
 import { type CallDeadline, startDeadline } from './deadline.ts';
@@ -20,6 +21,7 @@ export class ModelRequest {
   readonly #streaming: boolean;
   readonly #exchange: HttpExchange = newExchange();
   readonly #deadline: CallDeadline;
+  readonly #slice = new TimeSlice();
   #readerFault: { readonly error: unknown } | undefined;
 
   constructor(
@@ -48,8 +50,13 @@ export class ModelRequest {
     return this.#adapter.usageOf(this.#exchange.usage);
   }
 
-  /** Passes a part of a stream to the caller. What the caller throws there ends the call, which rejects with it. */
+  /**
+   * Passes a part of a stream to the caller, in turns with other tenants. What the caller throws there ends the call, which rejects with
+   * it.
+   */
   async pass(part: () => Promise<void> | void): Promise<void> {
+    // A rest rejects where the client has gone. The answer may be read on for the quota.
+    if (this.#slice.isDue) await this.#slice.rest().catch(() => {});
     try {
       await part();
     } catch (error) {

@@ -10,8 +10,8 @@ export interface Attacker {
   callOpen(path: string, options: RequestInit): Promise<Response>;
   /** Plays the vendor for this tenant's own agents. */
   readonly vendor: Vendor;
-  /** Counts an outcome for the report: a status, as a rule. */
-  count(outcome: string | number): void;
+  /** Counts an outcome for the report: a status, as a rule. `times`: default 1. */
+  count(outcome: string | number, times?: number): void;
 }
 
 export interface Attack {

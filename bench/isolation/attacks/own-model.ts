@@ -26,13 +26,14 @@ export async function startModel(answer: (response: ServerResponse) => void): Pr
 export async function streamTokens(response: ServerResponse, tokens: number, pause: number): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (let token = 0; token < tokens && !response.destroyed; token += 1) {
-    response.write(chunk({ content: `t${token} ` }, null));
+    response.write(deltaOf({ content: `t${token} ` }));
     await sleep(pause);
   }
-  response.end(`${chunk({}, 'stop')}data: [DONE]\n\n`);
+  response.end(`${deltaOf({}, 'stop')}data: [DONE]\n\n`);
 }
 
-function chunk(delta: object, reason: string | null): string {
+/** An event of a stream, as it is sent. */
+export function deltaOf(delta: object, reason: string | null = null): string {
   const choices = [{ index: 0, delta, finish_reason: reason }];
   return `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices })}\n\n`;
 }

@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Attack, repeatedly } from './attack.ts';
+import { deltaOf, startModel } from './own-model.ts';
+
+const deltas = deltaOf({ content: 'token ' }).repeat(50);
+const pause = 5;
+
+/** An AI client of the tenant's own that reads streams which never end: 50 deltas every 5 ms, as much as anybody reads of them. */
+export const attack: Attack = {
+  row: 12,
+  title: 'endless streams of 50 deltas every 5 ms, 32 at once',
+
+  fault({ deltas: count = 0 }) {
+    return count === 0 ? 'no delta came' : undefined;
+  },
+
+  async run({ tenant, call, count }, signal) {
+    const model = await startModel(async (response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (; !response.destroyed; await sleep(pause)) if (!response.writableNeedDrain) response.write(deltas);
+    });
+    const item = { key: 'selfHostedProvider', value: JSON.stringify({ url: `${model.url}/v1` }) };
+    await (
+      await call(`/configuration/${tenant}/configurations`, { method: 'POST', body: JSON.stringify([item]) })
+    ).arrayBuffer();
+    await repeatedly(32, signal, async () => {
+      const response = await call(`/openai/${tenant}/v1/chat/completions`, {
+        method: 'POST',
+        body: JSON.stringify({ model: 'self_hosted/m', stream: true, messages: [{ role: 'user', content: 'Go on.' }] }),
+      });
+      if (response.status !== 200 || response.body === null) {
+        count(response.status);
+        await response.arrayBuffer();
+        return;
+      }
+      for await (const chunk of response.body)
+        count('deltas', Buffer.from(chunk).toString('latin1').split('token ').length - 1);
+      count('ended');
+    });
+    model.close();
+  },
+};
