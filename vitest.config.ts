@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { clientAliases } from './console/client-aliases.ts';
 import { findChromium } from './console/test/support/find-chromium.ts';
 import { trials } from './test/support/oracle/trials.ts';
-import { pureTests, testFiles } from './test/support/pure-tests.ts';
+import { databaseTests, pureTests, testFiles } from './test/support/pure-tests.ts';
 import { findNginx } from './test/support/server/nginx-program.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
 import { findPostgresPrograms } from './test/support/server/postgres-programs.ts';
@@ -59,18 +59,28 @@ class LongFilesFirst extends BaseSequencer {
   }
 }
 
-const servers = [
+const built = [
   'test/support/server/memory-folder.ts',
   'test/support/server/bundle-of-run.ts',
   'test/support/server/pages-of-run.ts',
-  'test/support/server/database-server.ts',
 ];
 
-/** `--mode quick`: the tests that need no server, process or browser. */
+/** What runs in each mode, and what is started for it. */
+const modes: Readonly<Record<string, { include: string[]; globalSetup: string[] }>> = {
+  /** The tests that need no server, process or browser. */
+  quick: { include: pureTests(import.meta.dirname), globalSetup: [] },
+  /** Those of databases, on the oldest PostgreSQL. */
+  oldest: {
+    include: databaseTests(import.meta.dirname),
+    globalSetup: [...built, 'test/support/server/oldest-server.ts'],
+  },
+};
+const whole = { include: testFiles, globalSetup: [...built, 'test/support/server/database-server.ts'] };
+
 export default defineConfig(({ mode }) => ({
   resolve: { alias: clientAliases },
   test: {
-    include: mode === 'quick' ? pureTests(import.meta.dirname) : testFiles,
+    include: (modes[mode] ?? whole).include,
     exclude: [
       ...configDefaults.exclude,
       ...(leavesOutPooler ? [poolerTest] : []),
@@ -79,7 +89,7 @@ export default defineConfig(({ mode }) => ({
       ...(leavesOutCluster ? [clusterTests] : []),
       ...(leavesOutBrowser ? browserTests : []),
     ],
-    globalSetup: ['test/support/oracle/seed-of-run.ts', ...(mode === 'quick' ? [] : servers)],
+    globalSetup: ['test/support/oracle/seed-of-run.ts', ...(modes[mode] ?? whole).globalSetup],
     pool: 'forks',
     // Tests of processes wait much: with two workers two cores stand still for a quarter of the run.
     maxWorkers: 4,

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../src/postgres/embedded/free-port.ts';
 import { answers, makePostgresCluster } from '../../test/support/server/postgres-cluster.ts';
+import { findPostgresPrograms } from '../../test/support/server/postgres-programs.ts';
 
 /** A PostgreSQL of Debian with its usual settings, which can be killed and started again on the same port. */
 export interface KilledServer {
@@ -17,7 +18,9 @@ export interface KilledServer {
 
 export async function startServer(): Promise<KilledServer> {
   const folder = await mkdtemp(join(tmpdir(), 'annals-positions-'));
-  const { data, as, program } = await makePostgresCluster(folder);
+  const programs = findPostgresPrograms();
+  if (programs === undefined) throw new Error('this needs a server: apt-get install postgresql');
+  const { data, as, program } = await makePostgresCluster(folder, programs, 'annals');
   const port = await freePort();
   const url = `postgres://annals@127.0.0.1:${port}/postgres`;
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=60'];

@@ -176,7 +176,7 @@ test('what a client that has gone had running in the database ends, though the r
   const sleeping = async () =>
     (
       await server.database.pool.query(
-        "select from pg_stat_activity where query like '%pg_sleep(600)%' and state = 'active' and pid <> pg_backend_pid()",
+        "select from pg_stat_activity where query like '%pg_sleep(600)%' and state = 'active' and pid <> pg_backend_pid() and leader_pid is null",
       )
     ).rowCount;
   await eventually(sleeping).toBe(1);

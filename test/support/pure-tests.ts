@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 export const testFiles = ['test/**/*.test.ts', 'console/test/**/*.test.ts', 'clients/viewer/test/**/*.test.ts'];
@@ -8,18 +8,61 @@ const impure = /support\/(?:server|vendor)\/|node:child_process|createServer|pla
 
 /** The test files that start no server, process or browser, nor does what they import from the tests. */
 export function pureTests(root: string): string[] {
-  const known = new Map<string, boolean>();
-  const isPure = (file: string): boolean => {
-    const before = known.get(file);
-    if (before !== undefined) return before;
-    known.set(file, true);
-    const text = readFileSync(join(root, file), 'utf8');
-    const imported = [...text.matchAll(/from '(\.[^']+\.ts)'/g)]
-      .map(([, path = '']) => join(dirname(file), path))
-      .filter((path) => /(?:^|\/)test\//.test(path));
-    const answer = !imported.some((path) => impure.test(path)) && !impure.test(text) && imported.every(isPure);
-    known.set(file, answer);
-    return answer;
-  };
-  return globSync(testFiles, { cwd: root }).filter(isPure);
+  const sources = new TestSources(root);
+  return sources.files.filter((file) => !sources.allOf(file).some((one) => impure.test(sources.textOf(one))));
+}
+
+const programs = /node:child_process|playwright/;
+const databases = /test\/support\/server\/(?:database|source-server)\.ts$/;
+/** They start programs too: PostgreSQL, or what stands before it. */
+const ofDatabases = /test\/support\/server\/(?:data-folder|oldest-server|pgbouncer|postgres-cluster)\.ts$/;
+/** Rooms with statements of their own and no routine. */
+const withoutRoutines = ['sources', 'delivery', 'custom-entities', 'budgets', 'calls'];
+
+/**
+ * The test files of what an older PostgreSQL could refuse, plan or answer in another way: those that use a database and start no other
+ * program, in rooms that have routines in `sql/` or much SQL in their stores.
+ */
+export function databaseTests(root: string): string[] {
+  const sources = new TestSources(root);
+  const rooms = new Set([...readdirSync(join(root, 'sql')), ...withoutRoutines]);
+  return sources.files.filter((file) => {
+    if (!file.split('/').some((part) => rooms.has(part))) return false;
+    const all = sources.allOf(file);
+    if (!all.some((one) => databases.test(one))) return false;
+    return !all.some((one) => !ofDatabases.test(one) && programs.test(sources.textOf(one)));
+  });
+}
+
+/** The test files, and what they import from the tests. */
+class TestSources {
+  readonly files: readonly string[];
+  readonly #root: string;
+  readonly #texts = new Map<string, string>();
+  readonly #imported = new Map<string, readonly string[]>();
+
+  constructor(root: string) {
+    this.#root = root;
+    this.files = globSync(testFiles, { cwd: root });
+  }
+
+  textOf(file: string): string {
+    return this.#texts.getOrInsertComputed(file, () => readFileSync(join(this.#root, file), 'utf8'));
+  }
+
+  /** The file itself and all that it imports, directly or not. */
+  allOf(file: string): string[] {
+    const all = new Set([file]);
+    for (const one of all) for (const imported of this.#importedBy(one)) all.add(imported);
+    return [...all];
+  }
+
+  #importedBy(file: string): readonly string[] {
+    return this.#imported.getOrInsertComputed(file, () =>
+      [...this.textOf(file).matchAll(/from '(\.[^']+\.ts)'/g)]
+        .map(([, path = '']) => join(dirname(file), path))
+        // Some tests write such a line into a file of their own.
+        .filter((path) => /(?:^|\/)test\//.test(path) && existsSync(join(this.#root, path))),
+    );
+  }
 }

@@ -2,7 +2,8 @@ import type pg from 'pg';
 import { OperatorError } from '../../core/operator-error.ts';
 import type { Schema } from './read-schema.ts';
 
-const minServerVersion = 15;
+/** The oldest PostgreSQL that Annals supports. */
+export const minServerVersion = 15;
 // Any number is possible, if all versions of Annals use the same one.
 const ledgerLock = 7_229_148_366;
 

@@ -110,7 +110,9 @@ test('what is rolled back is in no total, with its names known to nobody', async
     expect(await total('actor:*')).toBe(1);
     await foldHistory(db, tenant);
   }
-  const { rows } = await pool.query('select name from change_actor union all select entity from change_kind');
+  const { rows } = await pool.query(
+    'select name from change_actor union all select entity from change_kind order by 1',
+  );
   expect(rows).toEqual([{ name: 'Jane Doe' }, { name: 'order' }]);
 });
 

@@ -30,7 +30,7 @@ afterAll(async () => {
 /** Statements that run, and transactions that are open. */
 async function busy(): Promise<number> {
   const { rows } = await database.pool.query<{ busy: number }>(
-    "select count(*) as busy from pg_stat_activity where application_name = $1 and state <> 'idle'",
+    "select count(*) as busy from pg_stat_activity where application_name = $1 and state <> 'idle' and leader_pid is null",
     [applicationName],
   );
   return rows[0]?.busy ?? 0;

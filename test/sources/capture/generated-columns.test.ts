@@ -215,7 +215,7 @@ test('a deferrable primary key is no replica identity', async () => {
 });
 
 test('PostgreSQL of the version that Debian packages: stored columns never fail an update, with the key, full and a deferrable key', async () => {
-  const { url } = await startPackagedPostgres({ more: ['wal_level=logical'] });
+  const { url } = await startPackagedPostgres({ settings: { wal_level: 'logical' } });
   const pool = new pg.Pool({ connectionString: url });
   pool.on('error', () => {});
   const source = { url, slot: 'annals_old', pool };

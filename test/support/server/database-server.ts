@@ -32,6 +32,7 @@ export const migratedTemplateName = 'annals_migrated';
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const initialised = await initialiseDataFolder();
   project.provide('initialisedFolder', initialised);
+  project.provide('oldestFolder', null);
   try {
     const stop = await openServer(project, initialised);
     return async () => {
@@ -55,7 +56,7 @@ async function openServer(project: TestProject, initialised: string): Promise<()
   const given = process.env.ANNALS_TEST_DATABASE_URL;
   if (given !== undefined) {
     await dropTemplate(given);
-    await makeTemplate(given);
+    await makeTemplates(given);
     project.provide('databaseUrl', given);
     return () => dropTemplate(given);
   }
@@ -67,7 +68,7 @@ async function openServer(project: TestProject, initialised: string): Promise<()
   };
   try {
     await hashOnce(database.url);
-    await makeTemplate(database.url);
+    await makeTemplates(database.url);
   } catch (error) {
     await stop();
     throw error;
@@ -84,7 +85,7 @@ async function dropTemplate(url: string): Promise<void> {
   await client.end();
 }
 
-async function makeTemplate(url: string): Promise<void> {
+export async function makeTemplates(url: string): Promise<void> {
   await makeDatabase(url, migratedTemplateName, 'template1', (pool) => migrate(pool));
   // Some hundred services of a run then need not make these indexes.
   await makeDatabase(url, templateName, migratedTemplateName, async (pool) => {

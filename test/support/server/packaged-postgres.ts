@@ -1,13 +1,12 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
-import { ownPort } from './own-port.ts';
 import { temporaryFolder } from './package-copy.ts';
-import { eventually } from './patience.ts';
-import { answers, makePostgresCluster } from './postgres-cluster.ts';
+import { makePostgresCluster, startPostgres } from './postgres-cluster.ts';
+import { findPostgresPrograms } from './postgres-programs.ts';
 
 const run = promisify(execFile);
+const role = 'annals';
 
 export interface PackagedPostgres {
   /** Of an empty database. The role is a superuser. */
@@ -16,31 +15,23 @@ export interface PackagedPostgres {
   run(program: 'pg_dump' | 'pg_restore', args: string[]): Promise<string>;
 }
 
-/** Starts a PostgreSQL that Debian packages, for this test, with transaction ids beyond `epoch` * 2^32, and with `more` settings. */
+/** Starts a PostgreSQL that Debian packages, for this test, with transaction ids beyond `epoch` * 2^32, and with these settings. */
 export async function startPackagedPostgres({
   epoch = 1,
-  more = [],
+  settings = {},
 }: {
   epoch?: number;
-  more?: readonly string[];
+  settings?: Readonly<Record<string, string>>;
 }): Promise<PackagedPostgres> {
-  const { data, as, program } = await makePostgresCluster(await temporaryFolder());
+  const programs = findPostgresPrograms();
+  if (programs === undefined) throw new Error('this needs pg_dump and a server: apt-get install postgresql');
+  const cluster = await makePostgresCluster(await temporaryFolder(), programs, role);
+  const { data, as, program } = cluster;
   await run(program('pg_resetwal'), ['-e', String(epoch), '-D', data], as);
-  const port = await ownPort();
-  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off', ...more].flatMap((one) => [
-    '-c',
-    one,
-  ]);
-  const server = spawn(program('postgres'), ['-D', data, '-p', String(port), ...settings], { ...as, stdio: 'ignore' });
-  const ended = once(server, 'exit');
-  onTestFinished(async () => {
-    server.kill('SIGINT');
-    await ended;
-  });
-  const url = `postgres://annals@127.0.0.1:${port}/postgres`;
-  await eventually(() => answers(url)).toBe(true);
+  const { port, stop } = await startPostgres(cluster, role, settings);
+  onTestFinished(stop);
   return {
-    url,
+    url: `postgres://${role}@127.0.0.1:${port}/postgres`,
     run: async (name, args) => (await run(program(name), args, { maxBuffer: 1e9 })).stdout,
   };
 }

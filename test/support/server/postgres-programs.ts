@@ -5,12 +5,14 @@ const folder = '/usr/lib/postgresql';
 const programs = ['initdb', 'postgres', 'pg_resetwal', 'pg_dump', 'pg_restore'];
 
 /**
- * The folder with all programs of a PostgreSQL that Debian packages, of the highest version; undefined where there is none.
- * The embedded one has no pg_dump.
+ * The folder with all programs of a PostgreSQL that Debian packages, of this major version, or else of the highest; undefined where there
+ * is none. The embedded one has no pg_dump.
  */
-export function findPostgresPrograms(): string | undefined {
-  const versions = existsSync(folder) ? readdirSync(folder).sort((one, other) => Number(other) - Number(one)) : [];
+export function findPostgresPrograms(wanted?: number): string | undefined {
+  const versions = existsSync(folder) ? readdirSync(folder).map(Number) : [];
   return versions
-    .map((version) => join(folder, version, 'bin'))
+    .filter((version) => wanted === undefined || version === wanted)
+    .sort((one, other) => other - one)
+    .map((version) => join(folder, String(version), 'bin'))
     .find((place) => programs.every((program) => existsSync(join(place, program))));
 }

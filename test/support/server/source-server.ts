@@ -3,29 +3,42 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
+import { serviceUrl } from '../../../src/postgres/embedded/credentials.ts';
 import { findHome, giveTo } from '../../../src/postgres/embedded/home.ts';
 import { ownSettingsFileName } from '../../../src/postgres/embedded/initialise.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
+import { settingsFile } from '../../../src/postgres/embedded/settings.ts';
 import { copyDataFolder, hashOnce, removeDataFolder } from './data-folder.ts';
+import { startOldest } from './oldest-server.ts';
 
 /** A PostgreSQL of its own with `wal_level = logical`, for applications whose changes are captured. */
 export interface SourceServer {
+  /** Empty where the run is on the oldest PostgreSQL. */
   dataDir: string;
   /** The superuser, in the database `postgres`. */
   url: string;
   close(): Promise<void>;
 }
 
+// The log is read only as far as it is flushed, so without fsync too a commit is to flush at once.
+const settings = {
+  wal_level: 'logical',
+  synchronous_commit: 'on',
+  max_wal_senders: '10',
+  max_prepared_transactions: '2',
+};
+
 export async function startSourceServer(): Promise<SourceServer> {
+  const oldest = inject('oldestFolder');
+  if (oldest !== null) {
+    const { port, stop } = await startOldest(oldest, settings);
+    return { dataDir: '', url: asSuperuser(serviceUrl(port, '')), close: stop };
+  }
   const dataDir = await copyDataFolder(inject('initialisedFolder'));
   const { cluster, user } = await findHome(dataDir);
-  const settings = join(cluster, ownSettingsFileName);
-  // The log is read only as far as it is flushed, so without fsync too a commit is to flush at once.
-  await writeFile(
-    settings,
-    'wal_level = logical\nsynchronous_commit = on\nmax_wal_senders = 10\nmax_prepared_transactions = 2\n',
-  );
-  await giveTo(user, settings);
+  const file = join(cluster, ownSettingsFileName);
+  await writeFile(file, settingsFile(settings));
+  await giveTo(user, file);
   const server = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
   const url = asSuperuser(server.url);
   await hashOnce(url);
@@ -39,8 +52,8 @@ export async function startSourceServer(): Promise<SourceServer> {
   };
 }
 
-function asSuperuser(serviceUrl: string): string {
-  const url = new URL(serviceUrl);
+function asSuperuser(address: string): string {
+  const url = new URL(address);
   url.username = 'postgres';
   url.pathname = 'postgres';
   return url.href;
