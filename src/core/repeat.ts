@@ -6,19 +6,53 @@ export interface Repeated {
   /** Ends the repetition: the current run is the last one. */
   readonly signal: AbortSignal;
   run(): Promise<void>;
-  /** Called with what a run has thrown. The next run comes all the same. */
+  /** Called with what a run has thrown. The next run comes all the same, later after each failure. */
   onError(error: unknown): void;
 }
 
+/** Milliseconds. Work that fails is repeated at least this often: it finds out that the database is back. */
+const maxPauseOfRepeated = 10_000;
+
 /** Runs work again and again, and resolves when the last run has ended. It does not keep the process alive. */
 export async function repeat({ every, signal, run, onError }: Repeated): Promise<void> {
+  const pause = new GrowingPause({ min: every, max: Math.max(every, maxPauseOfRepeated) });
   while (!signal.aborted) {
     try {
       await run();
+      pause.reset();
     } catch (error) {
       onError(error);
+      await rest(pause.next(), signal);
+      continue;
     }
     await rest(every, signal);
+  }
+}
+
+/**
+ * The pauses of work that fails, for instance because its progress cannot be saved: each is twice as long as the last, up to
+ * `max`, and the first after a success is `min` again. In milliseconds.
+ */
+export class GrowingPause {
+  readonly #min: number;
+  readonly #max: number;
+  #next: number;
+
+  constructor({ min, max }: { readonly min: number; readonly max: number }) {
+    this.#min = min;
+    this.#max = max;
+    this.#next = min;
+  }
+
+  /** The pause after one more failure. */
+  next(): number {
+    const pause = this.#next;
+    this.#next = Math.min(2 * pause, this.#max);
+    return pause;
+  }
+
+  reset(): void {
+    this.#next = this.#min;
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { repeat } from '../../src/core/repeat.ts';
+import { GrowingPause, repeat } from '../../src/core/repeat.ts';
 
 test('a turn that fails is told, and the next one comes all the same, until it is ended', async () => {
   const stop = new AbortController();
@@ -32,4 +32,28 @@ test('it ends in the middle of a rest, and not before the turn that runs has end
   expect(ended).toBe(false);
   release();
   await working;
+});
+
+test('a pause doubles up to its limit, and begins anew after a success', () => {
+  const pause = new GrowingPause({ min: 200, max: 1_000 });
+  expect([1, 2, 3, 4, 5].map(() => pause.next())).toEqual([200, 400, 800, 1_000, 1_000]);
+  pause.reset();
+  expect(pause.next()).toBe(200);
+});
+
+test('work that fails is repeated later each time, until it succeeds', async () => {
+  const stop = new AbortController();
+  const times: number[] = [];
+  await repeat({
+    every: 20,
+    signal: stop.signal,
+    async run() {
+      if (times.push(performance.now()) === 4) stop.abort();
+      throw new Error('no room');
+    },
+    onError: () => {},
+  });
+  for (const [place, least] of [20, 40, 80].entries()) {
+    expect((times[place + 1] ?? 0) - (times[place] ?? 0)).toBeGreaterThan(least - 2);
+  }
 });

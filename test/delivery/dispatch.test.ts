@@ -149,3 +149,26 @@ test('a tenant that is deleted leaves nothing of its subscriptions', async () =>
   for (const table of ['subscription_state', 'delivery_waiting', 'delivery_attempt'])
     expect(await rowsOf(table, id)).toBe(0);
 });
+
+test('where the progress cannot be saved, the same changes go out after pauses that grow', {
+  timeout: 120_000,
+}, async () => {
+  const { pool } = server.database;
+  await pool.query(`create function refuse() returns trigger language plpgsql as $$ begin
+      raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+    create trigger refuse before insert on delivery_attempt for each row execute function refuse()`);
+  onTestFinished(async () => void (await pool.query('drop function if exists refuse cascade')));
+  const times: number[] = [];
+  receiver.answer = (_received, response) => {
+    times.push(performance.now());
+    response.writeHead(204).end();
+  };
+  const { id } = await acme.make({ q: 'entity:product', target: webhook() });
+  await recordUpdates(server, 'acme', ['unsaved']);
+  await expect.poll(() => times.length, { timeout: 50_000 }).toBe(3);
+  const [first = 0, second = 0, third = 0] = times;
+  // A slow machine makes both longer.
+  expect(second - first).toBeGreaterThan(4_900);
+  expect(third - second).toBeGreaterThan(9_900);
+  await acme.call('DELETE', `/${id}`);
+});

@@ -11,6 +11,7 @@ import type { SubscriptionDocument } from '../subscriptions/schemas.ts';
 import { openSecrets, withSecrets } from '../subscriptions/secrets.ts';
 import { activeSubscriptions } from '../subscriptions/store.ts';
 import type { Target } from '../targets/target.ts';
+import { FailedRuns } from './failed-runs.ts';
 import { Held, type Run, RunEnded, type RunOptions } from './held.ts';
 import {
   dueSubscriptions,
@@ -43,7 +44,7 @@ export interface DispatcherOptions extends RunOptions {
 const lookEvery = 250;
 const makersEvery = 2_000;
 /** Until a subscription is tried again that could not be delivered because of an error of this service. */
-const pauseAfterError = 5_000;
+const pausesAfterError = { min: 5_000, max: 5 * 60_000 };
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { db, history, logger, sealer, targets } = options;
@@ -53,6 +54,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const news = new Set<string>();
   const taking = new Map<string, Promise<void>>();
   const running = new Set<Promise<void>>();
+  const failedRuns = new FailedRuns(pausesAfterError);
   let loop: Promise<unknown> = Promise.resolve();
   let wakeUp = () => {};
 
@@ -94,7 +96,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const holder = randomUUID();
     const due = await doWork({ tenant, writes: true }, async () => {
       const last = await history.lastPosition(tenant);
-      return await takeDue(db, tenant, { holder, last });
+      return await takeDue(db, tenant, { holder, last, except: failedRuns.resting(tenant) });
     });
     for (const taken of due) {
       const run = deliver(tenant, holder, taken).finally(() => running.delete(run));
@@ -120,9 +122,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       },
     );
     let next: number | undefined;
-    let pause = 0;
     try {
       next = await doWork({ tenant, signal: ending }, () => deliverHeld(tenant, holder, taken, ending));
+      failedRuns.succeeded(tenant, id);
     } catch (error) {
       if (error instanceof AnnalsError && error.type === 'cursor_invalid') {
         await loseSubscription(
@@ -133,18 +135,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       } else if (error instanceof RunEnded || ending.aborted) {
         next = 0;
       } else {
+        next = 0;
+        const failed = failedRuns.failed(tenant, id);
         logger.warn(
           { err: error, tenant, subscription: id },
-          'deliveries of a subscription broke off; it is tried again',
+          `deliveries of a subscription broke off; it is tried again in ${failed.pause} ms`,
         );
-        next = 0;
-        pause = pauseAfterError;
+        // The lease is kept as far as it can be, so that no other process sends the same meanwhile.
+        await failed.rest(stop.signal);
       }
     } finally {
       endLease();
       stop.signal.removeEventListener('abort', onStop);
     }
-    if (pause > 0) await rest(pause, stop.signal);
     await release(db, held, stop.signal.aborted ? 0 : next).catch((error: unknown) =>
       logger.debug({ err: error, tenant, subscription: id }, 'a subscription could not be released; its lease ends'),
     );

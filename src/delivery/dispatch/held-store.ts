@@ -49,18 +49,21 @@ export interface Holder {
 
 const heldColumns = sql`state, position, fingerprint, waiting, unreachable, slowed`;
 
-/** Takes the subscriptions of a tenant that nobody holds and that have something to do: they are due, or stand before `last`. */
+/**
+ * Takes the subscriptions of a tenant that nobody holds and that have something to do, but for some: they are due, or stand
+ * before `last`.
+ */
 export async function takeDue(
   db: Database,
   tenant: string,
-  { holder, last }: { readonly holder: string; readonly last: number },
+  { holder, last, except }: { readonly holder: string; readonly last: number; readonly except: readonly string[] },
 ): Promise<TakenSubscription[]> {
   const { rows } = await sql<TakenSubscription>`
     with taken as (
       update subscription_state
         set holder = ${holder}::uuid, held_until = statement_timestamp() + ${lease.length} * interval '1 millisecond',
             due_at = statement_timestamp()
-        where tenant = ${tenant} and ${sql.raw(isFree)}
+        where tenant = ${tenant} and ${sql.raw(isFree)} and subscription <> all (${except}::text[])
           and (due_at <= statement_timestamp() or (position < ${last}::bigint and waiting < ${maxWaiting}))
         returning tenant, subscription, ${heldColumns}
     )

@@ -34,9 +34,10 @@ export interface Worker {
 
 /** A job that was taken this often without progress probably crashes its processes. The worker ends it as failed. */
 const maxStalls = 25;
-// Milliseconds. The interval for noticing that a job was deleted, and the delay before a failed job is tried again.
+// Milliseconds. The interval for noticing that a job was deleted, and the delays before a failed job is tried again: each
+// is twice as long as the last until the job makes progress.
 const look = 1_000;
-const retryAfter = 1_000;
+const pauses = { min: 1_000, max: 60_000 };
 
 export function createWorker(options: WorkerOptions): Worker {
   const { db, logger, now } = options;
@@ -95,7 +96,7 @@ export function createWorker(options: WorkerOptions): Worker {
       }
       if (isPassing(job, error, ending.aborted, held.callBegan)) {
         if (!ending.aborted) logger.warn({ err: error, tenant, job: id }, 'a job failed; it is tried again');
-        await handBack(db, job, ending.aborted ? 0 : retryAfter);
+        await handBack(db, job, ending.aborted ? 0 : pauseOf(job));
         return;
       }
       logger.warn({ err: error, tenant, job: id }, 'a job failed');
@@ -115,6 +116,10 @@ export function createWorker(options: WorkerOptions): Worker {
       setTimeout(() => stopChats.abort(), grace).unref();
     },
   };
+}
+
+function pauseOf({ stalled }: TakenJob): number {
+  return Math.min(pauses.max, pauses.min * 2 ** Math.max(0, stalled - 1));
 }
 
 /** The agent was deleted or disabled meanwhile. */

@@ -53,7 +53,7 @@ export async function noteSent(transaction: DatabaseTransaction, { tenant, messa
     .execute();
 }
 
-/** Schedules the next attempt after that many milliseconds. */
+/** The mail was not sent: schedules the next attempt after that many milliseconds. */
 export async function postpone(
   transaction: DatabaseTransaction,
   { tenant, messageId }: Mail,
@@ -62,6 +62,7 @@ export async function postpone(
   await transaction
     .updateTable('mail')
     .set({
+      sent_at: null,
       attempts: sql<number>`attempts + 1`,
       due_at: sql<Date>`statement_timestamp() + ${milliseconds}::double precision * interval '1 millisecond'`,
     })

@@ -59,7 +59,7 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
   /**
    * Sends one mail in a transaction that locks it, so no other process sends it meanwhile. If this process dies, the
    * database releases the lock. If it dies after the server has accepted the mail and before the commit, the same mail
-   * is sent again.
+   * is sent again. It is noted as sent before: a database that can write nothing refuses that, and nothing is sent.
    */
   async function deliverOne(tenant: string): Promise<boolean> {
     if (settings === undefined) return false;
@@ -67,6 +67,7 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
       const mail = await lockDueMail(transaction, tenant);
       if (mail === undefined) return false;
       const { to, subject, text, messageId, attempts } = mail;
+      await noteSent(transaction, mail);
       try {
         transporter ??= openTransporter(settings.smtpUrl);
         const opened = await transporter;
@@ -83,7 +84,6 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
         await postpone(transaction, mail, pause);
         return true;
       }
-      await noteSent(transaction, mail);
       logger.info({ tenant, messageId }, 'a mail was sent');
       return true;
     });

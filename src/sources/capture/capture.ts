@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../../core/operator-error.ts';
+import { GrowingPause } from '../../core/repeat.ts';
 import { isStarting } from '../../postgres/connections/once-started.ts';
 import { RefusedChangesError } from '../../recording/mapping/record-mapped.ts';
 import type { CaptureOptions } from './capture-options.ts';
@@ -10,8 +11,7 @@ import { SlotWatch } from './slot-watch.ts';
 import { defaultHeartbeat } from './source-watch.ts';
 
 /** Milliseconds between two attempts after a database was away. */
-const minPause = 200;
-const maxPause = 5_000;
+const pauses = { min: 200, max: 5_000 };
 
 /**
  * Records the changes of the mapped tables until the signal (recording.md 5). Where one of the databases goes away, it tries again
@@ -28,7 +28,7 @@ export async function capture(options: CaptureOptions): Promise<void> {
   });
   let { choice } = options;
   let hasRun = false;
-  let pause = minPause;
+  const pause = new GrowingPause(pauses);
   const onRunning = (tables: readonly string[]) => {
     if (!hasRun) options.onRunning?.(tables);
     hasRun = true;
@@ -37,19 +37,17 @@ export async function capture(options: CaptureOptions): Promise<void> {
   };
   // A recorded portion resets the pause. The start of the stream does not: a database whose disk is full lets the
   // stream start and then refuses each portion.
-  const onRecorded = () => {
-    pause = minPause;
-  };
+  const onRecorded = () => pause.reset();
   while (!signal.aborted) {
     try {
       await runSession({ ...options, slotWatch, choice }, { onRunning, onRecorded });
     } catch (error) {
       if (signal.aborted) return;
       if (isForOperators(error) || !(hasRun || isInUse(error) || isStarting(error))) throw error;
-      log.warn({ err: error }, `capture stopped and tries again in ${pause} ms`);
+      const wait = pause.next();
+      log.warn({ err: error }, `capture stopped and tries again in ${wait} ms`);
       await slotWatch.lookWhileAway(options.source);
-      await sleep(pause, undefined, { signal }).catch(() => {});
-      pause = Math.min(pause * 2, maxPause);
+      await sleep(wait, undefined, { signal }).catch(() => {});
     }
   }
 }

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { BatchTrace } from '../../core/concurrency/batch-trace.ts';
 import type { Tracer } from '../../core/concurrency/trace.ts';
 import { OperatorError } from '../../core/operator-error.ts';
+import { GrowingPause } from '../../core/repeat.ts';
 import { onceStarted } from '../../postgres/connections/once-started.ts';
 import type { Database } from '../../postgres/database.ts';
 import { beginSource, connectSource, type Source, withSource } from '../../postgres/source/source.ts';
@@ -57,8 +58,7 @@ const connections = 2;
 /** Milliseconds between two looks at an empty outbox. */
 const idlePause = 200;
 /** Milliseconds between two attempts after a database was away. */
-const minPause = 200;
-const maxPause = 5_000;
+const pauses = { min: 200, max: 5_000 };
 
 /**
  * Records what the triggers wrote into the outbox, and then deletes it there, until the signal (recording.md 6). Several relays share
@@ -112,7 +112,7 @@ async function refuseForeignSchema(client: pg.Client): Promise<void> {
 
 async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
   const { source, log, signal } = options;
-  let pause = minPause;
+  const pause = new GrowingPause(pauses);
   while (!signal.aborted) {
     let client: pg.Client | undefined;
     try {
@@ -120,17 +120,16 @@ async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
       while (!signal.aborted) {
         if (reader.watch.isDue) await lookAtTriggers(client, reader);
         const isBusy = await relayLane(client, reader, options);
-        pause = minPause;
+        pause.reset();
         if (!isBusy) await sleep(idlePause, undefined, { signal }).catch(() => {});
       }
     } catch (error) {
       if (error instanceof RefusedChangesError || error instanceof OperatorError || error instanceof RecorderError)
         throw error;
       if (signal.aborted) return;
-      const wait = Math.max(pause, (error instanceof RecorderBusyError ? error.retryAfter : undefined) ?? 0);
+      const wait = Math.max(pause.next(), (error instanceof RecorderBusyError ? error.retryAfter : undefined) ?? 0);
       log.warn({ err: error }, `the relay stopped and tries again in ${wait} ms`);
       await sleep(wait, undefined, { signal }).catch(() => {});
-      pause = Math.min(pause * 2, maxPause);
     } finally {
       await client?.end().catch(() => {});
     }

@@ -102,6 +102,19 @@ test('a mail that is refused waits twice as long each time, and 15 minutes at mo
   }
 });
 
+test('a mail that cannot be noted as sent is not sent', async () => {
+  const { database, queue } = await open();
+  await queueAll(database, queue, [mailOf('<unnoted@annals>')]);
+  await database.pool.query(`create function refuse() returns trigger language plpgsql as $$ begin
+      raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+    create trigger refuse before update on mail for each row execute function refuse()`);
+  await expect(queue.deliver(never, lookAtOnce(database.db))).rejects.toThrow('No space left');
+  expect(server.received('<unnoted@annals>')).toEqual([]);
+  await database.pool.query('drop function refuse cascade');
+  await queue.deliver(never, lookAtOnce(database.db));
+  expect(server.received('<unnoted@annals>')).toHaveLength(1);
+});
+
 test('a mail that was sent is remembered for 30 days, so that it is not sent again', async () => {
   const { database, queue } = await open();
   const mail = mailOf('<remembered@annals>');

@@ -1,0 +1,46 @@
+import { GrowingPause, rest } from '../../core/repeat.ts';
+
+interface Failure {
+  readonly pause: GrowingPause;
+  rests: boolean;
+}
+
+/**
+ * Subscriptions whose last run in this process failed because of an error of this service. Where their progress cannot be
+ * saved, each run sends the same changes, so they rest longer each time.
+ */
+export class FailedRuns {
+  readonly #pauses: { readonly min: number; readonly max: number };
+  readonly #failures = new Map<string, Map<string, Failure>>();
+
+  /** In milliseconds. */
+  constructor(pauses: { readonly min: number; readonly max: number }) {
+    this.#pauses = pauses;
+  }
+
+  /** Subscriptions of the tenant that are not to be taken now, even where their leases have ended. */
+  resting(tenant: string): string[] {
+    return [...(this.#failures.get(tenant) ?? [])].flatMap(([id, { rests }]) => (rests ? [id] : []));
+  }
+
+  /** Notes that a run failed. Returns the pause in milliseconds, and what waits for its end or for the signal. */
+  failed(tenant: string, id: string): { pause: number; rest(signal: AbortSignal): Promise<void> } {
+    const ofTenant = this.#failures.getOrInsertComputed(tenant, () => new Map());
+    const failure = ofTenant.getOrInsertComputed(id, () => ({ pause: new GrowingPause(this.#pauses), rests: false }));
+    failure.rests = true;
+    const pause = failure.pause.next();
+    return {
+      pause,
+      async rest(signal) {
+        await rest(pause, signal);
+        failure.rests = false;
+      },
+    };
+  }
+
+  succeeded(tenant: string, id: string): void {
+    const ofTenant = this.#failures.get(tenant);
+    ofTenant?.delete(id);
+    if (ofTenant?.size === 0) this.#failures.delete(tenant);
+  }
+}
