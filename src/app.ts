@@ -109,6 +109,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     now: () => clock.now(),
     findTenants,
     folds: metrics && foldObserver(metrics),
+    onCosigning: metrics && ((outcome) => metrics.count('annals_cosignatures_total', { outcome })),
     sealing,
   });
   await app.register(configurationRoutes, { configuration });

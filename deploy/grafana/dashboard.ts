@@ -113,6 +113,8 @@ const rows: readonly { title: string; panels: readonly Panel[] }[] = [
           positions: 'max(annals_unsealed_positions)',
           'seconds of the oldest': 'max(annals_unsealed_oldest_seconds)',
           'altered histories': 'max(annals_altered_histories)',
+          'histories set back': 'max(annals_set_back_histories)',
+          'cosignatures refused in an hour': 'sum(increase(annals_cosignatures_total{outcome="refused"}[1h]))',
         },
       },
       {

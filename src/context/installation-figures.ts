@@ -4,7 +4,7 @@ import { countSessions } from '../console/session-figures.ts';
 import { readDeliveryFigures, readDeliveryLag } from '../delivery/dispatch/delivery-figures.ts';
 import { readOpenJobs } from '../desk/jobs/queue-figures.ts';
 import { readWaiting } from '../desk/mail/mail-figures.ts';
-import { countAltered } from '../history/proof/check/check-store.ts';
+import { countAltered, countSetBack } from '../history/proof/check/check-store.ts';
 import { readSealingLag } from '../history/proof/sealing/sealing-figures.ts';
 import { readPendingChanges } from '../history/tallies/pending.ts';
 import { AgeOfOldest } from '../metrics/age-of-oldest.ts';
@@ -58,6 +58,13 @@ export function measureInstallation(metrics: Metrics, databaseUrl: string): () =
         async read(set) {
           const altered = await countAltered(db);
           if (altered !== undefined) set('annals_altered_histories', {}, altered);
+        },
+      },
+      {
+        names: ['annals_set_back_histories'],
+        async read(set) {
+          const setBack = await countSetBack(db, Date.now());
+          if (setBack !== undefined) set('annals_set_back_histories', {}, setBack);
         },
       },
       {

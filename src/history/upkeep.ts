@@ -7,8 +7,9 @@ import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.t
 import { numberPathsOfTenants } from './paths/number-paths.ts';
 import { fillPositionsOfTenants } from './positions/fill-positions.ts';
 import { givePositionsOfTenants } from './positions/give-positions.ts';
-import { type Cosigner, uncosigned } from './proof/sealing/cosign-logs.ts';
+import { type Cosigner, type CosigningOutcome, uncosigned } from './proof/sealing/cosign-logs.ts';
 import { type Sealing, sealTenants, unsealed } from './proof/sealing/seal-tenants.ts';
+import type { SetBackLog } from './proof/sealing/sign-log.ts';
 import { dropExpired } from './retention/retention.ts';
 import { foldTenants, unfolded } from './tallies/fold.ts';
 import { analyseHistory, buildHistoryIndexes } from './tallies/statistics.ts';
@@ -19,6 +20,8 @@ export interface UpkeepOptions {
   findTenants: FindTenants;
   /** For metrics. */
   folds?: FoldObserver | undefined;
+  /** For metrics: what a witness answered to a checkpoint. */
+  onCosigning?: ((outcome: CosigningOutcome) => void) | undefined;
   /** Left out: this process seals no history. */
   sealing?: Sealing | undefined;
 }
@@ -43,7 +46,7 @@ const rowsAtOnce = 2_000;
 
 /** The background work of the change history. */
 export async function changelogUpkeep(app: HttpServer, options: UpkeepOptions): Promise<void> {
-  const { db, now, findTenants, folds, sealing } = options;
+  const { db, now, findTenants, folds, onCosigning, sealing } = options;
   whileListening(app, {
     upkeep: [
       {
@@ -85,16 +88,21 @@ export async function changelogUpkeep(app: HttpServer, options: UpkeepOptions): 
       },
       { what: 'analysing the change history', every: analyseEvery, work: () => analyseHistory(db) },
       { what: 'building an index of the change history', every: buildEvery, work: () => buildHistoryIndexes(db) },
-      ...(sealing === undefined ? [] : [sealingOf(db, sealing)]),
-      ...(sealing?.cosigner === undefined ? [] : [cosigningOf(db, sealing.cosigner, app.log)]),
+      ...(sealing === undefined ? [] : [sealingOf(db, sealing, app.log)]),
+      ...(sealing?.cosigner === undefined ? [] : [cosigningOf(db, sealing.cosigner, app.log, onCosigning)]),
     ],
   });
 }
 
-function sealingOf(db: Database, sealing: Sealing): Upkeep {
+function sealingOf(db: Database, { signer, now }: Sealing, log: FastifyBaseLogger): Upkeep {
   // A look of its own: processes without a key do not ask.
   const findTenants = sharedLook(db, [unsealed]);
   let all = true;
+  const onSetBack = (tenant: string, { origin, signed, left }: SetBackLog) =>
+    log.warn(
+      { tenant, origin, signed, left },
+      'the database, or what is beside the proof key, was set back behind what the key signed; a new log begins',
+    );
   return {
     what: 'sealing the change history',
     every: sealEvery,
@@ -102,18 +110,27 @@ function sealingOf(db: Database, sealing: Sealing): Upkeep {
       const isFirst = all;
       all = false;
       // Most of the time goes into hashing here, not to the disk.
-      await sealTenants(db, sealing, {
-        signal,
-        findTenants,
-        onError,
-        rest: (taken) => rest(taken / 4, signal),
-        all: isFirst,
-      });
+      await sealTenants(
+        db,
+        { signer, now, onSetBack },
+        {
+          signal,
+          findTenants,
+          onError,
+          rest: (taken) => rest(taken / 4, signal),
+          all: isFirst,
+        },
+      );
     },
   };
 }
 
-function cosigningOf(db: Database, cosigner: Cosigner, log: FastifyBaseLogger): Upkeep {
+function cosigningOf(
+  db: Database,
+  cosigner: Cosigner,
+  log: FastifyBaseLogger,
+  onCosigning: UpkeepOptions['onCosigning'],
+): Upkeep {
   const findTenants = sharedLook(db, [uncosigned]);
   return {
     what: 'asking witnesses to sign the log',
@@ -122,8 +139,13 @@ function cosigningOf(db: Database, cosigner: Cosigner, log: FastifyBaseLogger): 
       cosigner.cosignAll(db, {
         signal,
         findTenants,
-        onFault: (witness, fault) =>
-          log.warn({ witness, fault }, 'a witness did not sign a checkpoint; it is asked again'),
+        onAnswer(witness, outcome, fault) {
+          onCosigning?.(outcome);
+          if (outcome === 'refused')
+            log.error({ witness, fault }, 'a witness refused to sign a checkpoint; it is asked again');
+          if (outcome === 'failed')
+            log.warn({ witness, fault }, 'a witness did not sign a checkpoint; it is asked again');
+        },
       }),
   };
 }

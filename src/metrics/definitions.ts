@@ -86,6 +86,12 @@ export const definitions = {
     help: 'Histories that were not what was sealed when they were checked last',
     aggregation: 'max',
   },
+  annals_set_back_histories: {
+    type: 'gauge',
+    help: 'Histories that were set back behind what the key had signed, in the last seven days',
+    aggregation: 'max',
+  },
+  annals_cosignatures_total: { type: 'counter', help: 'Answers of witnesses to checkpoints', labels: ['outcome'] },
 
   annals_jobs: { type: 'gauge', help: 'Jobs that have not ended', labels: ['type', 'state'], aggregation: 'max' },
   annals_job_oldest_seconds: {

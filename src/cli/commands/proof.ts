@@ -193,8 +193,12 @@ async function check(args: string[], io: CommandIo): Promise<number> {
         isRight = false;
         continue;
       }
-      for (const finding of result.findings) if (finding.isWrong) io.answer(`${tenant}: ${finding.text}`);
-      io.answer(`${tenant}: ${result.isRight ? 'nothing is wrong' : 'the history is not what was sealed'}`);
+      for (const { isWrong: wrong, text, isRemark } of result.findings) {
+        if (wrong || isRemark === true) io.answer(`${tenant}: ${text}`);
+      }
+      const isWhole = result.findings.every(({ isRemark }) => isRemark !== true);
+      const right = isWhole ? 'nothing is wrong' : 'nothing is wrong with what is left';
+      io.answer(`${tenant}: ${result.isRight ? right : 'the history is not what was sealed'}`);
       await storeCheck(db, tenant, { at: now(), isRight: result.isRight });
       isRight = isRight && result.isRight;
     }

@@ -8,6 +8,7 @@ import { CheckpointFile } from '../../history/proof/tlog/checkpoint-file.ts';
 import { formatVerifierKey, signatureTypes, type Verifier, verifierOf } from '../../history/proof/tlog/note.ts';
 import { parseLogs } from '../../history/proof/tlog/policy.ts';
 import { buildWitness } from '../../history/proof/witness/witness-server.ts';
+import { type FileLock, tryFileLock } from '../../postgres/embedded/file-lock.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, UsageError } from '../command.ts';
 import { listen } from '../listen.ts';
@@ -24,7 +25,8 @@ histories to different people, gets no signature.
 
   --name NAME   how the witness is known, as example.org/witness-1
   --key FILE    its key, made by "annals proof key FILE"; beside it, in FILE.logs, it keeps the
-                newest checkpoint of each log: keep the two together
+                newest checkpoint of each log: keep the two together. One witness runs with
+                them at a time
   --logs FILE   the logs that it was told of, as "annals proof logs" prints them; read again
                 when it changes
   --host HOST   default 127.0.0.1
@@ -54,6 +56,7 @@ Example:
     if (port > 65_535) throw new UsageError('--port is a number from 0 to 65535');
     const privateKey = readSigningKey(key, `--key names ${key}`);
     const signer = { ...witnessOf(name, createPublicKey(privateKey)), privateKey };
+    const lock = lockState(`${key}.logs`);
     const signed = CheckpointFile.open(`${key}.logs`);
     const logger = pino({ level: io.environment.LOG_LEVEL ?? 'info' }, io.stderr);
     const app = buildWitness({ signer, logs: followLogs(logs), signed, now: Date.now }, logger);
@@ -65,9 +68,17 @@ Example:
     } finally {
       await app.close();
       signed.close();
+      lock.release();
     }
   },
 };
+
+/** Two witnesses with one file would take turns, and one of them would refuse what the other signed. The kernel ends the lock with the process. */
+function lockState(file: string): FileLock {
+  const lock = tryFileLock(`${file}.lock`, 'exclusive');
+  if (lock !== undefined) return lock;
+  throw new OperatorError(`another annals witness uses ${file}: one runs at a time`);
+}
 
 function witnessOf(name: string, publicKey: Verifier['publicKey']): Verifier {
   try {

@@ -89,6 +89,25 @@ export async function nameDocuments(
   }
 }
 
+/** Tells of the documents that have these names whether the directory has other words than those of their last names. */
+export async function findWrongNames(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  named: readonly NamedDocuments[],
+): Promise<(entity: string, document: number) => boolean> {
+  const rows = await rowsOf(named);
+  const known = await readWords(transaction, tenant, rows);
+  const words = new Map(rows.map((row, index) => [row, known[index] ?? '']));
+  const open = rows.filter((row) => row.words.length > 1 || row.words[0] !== words.get(row));
+  const lastWords = await readLastWords(transaction, tenant, open);
+  const wrong = new Set(open.filter((row) => lastWords.get(row) !== words.get(row)).map(keyOfRow));
+  return (entity, document) => wrong.has(keyOfRow({ entity: entityNumber(entity), document }));
+}
+
+function keyOfRow({ entity, document }: DirectoryKey): string {
+  return `${entity} ${document}`;
+}
+
 interface Row extends DirectoryKey {
   /** The words of each name that the entries have, joined. */
   readonly words: string[];

@@ -86,22 +86,25 @@ export interface BacklogOptions {
   /** Called with the milliseconds that a portion took. */
   rest: (taken: number) => Promise<void>;
   onError: (error: unknown) => void;
+  /** Milliseconds after which the round of tenants that is under way is the last one: others may have work by then. */
+  maxTime?: number;
 }
 
 /**
  * Does one portion of the work of each tenant in turn, so that a long backlog does not delay the others. `portion` returns whether the
- * tenant has more. If the turn of a tenant fails, the next run tries it again.
+ * tenant has more. If the turn of a tenant fails, the next run tries it again. Returns the tenants that have more after `maxTime`.
  */
 export async function workInTurn(
   work: TenantWork,
-  { signal, findTenants, rest, onError }: BacklogOptions,
+  { signal, findTenants, rest, onError, maxTime = Number.POSITIVE_INFINITY }: BacklogOptions,
   portion: (tenant: string) => Promise<boolean>,
-): Promise<void> {
+): Promise<string[]> {
+  const end = performance.now() + maxTime;
   let tenants = await findTenants(work);
-  while (tenants.length > 0) {
+  do {
     const open: string[] = [];
     for (const tenant of tenants) {
-      if (signal.aborted) return;
+      if (signal.aborted) return [];
       const begun = performance.now();
       try {
         if (await portion(tenant)) open.push(tenant);
@@ -111,5 +114,6 @@ export async function workInTurn(
       await rest(performance.now() - begun);
     }
     tenants = open;
-  }
+  } while (tenants.length > 0 && performance.now() < end);
+  return tenants;
 }

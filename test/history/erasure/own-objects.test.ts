@@ -173,6 +173,10 @@ test("a person is nowhere in Annals' own objects and their history afterwards, a
   const check = await annals(['proof', 'check', '--tenant', 'acme'], environment);
   expect(check).toMatchObject({ code: 0, stdout: 'acme: nothing is wrong\n' });
   expect(JSON.parse((await erase('acme', ...ofJane, '--yes')).stdout)).toMatchObject({ erasure: null, entries: 0 });
+  await server.database.pool.query(`delete from change_erasure where tenant = 'acme'`);
+  const unlisted = await annals(['proof', 'check', '--tenant', 'acme'], environment);
+  expect(unlisted.code).toBe(1);
+  expect(unlisted.stdout).toMatch(/^acme: The list of erasures does not have the one of the receipt erasure@\d+\.$/m);
 });
 
 test('an id or the name of a path that has the person stops the erasure with its place, and stays where it is to', async () => {

@@ -5,16 +5,18 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
-import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { createReadBundle, type ReadBundle } from '../../../src/history/proof/bundle/bundle-lines.ts';
 import { checkHistory } from '../../../src/history/proof/check/check-history.ts';
+import { countSetBack } from '../../../src/history/proof/check/check-store.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { type Sealing, sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
+import { signCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
 import { readLog } from '../../../src/history/proof/tree/log-store.ts';
 import type { BundleLine } from '../../../src/history/proof/verify/lines.ts';
 import type { Verdict } from '../../../src/history/proof/verify/verdicts.ts';
 import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
@@ -81,7 +83,7 @@ async function record(tenant: string, count: number, from = 0): Promise<void> {
     await recordChanges(transaction, tenant, ofPerson, now(), { way: 'service', person });
   });
   await createRecorder(db, tenant, now)(changes);
-  await givePositions(db, tenant);
+  await foldHistory(db, tenant);
 }
 
 async function seal(tenant: string): Promise<void> {
@@ -94,6 +96,8 @@ const tables = [
   'change_entry',
   'change_related',
   'change_kind',
+  'change_path',
+  'change_document',
   'change_actor',
   'change_recorder',
   'change_position',
@@ -255,6 +259,12 @@ test.each<[string, string, string[]]>([
     [derivedOf('100 or more')],
   ],
   [
+    'the name of a path',
+    `update change_path set name = 'other' where tenant = 'acme' and name = 'n'`,
+    [lookedUp('the path other of order')],
+  ],
+  ['the names of paths, which are gone,', `delete from change_path where tenant = 'acme'`, [derivedOf('100 or more')]],
+  [
     'the hashes of a kind, of two actors, of a client and of a person',
     `update change_kind set lookup = '${otherId}' where tenant = 'acme';
      update change_actor a set lookup = b.lookup from change_actor b
@@ -377,6 +387,60 @@ test.each<[string, string, string | RegExp]>([
   const { isRight, wrong, findings } = await tampered(statement);
   expect({ isRight, wrong }).toEqual({ isRight: false, wrong: [] });
   expect(findings).toContainEqual(typeof finding === 'string' ? finding : expect.stringMatching(finding));
+});
+
+test.each([
+  ['are gone', `delete from change_document where tenant = 'acme'`],
+  ['are others', `update change_document set words = 'other' where tenant = 'acme'`],
+])('it is told where the words by which documents are found %s', async (_what, statement) => {
+  const { isRight, wrong, findings } = await tampered(statement);
+  expect({ isRight, wrong }).toEqual({ isRight: false, wrong: [] });
+  expect(findings).toHaveLength(9);
+  expect(findings).toContain('The search for names of documents does not find order o1 by its last name.');
+});
+
+test('it is told that the database was set back where the key signed more than it has', async () => {
+  const behind = `update proof_log set size = 256 where tenant = 'acme'`;
+  const { isRight, wrong, findings } = await tampered(
+    `${behind}; delete from proof_leaf where tenant = 'acme' and first > 256`,
+  );
+  expect({ isRight, wrong }).toEqual({ isRight: false, wrong: [] });
+  expect(findings).toEqual([
+    'The database was set back: the key signed 301 positions of this log, and the database has 256 of them.',
+  ]);
+  await expect(tampered(behind)).rejects.toThrow(
+    'the checkpoint in the database was set back: it has 256 positions, and the key signed 301 of this log',
+  );
+});
+
+test('a log that began because the database was set back is remarked on, though nothing is wrong with what is left', async () => {
+  await createTenant(db, 'restored');
+  await record('restored', 5);
+  await seal('restored');
+  const { origin } = (await readLog(db, 'restored')) ?? { origin: '' };
+  const { newest, of } = sealing.signer;
+  // The key signed ten positions of changes that a restore took away.
+  const root = Buffer.alloc(32, 1);
+  const note = signCheckpoint({ origin, size: 16, root }, of(origin));
+  expect(newest.advance(origin, newest.newest(origin), { size: 16, root, note })).toBe(true);
+  expect(await countSetBack(db, now())).toBe(0);
+  await record('restored', 3, 1_000);
+  await seal('restored');
+  const log = (await readLog(db, 'restored'))?.origin ?? '';
+  const { isRight, findings } = await checkHistory(
+    'restored',
+    { db, readBundle, key: sealing.signer.keyOf(log), newest: newest.newest(log)?.note },
+    () => {},
+  );
+  expect(isRight).toBe(true);
+  expect(findings.filter(({ isRemark }) => isRemark)).toEqual([
+    {
+      ...{ isWrong: false, isRemark: true },
+      text: `The database, or what is beside the key, was set back before 2026-09-15T00:00:00.000Z (restore@10): of the 16 positions that the key had signed of ${origin}, it surely had 6.`,
+    },
+  ]);
+  expect(await countSetBack(db, now() + 86_400_000)).toBe(1);
+  expect(await countSetBack(db, now() + 8 * 86_400_000)).toBe(0);
 });
 
 test('a checkpoint that the key did not sign is told', async () => {

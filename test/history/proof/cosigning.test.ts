@@ -67,9 +67,11 @@ async function recordAndSeal(tenant: string, count: number): Promise<void> {
 async function cosign(policy: string): Promise<string[]> {
   const faults: string[] = [];
   await sql`update proof_log set cosign_after = null`.execute(db);
-  const onFault = (witness: string, fault: string) => void faults.push(`${witness} ${fault}`);
+  const onAnswer = (witness: string, _outcome: string, fault?: string) => {
+    if (fault !== undefined) faults.push(`${witness} ${fault}`);
+  };
   const findTenants = () => tenantsWith(db, uncosigned);
-  await new Cosigner(parsePolicy(policy)).cosignAll(db, { signal, findTenants, onFault });
+  await new Cosigner(parsePolicy(policy)).cosignAll(db, { signal, findTenants, onAnswer });
   return faults;
 }
 
@@ -93,7 +95,10 @@ test('the command is a witness of all logs that it was told of', {
     const line = await running.firstLine;
     expect(line).toMatch(/^witness example\.org\/w example\.org\/w\+[0-9a-f]{8}\+\S+ http:\/\/127\.0\.0\.1:\d+$/);
     const policy = `${line.replace('witness example.org/w ', 'witness w1 ')}\nquorum w1\n`;
-    expect(await cosign(policy)).toEqual(['w1 answered 404']);
+    expect(await cosign(policy)).toEqual(['w1 answered 404: the witness does not know this log']);
+    const second = await annals(['witness', ...options], {});
+    expect(second).toMatchObject({ code: 1, stdout: '' });
+    expect(second.stderr).toContain('another annals witness uses');
     expect(await signedBy('one', policy)).toEqual(['w1']);
     expect(await signedBy('two', policy)).toEqual([]);
     writeFileSync(logs, names.join(''));

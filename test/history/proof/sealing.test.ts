@@ -10,7 +10,7 @@ import { lastPosition, readPlaces } from '../../../src/history/positions/positio
 import { commitmentOfEntry } from '../../../src/history/proof/encoding/commitment.ts';
 import { fieldsOf } from '../../../src/history/proof/encoding/fields.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
-import { type Sealing, sealPortion, unsealed } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { type Sealing, sealPortion, sealTenants, unsealed } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { readSealingLag } from '../../../src/history/proof/sealing/sealing-figures.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { openCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
@@ -30,7 +30,7 @@ import { readNodes } from '../../../src/history/proof/tree/tile-store.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
-import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
+import { tenantsWith, workInTurn } from '../../../src/postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { readReceipts, writeReceipt } from '../../../src/recording/receipts/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
@@ -203,6 +203,65 @@ test('a tenant without changes gets no log, and one with changes is found until 
   expect(await isFound()).toBe(true);
 });
 
+test('what is sealed and not signed yet is looked at when its checkpoint is due, within a minute of the last one', async () => {
+  const { tenant, sealing } = await sealedTenant(2);
+  const lookAt = async () => {
+    const { rows } = await sql<{ look: number; soon: number }>`
+      select extract(epoch from seal_after - l.signed_at)::float8 as look, extract(epoch from seal_after - now())::float8 as soon
+        from change_folded f join proof_log l on l.tenant = ${tenant} and l.ended is null where f.tenant = ${tenant}`.execute(
+      db,
+    );
+    return rows[0] ?? { look: 0, soon: 0 };
+  };
+  await foldHistory(db, tenant);
+  await sql`update proof_log set signed_at = statement_timestamp() - interval '30 s' where tenant = ${tenant}`.execute(
+    db,
+  );
+  // Many, and then few: the pause after few is longer than what is left until the checkpoint.
+  for (const count of [600, 1]) {
+    await record(tenant, count);
+    await foldHistory(db, tenant);
+    while (await sealPortion(db, tenant, sealing));
+    const log = await readLog(db, tenant);
+    expect({ isDue: log?.isDue, isSigned: log?.size === (await readTreeSize(db, tenant)) }).toEqual({
+      ...{ isDue: false, isSigned: false },
+    });
+    expect((await lookAt()).look).toBeLessThanOrEqual(50.1);
+  }
+  // Where all is signed, the next look comes after the whole pause.
+  await seal(tenant, sealing);
+  expect((await lookAt()).soon).toBeGreaterThan(30);
+});
+
+test('a long backlog of one tenant delays the checkpoints of no other', async () => {
+  const sealing = sealingWith();
+  const [long, late] = [await newTenant(), await newTenant()];
+  for (const tenant of [long, late]) {
+    await record(tenant, 1);
+    await foldHistory(db, tenant);
+  }
+  const turns: string[] = [];
+  const found = [[long], [long, late], []];
+  let looks = 0;
+  const portion = async (tenant: string) => {
+    turns.push(tenant);
+    return tenant === long && turns.length < 4;
+  };
+  const options = { rest: async () => {}, onError: () => {}, maxTime: 0, signal: { aborted: false } as never };
+  let more: string[] = [];
+  do {
+    const findTenants = async () => [...new Set([...more, ...(found[looks++] ?? [])])];
+    more = await workInTurn(unsealed, { ...options, findTenants }, portion);
+  } while (more.length > 0);
+  expect(turns).toEqual([long, long, late, long]);
+  await sealTenants(db, sealing, {
+    ...options,
+    all: false,
+    findTenants: async (work) => (await tenantsWith(db, work)).filter((tenant) => [long, late].includes(tenant)),
+  });
+  for (const tenant of [long, late]) expect((await readLog(db, tenant))?.size).toBe(2);
+});
+
 test('the figures tell how far checkpoints are behind, of the tenant that is farthest', async () => {
   const other = await createTestDatabase();
   try {
@@ -343,7 +402,9 @@ test('a log never has two checkpoints that disagree: a database that was set bac
     await sql`drop table ${sql.table(`old_${table}`)}`.execute(db);
   }
   await record(tenant, 30);
-  await seal(tenant, sealing);
+  const told: unknown[] = [];
+  await seal(tenant, { ...sealing, onSetBack: (of, log) => void told.push({ of, ...log }) });
+  expect(told).toEqual([{ of: tenant, origin: before.origin, signed: 26, left: 51 }]);
   const after = await checkpointOf(tenant);
   expect(after.origin).not.toBe(before.origin);
   expect(after.size).toBe(52);

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -78,12 +80,15 @@ test.each(['ours', 'the one from the page'])('a log that grows is cosigned each 
   // A log that was set back, and one that went on differently.
   expect(await askWitness({ ...named, url: running.url }, logOf(70), 71, never)).toEqual({
     fault: 'has signed a tree of 71 leaves, which is more than there are',
+    isRefused: true,
   });
   expect(await askWitness({ ...named, url: running.url }, logOf(80, log, 'other'), 71, never)).toEqual({
-    fault: 'answered 422',
+    fault: expect.stringMatching(/^answered 422/),
+    isRefused: true,
   });
   expect(await askWitness({ ...named, url: running.url }, logOf(3, signerOf('example.com/log/2')), 0, never)).toEqual({
-    fault: 'answered 404',
+    fault: expect.stringMatching(/^answered 404/),
+    isRefused: true,
   });
 });
 
@@ -177,6 +182,29 @@ test('a witness that answers what it should not gives no cosignature', async () 
   expect(await askWitness({ ...named, url: 'http://127.0.0.1:1' }, logOf(1), 0, never)).toEqual({
     fault: 'could not be reached',
   });
+});
+
+test('what a witness says of its refusal is bounded and on one line; one that fails has not refused', async () => {
+  let answer = { status: 422, text: '' };
+  const liar = createServer((_request, response) => response.writeHead(answer.status).end(answer.text));
+  await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(liar.address() as AddressInfo).port}`;
+  const ask = () => askWitness({ ...named, url }, logOf(1), 0, never);
+  try {
+    expect(await ask()).toEqual({ fault: 'answered 422', isRefused: true });
+    answer = { status: 422, text: `another tree\n\u001b[2J${'x'.repeat(500)}` };
+    const refused = await ask();
+    expect(refused).toMatchObject({ isRefused: true });
+    expect('fault' in refused && refused.fault).toMatch(
+      /^answered 422: another tree\\u\{000a\}\\u\{001b\}\[2Jx{180,190}$/,
+    );
+    answer = { status: 503, text: 'away' };
+    expect(await ask()).toEqual({ fault: 'answered 503: away' });
+    answer = { status: 409, text: '9\n' };
+    expect(await ask()).toMatchObject({ fault: expect.stringContaining('9 leaves'), isRefused: true });
+  } finally {
+    liar.close();
+  }
 });
 
 test('a policy says how many witnesses are needed, in groups of groups', () => {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { int4Array } from '../../../postgres/binary-arrays.ts';
 import type { Connection } from '../../../postgres/database.ts';
 import type { ChangeType, RelatedItem } from '../../../recording/change.ts';
 import { entryColumns } from '../../../recording/entry-columns.ts';
@@ -39,13 +40,32 @@ export async function findUnderived(db: Connection, tenant: string, limit: numbe
       tenant,
       read.map(({ entry }) => entry),
     );
+    const nameless = await findNameless(db, tenant, new Set(read.flatMap(({ columns }) => columns?.numbers ?? [])));
     found.push(
       ...read
-        .filter(({ entry, columns }, place) => !isSame(columns, made[place]) || !isErasedAsSaid(entry))
+        .filter(
+          ({ entry, columns }, place) =>
+            !isSame(columns, made[place]) ||
+            !isErasedAsSaid(entry) ||
+            columns?.numbers?.some((number) => nameless.has(number)),
+        )
         .map(({ entry }) => entry),
     );
   }
   return found.slice(0, limit);
+}
+
+/** Numbers of paths of which the dictionary has no name: no query by a name finds their entries. */
+async function findNameless(
+  db: Connection,
+  tenant: string,
+  numbers: ReadonlySet<number>,
+): Promise<ReadonlySet<number>> {
+  const { rows } = await sql<{ number: number }>`
+    select distinct p.number from change_path p
+      where p.tenant = ${tenant} and p.number = any (${int4Array([...numbers])}::integer[])`.execute(db);
+  const named = new Set(rows.map(({ number }) => number));
+  return new Set([...numbers].filter((number) => !named.has(number)));
 }
 
 type MadeColumns = Omit<DerivedColumns, keyof EntryPlace>;

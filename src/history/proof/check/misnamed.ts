@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Connection } from '../../../postgres/database.ts';
 import type { Way } from '../../../recording/change.ts';
 import { hashOfKind, uuidOf } from '../../../recording/entry-columns.ts';
+import { numberOfPath, numberOfRest } from '../../../recording/path-names.ts';
 import { lookupOfRecorder } from '../../../recording/store.ts';
 import { isReplacement } from '../bundle/erased-fields.ts';
 
@@ -16,7 +17,7 @@ interface Named {
   readonly lookup: string;
 }
 
-/** Kinds, actors and recorders of the tenant that stand beside the hash of another name, `limit` at most: a few words each. */
+/** Kinds, actors, recorders and names of paths of the tenant that stand beside the hash of another name, `limit` at most: a few words each. */
 export async function findMisnamed(db: Connection, tenant: string, limit: number): Promise<string[]> {
   const found = [
     ...(await search((after) => readKinds(db, tenant, after), { isRight: isKind, wordsOf: wordsOfKind }, limit)),
@@ -26,8 +27,18 @@ export async function findMisnamed(db: Connection, tenant: string, limit: number
       { isRight: isRecorder, wordsOf: wordsOfRecorder },
       limit,
     )),
+    ...(await findMisnamedPaths(db, tenant)),
   ];
   return found.slice(0, limit);
+}
+
+/** Of a tenant with many names of paths some have no number, so there are few. */
+async function findMisnamedPaths(db: Connection, tenant: string): Promise<string[]> {
+  const { rows } = await sql<{ number: number; entity: string; name: string }>`
+    select number, entity, name from change_path where tenant = ${tenant} order by entity, name`.execute(db);
+  const isRight = ({ number, entity, name }: (typeof rows)[number]) =>
+    number === (entity === '' && name === '' ? numberOfRest(tenant) : numberOfPath(tenant, entity, name));
+  return rows.filter((row) => !isRight(row)).map(({ entity, name }) => `the path ${name} of ${entity}`);
 }
 
 async function search<Row extends Named>(

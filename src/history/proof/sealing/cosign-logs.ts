@@ -22,11 +22,13 @@ const pauseOfWitness = 30_000;
 /** Until the witnesses are asked again that did not sign. */
 const pauseOfLog = '60 s';
 
+export type CosigningOutcome = 'signed' | 'refused' | 'failed';
+
 export interface CosigningOptions {
   readonly signal: AbortSignal;
   readonly findTenants: FindTenants;
-  /** Called with the name of the witness and why it gave no cosignature. */
-  readonly onFault: (witness: string, fault: string) => void;
+  /** Called with each answer of a witness; `fault`: why it gave no cosignature. */
+  readonly onAnswer: (witness: string, outcome: CosigningOutcome, fault?: string) => void;
 }
 
 /** Asks the witnesses of a policy to sign the newest checkpoints. What a witness does not sign waits for nobody. */
@@ -45,10 +47,10 @@ export class Cosigner {
     );
   }
 
-  async cosignAll(db: Database, { signal, findTenants, onFault }: CosigningOptions): Promise<void> {
+  async cosignAll(db: Database, { signal, findTenants, onAnswer }: CosigningOptions): Promise<void> {
     const tenants = await findTenants(uncosigned);
     await forEachTenant(tenants, async (tenant) => {
-      if (!signal.aborted) await this.cosign(db, tenant, { signal, onFault });
+      if (!signal.aborted) await this.cosign(db, tenant, { signal, onAnswer });
     });
   }
 
@@ -56,7 +58,7 @@ export class Cosigner {
   async cosign(
     db: Database,
     tenant: string,
-    { signal, onFault }: Pick<CosigningOptions, 'signal' | 'onFault'>,
+    { signal, onAnswer }: Pick<CosigningOptions, 'signal' | 'onAnswer'>,
   ): Promise<void> {
     const log = await readLog(db, tenant);
     if (log?.checkpoint == null) return;
@@ -77,10 +79,11 @@ export class Cosigner {
         const result = await askWitness(witness, { size, note: own, prove }, this.#signed.get(known) ?? 0, signal);
         if ('line' in result) {
           this.#signed.set(known, size);
+          onAnswer(witness.name, 'signed');
           return result.line;
         }
         this.#awayUntil.set(witness.name, performance.now() + pauseOfWitness);
-        onFault(witness.name, result.fault);
+        onAnswer(witness.name, result.isRefused ? 'refused' : 'failed', result.fault);
         return '';
       }),
     );

@@ -9,12 +9,12 @@ import {
 import { inTransaction } from '../../../postgres/transaction.ts';
 import { lastPosition } from '../../positions/position-store.ts';
 import { readTreeSize } from '../tree/leaf-store.ts';
-import { readLog, tenantsWithLog } from '../tree/log-store.ts';
+import { betweenCheckpoints, readLog, tenantsWithLog } from '../tree/log-store.ts';
 import { tryLockProof } from '../tree/proof-lock.ts';
 import type { Cosigner } from './cosign-logs.ts';
 import { openLog } from './open-log.ts';
 import { sealLeaves } from './seal-leaves.ts';
-import { signLog } from './sign-log.ts';
+import { type SetBackLog, signLog } from './sign-log.ts';
 import type { LogSigner } from './signer.ts';
 
 /** What seals histories. */
@@ -24,11 +24,13 @@ export interface Sealing {
   readonly cosigner?: Cosigner | undefined;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Called where a database turns out to have been set back behind what the key signed. */
+  readonly onSetBack?: ((tenant: string, log: SetBackLog) => void) | undefined;
 }
 
 /**
- * Tenants of which something may not be sealed or signed: a fold is behind the positions of what it folded. A minute after the last look, and
- * where nothing came a day after it.
+ * Tenants of which something may not be sealed or signed: a fold is behind the positions of what it folded. Not before the time that the
+ * last look noted, and where nothing came a day after it.
  */
 export const unsealed: TenantWork = {
   table: 'change_folded',
@@ -38,9 +40,11 @@ export const unsealed: TenantWork = {
 
 /** Leaves of a portion from which on the tenant is looked at again soon: a history that grows fast is sealed evenly. */
 const manyLeaves = 512;
-const pauses = { usual: '60 s', soon: '5 s' };
+const pauses = { usual: betweenCheckpoints, soon: '5 s' };
+/** Milliseconds until it looks again for tenants, so that one with a long backlog does not delay the checkpoints of others. */
+const maxTime = 5_000;
 
-export interface SealTenantsOptions extends BacklogOptions {
+export interface SealTenantsOptions extends Omit<BacklogOptions, 'maxTime'> {
   /** Whether all tenants with a log are looked at, too: a database that was restored may be behind what was signed. */
   readonly all: boolean;
 }
@@ -49,18 +53,22 @@ export interface SealTenantsOptions extends BacklogOptions {
 export async function sealTenants(
   db: Database,
   sealing: Sealing,
-  { all, ...options }: SealTenantsOptions,
+  { all, findTenants, ...options }: SealTenantsOptions,
 ): Promise<void> {
-  const portion = (tenant: string) => sealPortion(db, tenant, sealing);
-  if (all) await workInTurn(tenantsWithLog, { ...options, findTenants: (work) => tenantsWith(db, work) }, portion);
-  await workInTurn(unsealed, options, portion);
+  let more = all ? await tenantsWith(db, tenantsWithLog) : [];
+  const found = async (work: TenantWork) => [...new Set([...more, ...(await findTenants(work))])];
+  do {
+    more = await workInTurn(unsealed, { ...options, findTenants: found, maxTime }, (tenant) =>
+      sealPortion(db, tenant, sealing),
+    );
+  } while (more.length > 0);
 }
 
 /**
  * Seals a portion of a tenant's history, and signs the tree where a checkpoint is due. Returns whether there is more to seal. It never waits for
  * another process that seals the tenant or erases of it.
  */
-export async function sealPortion(db: Database, tenant: string, { signer, now }: Sealing): Promise<boolean> {
+export async function sealPortion(db: Database, tenant: string, { signer, now, onSetBack }: Sealing): Promise<boolean> {
   // What was folded before has its position before the places are read.
   const folds = await readFolds(db, tenant);
   const { position } = await lastPosition(db, tenant);
@@ -78,7 +86,8 @@ export async function sealPortion(db: Database, tenant: string, { signer, now }:
     const log = await readLog(transaction, tenant);
     return log?.isDue === true ? await signLog(transaction, tenant, log, { signer, now }) : 'waits';
   });
-  if (signed === 'new log' || leaves.more) return true;
+  if (typeof signed === 'object') onSetBack?.(tenant, signed);
+  if (typeof signed === 'object' || leaves.more) return true;
   const size = await readTreeSize(db, tenant);
   // Older entries may still be waiting for their positions.
   const isWhole = size >= position && (await readLog(db, tenant))?.size === size;
@@ -91,9 +100,12 @@ async function readFolds(db: Database, tenant: string): Promise<number | undefin
   return rows[0]?.folds;
 }
 
-/** Notes when to look again, and which fold has been followed; `folds` undefined: not all of one. */
+/** Notes when to look again, and which fold has been followed; `folds` undefined: not all of one. Then a checkpoint may be due before the pause ends. */
 async function storeLook(db: Database, tenant: string, folds: number | undefined, pause: string): Promise<void> {
   await sql`update change_folded
-    set sealed = coalesce(${folds ?? null}::bigint, sealed), seal_after = statement_timestamp() + ${pause}::interval
+    set sealed = coalesce(${folds ?? null}::bigint, sealed), seal_after = least(
+      statement_timestamp() + ${pause}::interval,
+      case when ${folds === undefined} then greatest(statement_timestamp() + ${pauses.soon}::interval, (
+        select signed_at + ${betweenCheckpoints}::interval from proof_log where tenant = ${tenant} and ended is null)) end)
     where tenant = ${tenant}`.execute(db);
 }

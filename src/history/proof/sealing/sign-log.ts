@@ -8,6 +8,15 @@ import { readNodes } from '../tree/tile-store.ts';
 import { beginLogAfter } from './open-log.ts';
 import type { LogSigner } from './signer.ts';
 
+/** A log that ended because the database was set back, or what the key keeps beside it. In positions. */
+export interface SetBackLog {
+  readonly origin: string;
+  /** What the key had signed. */
+  readonly signed: number;
+  /** What the database has of it now. */
+  readonly left: number;
+}
+
 /**
  * Signs the tree of the tenant as it is and publishes the checkpoint, in the transaction of the caller, who has the lock of the proof. The order
  * makes that no log ever has two checkpoints that disagree: the leaves are committed; the tree extends all that the key signed for the log; the
@@ -18,7 +27,7 @@ export async function signLog(
   tenant: string,
   log: Log,
   { signer, now }: { signer: LogSigner; now: () => number },
-): Promise<'signed' | 'waits' | 'new log'> {
+): Promise<'signed' | 'waits' | SetBackLog> {
   const size = await readTreeSize(transaction, tenant);
   const { origin, receipt } = log;
   // The first checkpoint of a log has its receipt.
@@ -33,7 +42,7 @@ export async function signLog(
   if (isForgotten || typeof published === 'string' || extend.includes(false)) {
     const checkpoint = newest?.note ?? log.checkpoint;
     await beginLogAfter(transaction, tenant, { origin, checkpoint, size: log.size }, { signer, now, what: 'restore' });
-    return 'new log';
+    return { origin, signed: newest?.size ?? log.size, left: size };
   }
   const root = await hashOfRange([0, size], readNodes(transaction, tenant, size));
   const next: NewestCheckpoint =

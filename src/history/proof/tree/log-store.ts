@@ -13,12 +13,15 @@ export interface Log {
   /** The note of its last checkpoint. */
   readonly checkpoint: string | null;
   readonly signedAt: Date | null;
-  /** Whether its last checkpoint was looked after a minute ago, or at no moment that has been, or there is none. */
+  /** Whether the next checkpoint is due, also where the last one is of a moment that has not been. */
   readonly isDue: boolean;
   /** When the history was checked against it last, and whether it was what was sealed; null: never. */
   readonly checkedAt: Date | null;
   readonly checkRight: boolean | null;
 }
+
+/** From one checkpoint to the next. A look every five seconds finds that it is due: so what is recorded has one within a minute. */
+export const betweenCheckpoints = '50 s';
 
 /** Tenants with a log that is signed. */
 export const tenantsWithLog: TenantWork = { table: 'proof_log', condition: 'ended is null' };
@@ -27,7 +30,7 @@ export const tenantsWithLog: TenantWork = { table: 'proof_log', condition: 'ende
 export async function readLog(db: Connection, tenant: string): Promise<Log | undefined> {
   const { rows } = await sql<Log>`
     select origin, vkey, receipt, size, checkpoint, signed_at as "signedAt",
-           coalesce(signed_at not between statement_timestamp() - interval '60 s' and statement_timestamp(), true) as "isDue",
+           coalesce(signed_at not between statement_timestamp() - ${betweenCheckpoints}::interval and statement_timestamp(), true) as "isDue",
            checked_at as "checkedAt", check_right as "checkRight"
       from proof_log where tenant = ${tenant} and ended is null`.execute(db);
   return rows[0];

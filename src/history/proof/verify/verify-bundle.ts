@@ -22,6 +22,8 @@ export interface Finding {
   readonly isWrong: boolean;
   /** A sentence. */
   readonly text: string;
+  /** Whether an operator is to read it though nothing is wrong. */
+  readonly isRemark?: boolean;
 }
 
 export interface Verification {

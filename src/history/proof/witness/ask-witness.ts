@@ -1,6 +1,7 @@
 import { cosignedAt } from '../tlog/cosignature.ts';
 import { formatSignature, parseNote, parseSignatures } from '../tlog/note.ts';
 import type { Witness } from '../tlog/policy.ts';
+import { printable } from '../verify/verdicts.ts';
 
 /** What a log asks a witness to sign. */
 export interface ToWitness {
@@ -11,8 +12,11 @@ export interface ToWitness {
   readonly prove: (oldSize: number) => Promise<readonly Buffer[]>;
 }
 
-/** The line of a cosignature; else why there is none, in words that follow the name of the witness. */
-export type WitnessResult = { readonly line: string } | { readonly fault: string };
+/**
+ * The line of a cosignature; else why there is none, in words that follow the name of the witness. `isRefused`: it took the request and does
+ * not sign this checkpoint, for instance since the log has shown it another tree.
+ */
+export type WitnessResult = { readonly line: string } | { readonly fault: string; readonly isRefused?: true };
 
 /** Of the answer of a witness: the milliseconds that Annals waits, and the bytes that it reads. */
 export const witnessAnswer = { time: 10_000, bytes: 64 * 1024 };
@@ -32,13 +36,27 @@ export async function askWitness(
     const answer = await post(witness.url, await requestOf(checkpoint, oldSize), signal);
     if (typeof answer === 'string') return { fault: answer };
     if (answer.status === 200) return readLine(answer.text, checkpoint.note, witness);
-    if (answer.status !== 409) return { fault: `answered ${answer.status}` };
+    if (answer.status !== 409) {
+      const fault = `answered ${answer.status}${quoted(answer.text)}`;
+      return answer.status >= 400 && answer.status < 500 ? { fault, isRefused: true } : { fault };
+    }
     const size = /^(?:0|[1-9]\d{0,15})\n$/.test(answer.text) ? Number(answer.text) : Number.NaN;
     if (!Number.isSafeInteger(size)) return { fault: 'answered 409 without the size of its tree' };
-    if (size > checkpoint.size) return { fault: `has signed a tree of ${size} leaves, which is more than there are` };
+    if (size > checkpoint.size) {
+      return { fault: `has signed a tree of ${size} leaves, which is more than there are`, isRefused: true };
+    }
     oldSize = size;
   }
   return { fault: 'signs other checkpoints of this log at the same time' };
+}
+
+/** Characters of an answer that a log line has. */
+const maxQuoted = 200;
+
+/** What a witness says of its reasons comes from outside: bounded, on one line, and nothing that steers a terminal. */
+function quoted(text: string): string {
+  const line = printable(text.trim().slice(0, maxQuoted));
+  return line === '' ? '' : `: ${line}`;
 }
 
 async function requestOf({ size, note, prove }: ToWitness, oldSize: number): Promise<string> {
