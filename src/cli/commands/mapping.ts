@@ -1,6 +1,9 @@
 import { readSource, type Source, withSource } from '../../postgres/source/source.ts';
 import { tenantPattern } from '../../postgres/tenants/tenants.ts';
+import { type CaptureScript, captureScript } from '../../sources/capture/capture-script.ts';
 import { checkMapping, checkMappingAt } from '../../sources/capture/check-mapping.ts';
+import { slotPattern } from '../../sources/capture/slot.ts';
+import type { TableFault } from '../../sources/capture/table-faults.ts';
 import { readApplicationTables } from '../../sources/draft/application-tables.ts';
 import { draftMapping } from '../../sources/draft/draft-mapping.ts';
 import { linesOfDraft, textOfMapping } from '../../sources/draft/draft-texts.ts';
@@ -11,7 +14,7 @@ import { forOperators, sourceOf } from '../source-option.ts';
 
 export const command: Command = {
   help: `Usage: annals mapping init --from URL [--tenant T]
-       annals mapping check FILE [--from URL]
+       annals mapping check FILE [--from URL] [--sql] [--slot NAME]
 
 init prints a mapping to begin with, from the catalogue of a PostgreSQL database: keys become
 ids, foreign keys related documents, and columns whose names sound like secrets are masked.
@@ -27,9 +30,14 @@ prevent recording, with the statements that solve them. Its advice says where re
 full would give better entries, and which ids seem to be secrets. It changes no data. The exit
 code is 1 if the mapping has faults or a table has problems.
 
+With --sql it prints one SQL script instead, of all that annals capture lacks at the source:
+replica identities, the publication (called annals, or as --slot says) and rights. What is
+optional is a comment. The exit code is 1 if no statement solves a problem.
+
 Examples:
   annals mapping init --from postgres://annals_capture@db.example/shop --tenant acme > mapping.json
-  annals mapping check mapping.json --from postgres://annals_capture@db.example/shop`,
+  annals mapping check mapping.json --from postgres://annals_capture@db.example/shop
+  annals mapping check mapping.json --sql --from postgres://annals_capture@db.example/shop > capture.sql`,
 
   async run([action, ...args], io) {
     if (action === 'init') return await init(args, io);
@@ -74,24 +82,53 @@ function tenantOf(database: string): string {
 async function check(args: string[], io: CommandIo): Promise<number> {
   const { values, positionals } = parseCommand('mapping check', {
     args,
-    options: { from: { type: 'string' } },
+    options: { from: { type: 'string' }, sql: { type: 'boolean', default: false }, slot: { type: 'string' } },
     allowPositionals: true,
   });
   const [file, ...others] = positionals;
   if (file === undefined || others.length > 0) throw new UsageError('mapping check needs one FILE');
+  const { slot } = values;
+  if (slot !== undefined && !slotPattern.test(slot))
+    throw new UsageError('--slot takes lower-case letters, digits and _, a letter first, 63 characters at most');
   const mapping = await mappingOfFile(file);
+  if (values.sql) return await printScript(io, () => captureScript(mapping, sourceOf(values.from, io), slot));
   const from = values.from ?? io.environment.ANNALS_SOURCE_URL;
   const reports =
     from === undefined || from === ''
       ? checkMapping(mapping)
-      : await forOperators(() => checkMappingAt(mapping, readSource(from)));
-  for (const report of reports) io.answer(JSON.stringify(report));
+      : await forOperators(() => checkMappingAt(mapping, readSource(from), slot));
+  for (const report of reports) {
+    const [missing, advice] = [report.missing, report.advice].map((faults) =>
+      faults.map(({ message, statement }) => ({ message, statement })),
+    );
+    io.answer(JSON.stringify({ ...report, missing, advice }));
+  }
   const missing = reports.flatMap((report) => report.missing);
-  for (const { message, statement } of missing) {
-    io.tell(`annals: ${message}${statement === undefined ? '' : `; run: ${statement}`}`);
-  }
-  for (const { message, statement } of reports.flatMap((report) => report.advice)) {
-    io.tell(`annals: note: ${message}${statement === undefined ? '' : `; to have that, run: ${statement}`}`);
-  }
+  tellFaults(io, missing, 'annals:', 'run:');
+  tellFaults(
+    io,
+    reports.flatMap((report) => report.advice),
+    'annals: note:',
+    'to have that, run:',
+  );
   return missing.length === 0 ? 0 : 1;
+}
+
+async function printScript(io: CommandIo, make: () => Promise<CaptureScript>): Promise<number> {
+  const { text, unsolved } = await forOperators(make);
+  io.answer(text);
+  tellFaults(io, unsolved, 'annals:', 'run:');
+  return unsolved.length === 0 ? 0 : 1;
+}
+
+/** Says what several tables have in common once. */
+function tellFaults(io: CommandIo, faults: readonly TableFault[], start: string, run: string): void {
+  for (const [reason, all] of Map.groupBy(faults, ({ message, group }) => group?.reason ?? message)) {
+    const [{ message, statement } = { message: reason }] = all;
+    if (all.length === 1) io.tell(`${start} ${message}${statement === undefined ? '' : `; ${run} ${statement}`}`);
+    else {
+      const items = all.flatMap(({ group }) => group?.item ?? []);
+      io.tell(`${start} ${reason}: ${items.join(', ')}; --sql prints the statements`);
+    }
+  }
 }

@@ -125,15 +125,16 @@ function withCatalogue(
 }
 
 /** What an identity of the whole row would bring, where the log has the key alone and the table can have it. */
-function identityAdvice(table: CatalogueTable, publication: string): TableFault[] {
+export function identityAdvice(table: CatalogueTable, publication: string): TableFault[] {
   if (table.replicaIdentity === 'f' || (table.kind !== 'r' && table.kind !== 'p')) return [];
   if ([table, ...table.partitions].some((one) => reasonAgainstFull(one, publication) !== undefined)) return [];
-  const message =
-    `${plainTable(table)}: its log has only the key of a row before a change. Capture compares an update with the document in the history, if that ` +
+  const effect =
+    'has only the key of a row before a change. Capture compares an update with the document in the history, if that ' +
     'is complete; otherwise the entry has the new row. A delete has only the key, and a masked value counts as changed in each ' +
     'update. With replica identity full the log has all values before a change, and becomes larger';
-  return [table, ...table.partitions].map((one, place) => ({
-    ...(place === 0 ? { message } : { message: `${plainTable(one)}: the same, for this partition` }),
+  return [table, ...table.partitions].map((one) => ({
+    message: `${plainTable(one)}: its log ${effect}`,
+    group: { reason: `the log of these tables ${effect}`, item: plainTable(one) },
     statement: fullIdentityStatement(one, publication),
   }));
 }

@@ -6,6 +6,8 @@ import { plainTable, quotedTable } from '../../postgres/source/table-names.ts';
 export interface TableFault {
   readonly message: string;
   readonly statement?: string;
+  /** What many tables may have in common, and this one among them. */
+  readonly group?: { readonly reason: string; readonly item: string };
 }
 
 /** A table or one of its partitions. */
@@ -35,7 +37,7 @@ export function tableFaults(table: CatalogueTable, needed: readonly string[], pu
       unwritableReason(one) ??
       outsideReason(one, needed) ??
       (table.replicaIdentity === 'f' && one.replicaIdentity !== 'f' && virtualColumns(one).length === 0
-        ? `${plainTable(one)} has another replica identity than its root ${name}`
+        ? { message: `${plainTable(one)} has another replica identity than its root ${name}` }
         : undefined);
     return fault === undefined ? [] : [withIdentity(fault, one, needed, publication)];
   });
@@ -85,13 +87,19 @@ function hasGenerated({ columns, identity }: OneTable): boolean {
   return columns.some(({ name, isGenerated }) => isGenerated && identity?.has(name));
 }
 
-function unwritableReason(table: OneTable): string | undefined {
+function unwritableReason(table: OneTable): TableFault | undefined {
   const name = plainTable(table);
-  if (table.identity === undefined)
-    return `${name} has no replica identity: its updates and deletes would fail once it is published`;
+  if (table.identity === undefined) {
+    const effect = 'updates and deletes would fail once';
+    return {
+      message: `${name} has no replica identity: its ${effect} it is published`,
+      group: { reason: `these tables have no replica identity: their ${effect} they are published`, item: name },
+    };
+  }
   const virtual = table.replicaIdentity === 'f' ? virtualColumns(table) : [];
   if (virtual.length === 0) return undefined;
-  return `${name}: its virtual generated column ${virtual.join(', ')} cannot be published, so its updates and deletes would fail with replica identity full`;
+  const message = `${name}: its virtual generated column ${virtual.join(', ')} cannot be published, so its updates and deletes would fail with replica identity full`;
+  return { message };
 }
 
 function unpublishedReason(table: OneTable, publication: string): string | undefined {
@@ -100,24 +108,30 @@ function unpublishedReason(table: OneTable, publication: string): string | undef
   return `${plainTable(table)}: its updates and deletes fail, because the publication ${publication} does not publish its stored generated columns`;
 }
 
-function outsideReason(table: OneTable, needed: readonly string[]): string | undefined {
-  const outside = needed.filter((column) => !table.identity?.has(column));
-  return outside.length === 0
-    ? undefined
-    : `${plainTable(table)}: ${outside.join(', ')} is not in its replica identity`;
+function outsideReason(table: OneTable, needed: readonly string[]): TableFault | undefined {
+  const outside = needed.filter((column) => !table.identity?.has(column)).join(', ');
+  if (outside === '') return undefined;
+  const name = plainTable(table);
+  return {
+    message: `${name}: ${outside} is not in its replica identity`,
+    group: {
+      reason: 'the replica identity of these tables lacks columns of the mapping',
+      item: `${name} (${outside})`,
+    },
+  };
 }
 
 /** The fault with the statement for an identity that has the needed columns and that the table can have. */
-function withIdentity(fault: string, table: OneTable, needed: readonly string[], publication: string): TableFault {
+function withIdentity(fault: TableFault, table: OneTable, needed: readonly string[], publication: string): TableFault {
   const against = reasonAgainstFull(table, publication);
-  if (against === undefined) return { message: fault, statement: fullIdentityStatement(table, publication) };
+  if (against === undefined) return { ...fault, statement: fullIdentityStatement(table, publication) };
   const key = table.keys.find(({ columns }) => needed.every((column) => columns.includes(column)));
   if (key !== undefined) {
     const identity = key.index === undefined ? 'default' : `using index ${pg.escapeIdentifier(key.index)}`;
-    return { message: fault, statement: `alter table ${quotedTable(table)} replica identity ${identity};` };
+    return { ...fault, statement: `alter table ${quotedTable(table)} replica identity ${identity};` };
   }
   const remedy = `create a unique index of not null columns with ${needed.join(', ')}, or leave the other columns out of name, related and tenant`;
-  return { message: `${fault}. It cannot have replica identity full, because ${against}: ${remedy}` };
+  return { message: `${fault.message}. It cannot have replica identity full, because ${against}: ${remedy}` };
 }
 
 function virtualColumns({ columns }: OneTable): string[] {
