@@ -204,7 +204,8 @@ begin
         before := before - ignored;
         after := after - ignored;
       end if;
-      if before = after then return; end if;
+      -- Numbers are equal by value; an id is a text.
+      if before = after and annals.id_of(before, ids) is not distinct from annals.id_of(after, ids) then return; end if;
       id := coalesce(annals.id_of(coalesce(before, after), ids), '');
       if before is not null then new_id := annals.id_of(after, ids); end if;
       if rules <> '{}' then
