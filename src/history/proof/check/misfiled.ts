@@ -4,6 +4,7 @@ import { inTransaction } from '../../../postgres/transaction.ts';
 import { hashOf } from '../../../recording/entry-columns.ts';
 import { documentNumber, findWrongNames } from '../../directory/name-documents.ts';
 import { foldHistory } from '../../tallies/fold.ts';
+import { isReplacement } from '../bundle/erased-fields.ts';
 
 const rowsAtOnce = 2_000;
 /** Times that changes may arrive between a fold and the look behind it. */
@@ -28,7 +29,8 @@ export async function findMisfiled(db: Database, tenant: string, limit: number):
         order by e.at, e.sequence limit ${rowsAtOnce}::integer`.execute(db);
     after = rows.at(-1);
     if (after === undefined) break;
-    let wrong: readonly NamedDocument[] = rows;
+    // A document that was erased has a random id and name, by which nobody looks for it.
+    let wrong: readonly NamedDocument[] = rows.filter(({ entityId }) => !isReplacement(entityId));
     // What was recorded just now is filed by the next fold.
     for (let look = 0; look < maxLooks && wrong.length > 0; look += 1) {
       if (look > 0) await foldHistory(db, tenant);

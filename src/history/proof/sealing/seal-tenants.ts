@@ -89,9 +89,11 @@ export async function sealPortion(db: Database, tenant: string, { signer, now, o
   if (typeof signed === 'object') onSetBack?.(tenant, signed);
   if (typeof signed === 'object' || leaves.more) return true;
   const size = await readTreeSize(db, tenant);
+  const log = await readLog(db, tenant);
+  const pause = leaves.sealed >= manyLeaves ? pauses.soon : pauses.usual;
   // Older entries may still be waiting for their positions.
-  const isWhole = size >= position && (await readLog(db, tenant))?.size === size;
-  await storeLook(db, tenant, isWhole ? folds : undefined, leaves.sealed >= manyLeaves ? pauses.soon : pauses.usual);
+  if (size >= position && log?.size === size) await storeLook(db, tenant, folds, pause);
+  else await storeLook(db, tenant, undefined, pause, log?.signedAt ?? undefined);
   return false;
 }
 
@@ -100,12 +102,22 @@ async function readFolds(db: Database, tenant: string): Promise<number | undefin
   return rows[0]?.folds;
 }
 
-/** Notes when to look again, and which fold has been followed; `folds` undefined: not all of one. Then a checkpoint may be due before the pause ends. */
-async function storeLook(db: Database, tenant: string, folds: number | undefined, pause: string): Promise<void> {
+/**
+ * Notes when to look again, and which fold has been followed; `folds` undefined: not all of one. `signedAt`: something has no checkpoint yet, which
+ * may be due before the pause ends.
+ */
+async function storeLook(
+  db: Database,
+  tenant: string,
+  folds: number | undefined,
+  pause: string,
+  signedAt?: Date,
+): Promise<void> {
+  const due =
+    signedAt === undefined
+      ? sql``
+      : sql`, greatest(statement_timestamp() + ${pauses.soon}::interval, ${signedAt}::timestamptz + ${betweenCheckpoints}::interval)`;
   await sql`update change_folded
-    set sealed = coalesce(${folds ?? null}::bigint, sealed), seal_after = least(
-      statement_timestamp() + ${pause}::interval,
-      case when ${folds === undefined} then greatest(statement_timestamp() + ${pauses.soon}::interval, (
-        select signed_at + ${betweenCheckpoints}::interval from proof_log where tenant = ${tenant} and ended is null)) end)
+    set sealed = coalesce(${folds ?? null}::bigint, sealed), seal_after = least(statement_timestamp() + ${pause}::interval${due})
     where tenant = ${tenant}`.execute(db);
 }
