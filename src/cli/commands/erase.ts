@@ -127,7 +127,7 @@ async function run(io: CommandIo, erasure: Erasure): Promise<number> {
     const vacuumed: VacuumedTable[] | undefined = vacuum ? [] : undefined;
     // A run that found nothing may be the second one, after one that did not come to this.
     const touched = counts.erasure === undefined ? undefined : Object.keys(counts.rows);
-    for await (const one of vacuum ? vacuumTables({ db, pool }, touched) : []) {
+    for await (const one of vacuum ? vacuumTables({ db, pool }, tenant, touched) : []) {
       io.tell(`annals: ${one.table} was rewritten, and locked for ${one.locked} ms`);
       vacuumed?.push(one);
     }

@@ -29,11 +29,13 @@ export interface VacuumedTable {
 }
 
 /**
- * Rewrites tables with their indexes, one after the other, so that their files have nothing any more of what was erased. Nobody can use a
- * table while it is rewritten. Throws an OperatorError where PostgreSQL does not do it, or where somebody still sees what was erased. `changed`: tables besides those of entries; left out: all that an erasure may change.
+ * Rewrites tables with their indexes, one after the other, so that their files have nothing any more of what was erased; in a cluster only the
+ * shards that have the tenant. Nobody can use a table, or shard, while it is rewritten. Throws an OperatorError where PostgreSQL does not do
+ * it, or where somebody still sees what was erased. `changed`: tables besides those of entries; left out: all that an erasure may change.
  */
 export async function* vacuumTables(
   { db, pool }: { db: Database; pool: pg.Pool },
+  tenant: string,
   changed?: readonly string[],
 ): AsyncGenerator<VacuumedTable, void> {
   const isSearched = ([, columns]: [string, (typeof places)[string]]) =>
@@ -46,7 +48,9 @@ export async function* vacuumTables(
   const isCluster = await isDistributed(pool);
   if (isCluster) await dropWhatMovesLeft(db);
   await olderSnapshotsEnded(db, { slots: false });
-  for (const table of new Set([...tablesOfEntries, ...others])) yield await vacuum(db, table, 'full, analyze');
+  for (const table of new Set([...tablesOfEntries, ...others])) {
+    yield isCluster ? await vacuumShard(db, tenant, table) : await vacuum(db, table, 'full, analyze');
+  }
   await olderSnapshotsEnded(db, { slots: true });
   for (const table of statistics) {
     yield await vacuum(db, table, 'full');
@@ -74,6 +78,50 @@ async function vacuumOnWorkers(db: Database, table: string): Promise<void> {
   );
 }
 
+interface Placement {
+  readonly host: string;
+  readonly port: number;
+  readonly shard: string;
+}
+
+/** Rewrites the shard of a table that has the tenant, on the worker itself: through the coordinator all shards of the table would be locked, one after the other. */
+async function vacuumShard(db: Database, tenant: string, table: string): Promise<VacuumedTable> {
+  const { rows: placements } = await sql<Placement>`
+    select n.nodename as host, n.nodeport as port, shard_name(s.logicalrelid, s.shardid) as shard
+      from pg_dist_shard s
+      join pg_dist_placement p on p.shardid = s.shardid and p.shardstate = 1
+      join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
+      where s.shardid = get_shard_id_for_distribution_column(${table}::regclass, ${tenant}::text)`.execute(db);
+  const begun = performance.now();
+  for (const placement of placements) {
+    const fileOfShard = () => onWorker(db, placement, `select pg_relation_filepath('${placement.shard}')`);
+    const before = await fileOfShard();
+    await onWorker(db, placement, `vacuum (full, analyze) ${placement.shard}`);
+    if ((await fileOfShard()) === before) throw notRewritten(placement.shard);
+  }
+  return { table, locked: Math.round(performance.now() - begun) };
+}
+
+/** The result of a command that a worker runs outside of a transaction; `command` has names from catalogues of the cluster alone. */
+async function onWorker(db: Database, { host, port, shard }: Placement, command: string): Promise<string> {
+  const { rows } = await sql<{ success: boolean; result: string }>`
+    select success, result from master_run_on_worker(array[${host}::text], array[${port}::integer], array[${command}::text], false)`.execute(
+    db,
+  );
+  const [answer] = rows;
+  if (answer?.success === true) return answer.result;
+  throw new OperatorError(
+    `The worker ${host}:${port} has not rewritten ${shard}. What was erased is erased; run this again with --vacuum`,
+    { cause: answer?.result },
+  );
+}
+
+function notRewritten(table: string): OperatorError {
+  return new OperatorError(
+    `PostgreSQL has not rewritten ${table}: the user of DATABASE_URL has to own the database and its tables. What was erased is erased; run this again with --vacuum`,
+  );
+}
+
 async function vacuum(db: Database, table: string, options: string): Promise<VacuumedTable> {
   const before = await fileOf(db, table);
   const begun = performance.now();
@@ -81,9 +129,7 @@ async function vacuum(db: Database, table: string, options: string): Promise<Vac
   const locked = Math.round(performance.now() - begun);
   // PostgreSQL only warns where the user may not.
   if ((await fileOf(db, table)) !== before) return { table, locked };
-  throw new OperatorError(
-    `PostgreSQL has not rewritten ${table}: the user of DATABASE_URL has to own the database and its tables. What was erased is erased; run this again with --vacuum`,
-  );
+  throw notRewritten(table);
 }
 
 async function fileOf(db: Database, table: string): Promise<string | undefined> {

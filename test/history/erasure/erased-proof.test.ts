@@ -170,7 +170,7 @@ test('what is left of erased entries verifies against the tree of before, as oft
   await seal();
   // By its salt a guess of the actor could be confirmed, and the row of before is still in the file.
   if (inject('cluster') === null) expect(await isInFile(saltOfActor)).toBe(true);
-  for await (const _table of vacuumTables({ db, pool: database.pool }, []));
+  for await (const _table of vacuumTables({ db, pool: database.pool }, tenant, []));
   if (inject('cluster') === null) expect(await isInFile(saltOfActor)).toBe(false);
   expect((await verified()).slice(0, 5)).toEqual([
     ['identity', 'context', 'entityId', 'name', 'actor', ...values],
