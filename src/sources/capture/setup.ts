@@ -15,7 +15,7 @@ import {
   readPublication,
   readPublished,
 } from './publication.ts';
-import { dropSlot, type Slot } from './slot.ts';
+import { dropSlot, readSlot, type Slot } from './slot.ts';
 import { fullIdentityStatement, reasonAgainstFull, type TableFault } from './table-faults.ts';
 
 const minVersion = 140_000;
@@ -140,8 +140,7 @@ function explained(error: unknown, statements: readonly string[]): unknown {
 
 /** Throws a CaptureError where the slot of that name is not one that capture made for this database. */
 export async function checkSlot(client: pg.Client, name: string, slot: Slot): Promise<void> {
-  const { rows } = await client.query<{ database: string }>('select current_database() as database');
-  const database = rows[0]?.database;
+  const database = await databaseOf(client);
   if (slot.plugin === 'pgoutput' && slot.database === database) return;
   const owner =
     slot.plugin !== 'pgoutput'
@@ -150,6 +149,11 @@ export async function checkSlot(client: pg.Client, name: string, slot: Slot): Pr
   throw new CaptureError(
     `the slot ${name} ${owner}. The names of slots are those of the whole server: choose another name with --slot`,
   );
+}
+
+async function databaseOf(client: pg.Client): Promise<string | undefined> {
+  const { rows } = await client.query<{ database: string }>('select current_database() as database');
+  return rows[0]?.database;
 }
 
 /** The error for a slot that could not be made or read, with what an owner can do. */
@@ -165,11 +169,12 @@ export function explainedSlotFault(error: unknown): unknown {
   return error;
 }
 
-/** Drops the slot and the publication at the source. Says which of them were there. */
+/** Drops the slot and the publication at the source. Says which of them were there. A slot of another database stays. */
 export async function removeCapture(source: Source, slot: string): Promise<{ slot: boolean; publication: boolean }> {
   return await withSource(source, async (client) => {
     // The slot first: it makes the source keep its log.
-    const hadSlot = await dropSlot(client, slot);
+    const found = await readSlot(client, slot);
+    const hadSlot = found?.database === (await databaseOf(client)) && (await dropSlot(client, slot));
     const hadPublication = (await readPublication(client, slot)) !== 'missing';
     if (hadPublication) await dropPublication(client, slot);
     return { slot: hadSlot, publication: hadPublication };

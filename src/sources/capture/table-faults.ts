@@ -27,8 +27,13 @@ export function tableFaults(table: CatalogueTable, needed: readonly string[], pu
   const computed = needed.filter((column) => generated.has(column));
   if (computed.length > 0) return [{ message: `${name}: the generated column ${computed.join(', ')} is not recorded` }];
   // A partition that is added later has the root's primary key, but not its other replica identities. Without any, its updates fail.
-  if (table.kind === 'p' && table.primaryKey.length === 0) {
-    return [{ message: `${name} is partitioned and has no primary key, so updates in a new partition would fail` }];
+  if (table.kind === 'p' && !table.keys.some(({ index }) => index === undefined)) {
+    const deferrable = table.primaryKey.length === 0 ? '' : ' but a deferrable one';
+    return [
+      {
+        message: `${name} is partitioned and has no primary key${deferrable}, so updates in a new partition would fail`,
+      },
+    ];
   }
   // The root decides how the log has the row before a change, and the partition decides which columns that row has. So
   // the two must agree.
@@ -46,7 +51,7 @@ export function tableFaults(table: CatalogueTable, needed: readonly string[], pu
 /** Why the application's updates and deletes of a table fail while it is published. Empty: they do not. */
 export function unwritableFaults(table: CatalogueTable, needed: readonly string[], publication: string): TableFault[] {
   return [table, ...table.partitions].flatMap((one): TableFault[] => {
-    if (one.kind === 'p') return [];
+    if (one.kind !== 'r') return [];
     const fault = unwritableReason(one);
     if (fault !== undefined) return [withIdentity(fault, one, needed, publication)];
     const unpublished = unpublishedReason(one, publication);

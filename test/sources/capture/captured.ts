@@ -11,6 +11,7 @@ import { CaptureFigures } from '../../../src/sources/capture/figures.ts';
 import type { SourceLog } from '../../../src/sources/source-log.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../../support/server/database.ts';
 import {
+  createSourceDatabase,
   dropSourceDatabase,
   emptySourceDatabase,
   openSourceDatabase,
@@ -32,6 +33,8 @@ export async function createHistory(): Promise<TestDatabase> {
 /** The databases that the tests of a file use one after the other. Each test finds them empty, but for the tenant in the history. */
 export interface CaptureDatabases {
   openSource(): SourceDatabase;
+  /** Another database of the same server, for this test alone. */
+  openSecondSource(): Promise<SourceDatabase>;
   openHistory(): TestDatabase;
 }
 
@@ -53,6 +56,7 @@ export function useCaptureDatabases(): CaptureDatabases {
       onTestFinished(() => emptySourceDatabase(source));
       return source;
     },
+    openSecondSource: () => createSourceDatabase(server),
     openHistory,
   };
 }

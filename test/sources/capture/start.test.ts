@@ -6,7 +6,7 @@ import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
 import type { SourceDatabase } from '../../support/server/source-server.ts';
 import { tenant } from '../history.ts';
-import { type CaptureSetup, startCapture, useCaptureDatabases } from './captured.ts';
+import { type CaptureSetup, createHistory, startCapture, useCaptureDatabases } from './captured.ts';
 
 const databases = useCaptureDatabases();
 
@@ -69,6 +69,13 @@ describe('the application is never broken', () => {
     await expect(startCapture({ ...setup, tables: log }).ended).rejects.toThrow(
       'is partitioned and has no primary key',
     );
+    await setup.source.pool.query(
+      `alter table log add primary key (id, region) deferrable; create table log_north partition of log for values in ('north');
+       alter table log_north replica identity full`,
+    );
+    await expect(startCapture({ ...setup, tables: log }).ended).rejects.toThrow(
+      'has no primary key but a deferrable one',
+    );
   });
 
   test('a role without rights gets the statements for an owner, and after them capture works', async () => {
@@ -98,6 +105,25 @@ describe('the application is never broken', () => {
     } finally {
       await pool.query(`drop owned by ${role}; drop role ${role}`);
     }
+  });
+
+  test('a slot of another database of the server is named with that database, and --remove leaves it alone', async () => {
+    const setup = await prepared();
+    const other = await databases.openSecondSource();
+    await other.pool.query(orders);
+    const running = startCapture(setup);
+    await running.running;
+    await running.stop();
+    await slotIsFree(setup.source);
+    const name = (url: string) => new URL(url).pathname.slice(1);
+    const { slot } = setup.source;
+    const elsewhere = { ...setup, history: await createHistory(), source: { ...other, slot } };
+    await expect(startCapture(elsewhere).ended).rejects.toThrow(
+      `the slot ${slot} belongs to the database ${name(setup.source.url)}, and this one is ${name(other.url)}`,
+    );
+    expect((await other.pool.query('select from pg_publication')).rowCount).toBe(0);
+    expect(await removeCapture(readSource(other.url), slot)).toEqual({ slot: false, publication: false });
+    expect(await removeCapture(readSource(setup.source.url), slot)).toEqual({ slot: true, publication: true });
   });
 
   test('--remove drops slot and publication, and may run again', async () => {
