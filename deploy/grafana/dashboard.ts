@@ -75,6 +75,16 @@ const rows: readonly { title: string; panels: readonly Panel[] }[] = [
         },
       },
       {
+        title: 'Disk of the database',
+        unit: 'bytes',
+        queries: {
+          database: 'max(annals_database_size_bytes)',
+          'write-ahead log': 'max(annals_database_log_bytes)',
+          'free, embedded': 'min(annals_database_disk_free_bytes)',
+          'disk, embedded': 'max(annals_database_disk_bytes)',
+        },
+      },
+      {
         title: 'Connections',
         unit: 'short',
         queries: {

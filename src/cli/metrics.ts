@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { buildMetricsApp } from '../app.ts';
 import { measureInstallation } from '../context/installation-figures.ts';
 import type { Tracer } from '../core/concurrency/trace.ts';
-import type { Config } from '../core/config/config.ts';
+import { type Config, embeddedFolder } from '../core/config/config.ts';
 import { productVersion } from '../core/package-folder.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { type Figures, Metrics } from '../metrics/metrics.ts';
@@ -69,7 +69,7 @@ export async function withObservers(
  * `readOthers` gives those of the others.
  */
 export async function openInstallationMetrics(
-  config: Pick<Config, 'metrics'>,
+  config: Pick<Config, 'metrics' | 'databaseUrl' | 'dataDir'>,
   {
     logger,
     tell,
@@ -79,7 +79,7 @@ export async function openInstallationMetrics(
 ): Promise<{ closeMetrics(): Promise<void> }> {
   const metrics = new Metrics();
   measureProcess(metrics, productVersion());
-  const endMeasuring = measureInstallation(metrics, databaseUrl);
+  const endMeasuring = measureInstallation(metrics, databaseUrl, embeddedFolder(config));
   const readFigures = async () => [await metrics.read(), ...(await readOthers())];
   try {
     const app = await listenForMetrics(config, { logger, readFigures, tell });

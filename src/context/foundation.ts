@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import type { Tracer } from '../core/concurrency/trace.ts';
-import type { Config } from '../core/config/config.ts';
+import { type Config, embeddedFolder } from '../core/config/config.ts';
 import { productVersion } from '../core/package-folder.ts';
 import { createSealer, type Sealer } from '../core/sealing.ts';
 import type { CompletionTimes } from '../desk/completions/service.ts';
@@ -85,7 +85,8 @@ export async function createFoundation(options: ContextOptions, closing: AsyncDi
   const regexes = new RegexMatcherPool();
   closing.defer(() => regexes.close());
   const metrics = config.metrics === undefined ? undefined : createMetrics(connections);
-  if (metrics !== undefined && worker === undefined) closing.defer(measureInstallation(metrics, databaseUrl));
+  if (metrics !== undefined && worker === undefined)
+    closing.defer(measureInstallation(metrics, databaseUrl, embeddedFolder(config)));
   const sealer = createSealer(secretKeys);
   const paginator = createPaginator({ sealer, now: () => clock.now() });
   return { config, clock, logger, ...connections, sealer, paginator, regexes, tracer, metrics };

@@ -12,6 +12,8 @@ import { type DatabaseFigure, measureDatabase } from '../metrics/database-figure
 import type { Metrics } from '../metrics/metrics.ts';
 import { createSideConnection } from '../postgres/connections/side-connection.ts';
 import type { Database } from '../postgres/database.ts';
+import { readDatabaseSizes } from '../postgres/database-sizes.ts';
+import { readEmbeddedDisk } from '../postgres/embedded/disk-space.ts';
 import { beginSource, connectSource, type Source } from '../postgres/source/source.ts';
 import { WriteProbe } from '../postgres/write-probe.ts';
 import { countRejected } from '../recording/batches/rejected-figures.ts';
@@ -24,9 +26,13 @@ const statementLimit = 1_500;
 
 /**
  * Measures what only the database knows, over all tenants and processes. Of several processes on one port, one does so.
- * Returns the function that closes the connection.
+ * Returns the function that closes the connection. `dataDir`: the data folder, where the database is the embedded one.
  */
-export function measureInstallation(metrics: Metrics, databaseUrl: string): () => Promise<void> {
+export function measureInstallation(
+  metrics: Metrics,
+  databaseUrl: string,
+  dataDir: string | undefined,
+): () => Promise<void> {
   return measureBeside(metrics, databaseUrl, (db) => {
     const writes = new WriteProbe({ run: (statements) => sql.raw(statements).execute(db) });
     const age = new AgeOfOldest();
@@ -35,6 +41,15 @@ export function measureInstallation(metrics: Metrics, databaseUrl: string): () =
         names: ['annals_database_writable'],
         read: async (set) => set('annals_database_writable', {}, (await writes.takesWrites()) ? 1 : 0),
       },
+      {
+        names: ['annals_database_size_bytes', 'annals_database_log_bytes'],
+        async read(set) {
+          const { database, log } = await readDatabaseSizes(db);
+          set('annals_database_size_bytes', {}, database);
+          if (log !== undefined) set('annals_database_log_bytes', {}, log);
+        },
+      },
+      ...(dataDir === undefined ? [] : [embeddedDisk(dataDir)]),
       {
         names: ['annals_pending_changes', 'annals_pending_oldest_seconds'],
         async read(set) {
@@ -115,6 +130,17 @@ export function measureInstallation(metrics: Metrics, databaseUrl: string): () =
       capturePosition(db),
     ];
   });
+}
+
+function embeddedDisk(dataDir: string): DatabaseFigure {
+  return {
+    names: ['annals_database_disk_bytes', 'annals_database_disk_free_bytes'],
+    async read(set) {
+      const { total, free } = await readEmbeddedDisk(dataDir);
+      set('annals_database_disk_bytes', {}, total);
+      set('annals_database_disk_free_bytes', {}, free);
+    },
+  };
 }
 
 /** Measures how far capture is. Returns the function that closes the connection to the database of Annals. */

@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Repeated {
   /** Milliseconds between the end of a run and the next run. */
   readonly every: number;
+  /** Milliseconds to which the pause after failures grows; default: 10 seconds, and `every` at least. */
+  readonly maxPause?: number;
   /** Ends the repetition: the current run is the last one. */
   readonly signal: AbortSignal;
   run(): Promise<void>;
@@ -10,12 +12,12 @@ export interface Repeated {
   onError(error: unknown): void;
 }
 
-/** Milliseconds. Work that fails is repeated at least this often: it finds out that the database is back. */
+/** Milliseconds. Work that fails finds out soon that the database is back. */
 const maxPauseOfRepeated = 10_000;
 
 /** Runs work again and again, and resolves when the last run has ended. It does not keep the process alive. */
-export async function repeat({ every, signal, run, onError }: Repeated): Promise<void> {
-  const pause = new GrowingPause({ min: every, max: Math.max(every, maxPauseOfRepeated) });
+export async function repeat({ every, maxPause, signal, run, onError }: Repeated): Promise<void> {
+  const pause = new GrowingPause({ min: every, max: maxPause ?? Math.max(every, maxPauseOfRepeated) });
   while (!signal.aborted) {
     try {
       await run();

@@ -38,7 +38,7 @@ async function figureOf(name: string, metrics: Metrics | undefined = server.cont
 /** Asked anew: a process asks the database at most each 10 s. */
 async function valueNow(name: string): Promise<number> {
   const metrics = new Metrics();
-  const end = measureInstallation(metrics, server.database.url);
+  const end = measureInstallation(metrics, server.database.url, undefined);
   const value = await figureOf(name, metrics);
   await end();
   return value;

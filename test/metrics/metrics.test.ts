@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { buildMetricsApp } from '../../src/app.ts';
 import { measureInstallation } from '../../src/context/installation-figures.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
@@ -135,7 +135,7 @@ test('what only the database knows is asked at most each 10 s, and left out whil
     expect((await read(metrics)).get('annals_database_up')).toBe(1);
     // Of the first server the figures were asked longer ago, or a new one asks now.
     const third = new Metrics();
-    const end = measureInstallation(third, server.database.url);
+    const end = measureInstallation(third, server.database.url, undefined);
     const away = await read(third);
     expect(away.get('annals_database_up')).toBe(0);
     expect([...away.keys()].filter((name) => /^annals_(jobs|mails|pending|rejected|console)/.test(name))).toEqual([]);
@@ -144,6 +144,26 @@ test('what only the database knows is asked at most each 10 s, and left out whil
     await bringBack();
   }
   await other.close();
+});
+
+test('what the database takes of the disk is measured, and what is left of the disk of the embedded one', async () => {
+  const measured = async (dataDir: string | undefined) => {
+    const metrics = new Metrics();
+    const end = measureInstallation(metrics, server.database.url, dataDir);
+    const values = await read(metrics);
+    await end();
+    return [...values].filter(([name]) => /^annals_database_(size|log|disk)/.test(name));
+  };
+  expect((await measured(undefined)).map(([name]) => name)).toEqual([
+    'annals_database_size_bytes',
+    'annals_database_log_bytes',
+  ]);
+  const embedded = new Map(await measured(inject('initialisedFolder')));
+  const [total = 0, free = 0] = ['annals_database_disk_bytes', 'annals_database_disk_free_bytes'].map((name) =>
+    embedded.get(name),
+  );
+  expect(free).toBeGreaterThan(0);
+  expect(total).toBeGreaterThan(free);
 });
 
 test('a database that hangs stops no reading', async () => {

@@ -82,7 +82,8 @@ Example:
       });
       const code = await runImport({ tenant, file, record, rules, signal }, io);
       if (!signal.aborted) await finish();
-      if (watch.reason !== undefined) throw new OperatorError(watch.reason);
+      // One that did not reach its end has said why.
+      if (watch.reason !== undefined && code === 0) throw new OperatorError(watch.reason);
       return code;
     });
   },

@@ -92,6 +92,11 @@ export class ConfigError extends Error {
   }
 }
 
+/** The data folder, where the database is the embedded one. */
+export function embeddedFolder({ databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>): string | undefined {
+  return databaseUrl === undefined ? dataDir : undefined;
+}
+
 /** Reads the environment; throws a ConfigError that names every fault. An empty variable counts as absent. */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const faults: string[] = [];

@@ -70,9 +70,9 @@ export async function watchSchema(url: string, read: (pool: pg.Pool) => Promise<
     await pool.end();
     throw error;
   }
-  // A database that is away gives no information about its schema.
+  // A database that is away gives no information about its schema. Once it is back, a migration must find this process at once.
   const watching = rest(lookEvery, stop.signal).then(() =>
-    repeat({ every: lookEvery, signal: stop.signal, run: look, onError: () => {} }),
+    repeat({ every: lookEvery, maxPause: lookEvery, signal: stop.signal, run: look, onError: () => {} }),
   );
   return {
     signal: controller.signal,

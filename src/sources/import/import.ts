@@ -63,7 +63,7 @@ class ImportRun {
 
   async toEnd(): Promise<ImportCounts> {
     const { source, signal, onProgress } = this.#options;
-    const stop = () => source.destroy(new Error('interrupted'));
+    const stop = () => source.destroy(new Error(whyStopped(signal?.reason)));
     signal?.addEventListener('abort', stop);
     if (signal?.aborted === true) stop();
     try {
@@ -71,7 +71,13 @@ class ImportRun {
       await this.#flush();
       await this.#recording;
       onProgress?.(this.#lines.counts);
-      if (damage !== undefined) throw this.#stopped('the input could not be read to its end', damage);
+      if (damage !== undefined) {
+        // Where the process was asked to stop, the input is not at fault.
+        throw this.#stopped(
+          signal?.aborted === true ? 'it ended early' : 'the input could not be read to its end',
+          damage,
+        );
+      }
       return this.#lines.counts;
     } finally {
       signal?.removeEventListener('abort', stop);
@@ -138,6 +144,12 @@ class ImportRun {
     const why = cause instanceof Error ? cause.message : String(cause);
     return new ImportStoppedError(`${what}: ${why}`, this.#lines.counts, cause);
   }
+}
+
+/** The reason of a signal that is aborted: the name of a signal of the system, a sentence, or an error. */
+function whyStopped(reason: unknown): string {
+  if (typeof reason !== 'string') return 'interrupted';
+  return /^SIG[A-Z]+$/.test(reason) ? `interrupted by ${reason}` : reason.replace(/\.$/, '');
 }
 
 /** Whether no input has come for the time after which the changes so far are recorded. */

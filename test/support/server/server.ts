@@ -86,7 +86,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const connections = process.env.ANNALS_TEST_POOLER;
   const pooler = connections === undefined ? undefined : await openPooler(database.url, Number(connections));
   const context = await createContext({
-    config: readConfig(options.environment ?? {}),
+    // Not the embedded one.
+    config: { ...readConfig(options.environment ?? {}), databaseUrl: database.url },
     databaseUrl: pooler?.url ?? database.url,
     secretKeys: options.secretKeys ?? testSecretKeys,
     overrides: {
