@@ -12,56 +12,67 @@ import {
   createTestDatabaseForThisTest,
 } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startPooler } from '../../support/server/pgbouncer.ts';
+import { type PoolMode, startPooler } from '../../support/server/pgbouncer.ts';
 import { startTestServer } from '../../support/server/server.ts';
 
 const tenant = 'acme';
 const json = { 'content-type': 'application/json' };
 
-async function databaseBehindPooler(create = createTestDatabase) {
+async function databaseBehindPooler(create = createTestDatabase, mode?: PoolMode) {
   const database = await createTestDatabaseForThisTest(create);
-  return { ...database, url: await startPooler(database.url) };
+  return { ...database, url: await startPooler(database.url, mode) };
 }
 
-test('behind pgbouncer in transaction mode many calls at once are answered as without it', {
-  timeout: 180_000,
-}, async () => {
-  const database = await databaseBehindPooler(createEmptyTestDatabase);
-  const pool = createPool(database.url, { maximum: 2 });
-  onTestFinished(() => pool.end());
-  await migrate(pool);
-  const server = await startTestServer({ database });
-  onTestFinished(() => server.close());
-  const token = await server.token(tenant);
-  const call = async (method: string, path: string, body?: string) => {
-    const response = await server.call(path, { method, token, headers: json, ...(body === undefined ? {} : { body }) });
-    return { status: response.status, text: await response.text() };
-  };
-  const types = `/schema/${tenant}/custom-entities`;
-  expect((await call('POST', types, '{"id":"NOTE","name":{"en":"Note"}}')).status).toBe(201);
-  const made = await Promise.all(
-    Array.from({ length: 40 }, (_, n) => call('POST', `${types}/NOTE/instances`, JSON.stringify({ n }))),
-  );
-  expect(made.map(({ status }) => status)).toEqual(made.map(() => 201));
+test.each(['transaction', 'session'] as const)(
+  'behind pgbouncer in %s mode many calls at once are answered as without it',
+  {
+    timeout: 180_000,
+  },
+  async (mode) => {
+    const database = await databaseBehindPooler(createEmptyTestDatabase, mode);
+    const pool = createPool(database.url, { maximum: 2 });
+    onTestFinished(() => pool.end());
+    await migrate(pool);
+    const server = await startTestServer({ database });
+    onTestFinished(() => server.close());
+    const token = await server.token(tenant);
+    const call = async (method: string, path: string, body?: string) => {
+      const response = await server.call(path, {
+        method,
+        token,
+        headers: json,
+        ...(body === undefined ? {} : { body }),
+      });
+      return { status: response.status, text: await response.text() };
+    };
+    const types = `/schema/${tenant}/custom-entities`;
+    expect((await call('POST', types, '{"id":"NOTE","name":{"en":"Note"}}')).status).toBe(201);
+    const made = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => call('POST', `${types}/NOTE/instances`, JSON.stringify({ n }))),
+    );
+    expect(made.map(({ status }) => status)).toEqual(made.map(() => 201));
 
-  const id = JSON.parse(made[0]?.text ?? '{}').id;
-  const history = `/changelog/${tenant}/changelogs?q=`;
-  const paths = [
-    history,
-    `${history}type:create&page=2`,
-    `${history}${encodeURIComponent(`entity:NOTE entityId:${id}`)}`,
-    `${history}${encodeURIComponent('entity:~^N type:(create, update)')}`,
-    `${types}/NOTE/instances?sort=n:DESC&pageSize=10`,
-    `/configuration/${tenant}/configurations`,
-    `/ai-service/${tenant}/jobs`,
-  ];
-  for (let round = 0; round < trials(1); round++) {
-    const answers = await Promise.all(Array.from({ length: 10 }, () => paths.map((path) => call('GET', path))).flat());
-    expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
-  }
-  const { totalElements } = JSON.parse((await call('GET', `${history}entity:NOTE`)).text);
-  expect(totalElements).toBe(40);
-});
+    const id = JSON.parse(made[0]?.text ?? '{}').id;
+    const history = `/changelog/${tenant}/changelogs?q=`;
+    const paths = [
+      history,
+      `${history}type:create&page=2`,
+      `${history}${encodeURIComponent(`entity:NOTE entityId:${id}`)}`,
+      `${history}${encodeURIComponent('entity:~^N type:(create, update)')}`,
+      `${types}/NOTE/instances?sort=n:DESC&pageSize=10`,
+      `/configuration/${tenant}/configurations`,
+      `/ai-service/${tenant}/jobs`,
+    ];
+    for (let round = 0; round < trials(1); round++) {
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, () => paths.map((path) => call('GET', path))).flat(),
+      );
+      expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
+    }
+    const { totalElements } = JSON.parse((await call('GET', `${history}entity:NOTE`)).text);
+    expect(totalElements).toBe(40);
+  },
+);
 
 test('a URL that does not say that it leads to a pooler ends the command with what to write', async () => {
   const url = new URL((await databaseBehindPooler()).url);

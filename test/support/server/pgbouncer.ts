@@ -18,16 +18,22 @@ export interface Pooler {
   stop(): Promise<void>;
 }
 
-/** Starts pgbouncer in transaction mode before a database, for this test. Returns the URL for DATABASE_URL. */
-export async function startPooler(databaseUrl: string): Promise<string> {
-  // Few connections to the server, so that statements of all callers meet all of them.
-  const pooler = await openPooler(databaseUrl, 4);
+export type PoolMode = 'transaction' | 'session';
+
+/** Starts pgbouncer before a database, for this test. Returns the URL for DATABASE_URL. */
+export async function startPooler(databaseUrl: string, mode: PoolMode = 'transaction'): Promise<string> {
+  // In transaction mode few connections to the server, so that statements of all callers meet all of them.
+  const pooler = await openPooler(databaseUrl, mode === 'transaction' ? 4 : 40, mode);
   onTestFinished(pooler.stop);
   return pooler.url;
 }
 
 /** The same until it is stopped. `connections`: at most so many to the server. */
-export async function openPooler(databaseUrl: string, connections: number): Promise<Pooler> {
+export async function openPooler(
+  databaseUrl: string,
+  connections: number,
+  mode: PoolMode = 'transaction',
+): Promise<Pooler> {
   const program = findPgbouncer();
   if (program === undefined) throw new Error('this test needs pgbouncer: apt-get install pgbouncer');
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
@@ -41,7 +47,7 @@ listen_addr = 127.0.0.1
 listen_port = ${listening}
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
+pool_mode = ${mode}
 default_pool_size = ${connections}
 max_client_conn = 200
 `;
