@@ -6,7 +6,8 @@ import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { identityAdvice } from './check-mapping.ts';
 import { faultsOfTable } from './mapping-faults.ts';
 import { lockTimeout, publicationStatements, readPublished } from './publication.ts';
-import { defaultSlot } from './slot.ts';
+import { checkSlot } from './setup.ts';
+import { defaultSlot, readSlot } from './slot.ts';
 import type { TableFault } from './table-faults.ts';
 
 export interface CaptureScript {
@@ -18,7 +19,7 @@ export interface CaptureScript {
 
 /**
  * One script of all that capture lacks at the source: identities, the publication, rights. It publishes no table whose
- * updates would then fail.
+ * updates would then fail. Throws a CaptureError where the slot belongs to another database.
  */
 export async function captureScript(
   mapping: Mapping,
@@ -26,6 +27,8 @@ export async function captureScript(
   publication = defaultSlot,
 ): Promise<CaptureScript> {
   return await withSource(source, async (client) => {
+    const slot = await readSlot(client, publication);
+    if (slot !== undefined) await checkSlot(client, publication, slot);
     const catalogue = await readCatalogue(client, [...mapping.tables.keys()]);
     const published = await readPublished(client, publication);
     const unsolved: TableFault[] =

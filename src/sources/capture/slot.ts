@@ -29,7 +29,7 @@ type SlotRow = Record<
 export async function readSlot(client: pg.Client, slot: string): Promise<Slot | undefined> {
   const { rows } = await client.query<SlotRow>(
     `select database, plugin, active_pid, confirmed_flush_lsn as confirmed, wal_status, safe_wal_size as safe,
-            pg_current_wal_lsn() - restart_lsn as kept
+            case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end - restart_lsn as kept
        from pg_catalog.pg_replication_slots where slot_name = $1`,
     [slot],
   );

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { connectSource, readSource } from '../../../src/postgres/source/source.ts';
+import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
+import { captureScript } from '../../../src/sources/capture/capture-script.ts';
 import { removeCapture } from '../../../src/sources/capture/setup.ts';
 import type { TestDatabase } from '../../support/server/database.ts';
 import { entriesOf } from '../../support/server/entries.ts';
@@ -122,6 +124,8 @@ describe('the application is never broken', () => {
       `the slot ${slot} belongs to the database ${name(setup.source.url)}, and this one is ${name(other.url)}`,
     );
     expect((await other.pool.query('select from pg_publication')).rowCount).toBe(0);
+    const mapping = readMapping(JSON.stringify({ version: 1, tenant: { value: tenant }, tables }));
+    await expect(captureScript(mapping, readSource(other.url), slot)).rejects.toThrow('belongs to the database');
     expect(await removeCapture(readSource(other.url), slot)).toEqual({ slot: false, publication: false });
     expect(await removeCapture(readSource(setup.source.url), slot)).toEqual({ slot: true, publication: true });
   });
