@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { type CaptureSetup, startCapture, useCaptureDatabases } from './captured.ts';
@@ -22,6 +22,9 @@ async function prepared(more = '') {
 
 const gapsOf = ({ messages }: { messages: string[] }) => messages.filter((message) => message.startsWith('gap: '));
 const published = 'select tablename from pg_publication_tables order by 1';
+
+/** PostgreSQL 15 has no virtual columns, and publishes no generated ones. */
+const isOldest = inject('oldestFolder') !== null;
 
 /** A migration, why updates fail after it, what mends it, and how many columns the table has then. */
 const migrations: [what: string, before: string, migration: string, reason: string, statement: string][] = [
@@ -61,9 +64,10 @@ const migrations: [what: string, before: string, migration: string, reason: stri
     'alter table "public"."orders" replica identity full;',
   ],
 ];
+const possible = migrations.filter(([what]) => !isOldest || !what.includes('virtual'));
 
 describe('a published table that a migration made unwritable is taken out of the publication', () => {
-  test.each(migrations)(
+  test.each(possible)(
     'at once, where it %s: it has a gap, the others go on, and --resync closes it',
     async (_what, before, migration, reason, statement) => {
       const { source, setup, changes } = await prepared(before);
@@ -97,21 +101,18 @@ describe('a published table that a migration made unwritable is taken out of the
     },
   );
 
-  test.each(migrations)(
-    'at the next start, where it %s while capture did not run',
-    async (_what, before, migration) => {
-      const { source, setup, changes } = await prepared(before);
-      const first = startCapture({ ...setup, choice: { snapshot: true } });
-      await first.running;
-      await first.stop();
-      await source.pool.query(migration);
-      const second = startCapture(setup);
-      expect(await second.running).toEqual(['public.notes']);
-      expect(gapsOf(second)[0]).toContain('out of the publication');
-      await source.pool.query(`update orders set title = 'two'; update notes set title = 'two'`);
-      await eventually(async () => (await changes()).slice(2)).toEqual([['update', 'note', 'two']]);
-    },
-  );
+  test.each(possible)('at the next start, where it %s while capture did not run', async (_what, before, migration) => {
+    const { source, setup, changes } = await prepared(before);
+    const first = startCapture({ ...setup, choice: { snapshot: true } });
+    await first.running;
+    await first.stop();
+    await source.pool.query(migration);
+    const second = startCapture(setup);
+    expect(await second.running).toEqual(['public.notes']);
+    expect(gapsOf(second)[0]).toContain('out of the publication');
+    await source.pool.query(`update orders set title = 'two'; update notes set title = 'two'`);
+    await eventually(async () => (await changes()).slice(2)).toEqual([['update', 'note', 'two']]);
+  });
 
   test('also where --resync refuses to start with it', async () => {
     const { source, setup } = await prepared();
@@ -155,8 +156,8 @@ describe('a published table that a migration made unwritable is taken out of the
   test('where the role may not alter the publication: the log has the statements for an owner, once mended nothing is missing', async () => {
     const { source, setup, changes } = await prepared();
     const role = `role_${source.slot}`;
-    await source.pool.query(`create publication ${source.slot} for table only notes, only orders with (publish_via_partition_root = true,
-        publish_generated_columns = stored); create role ${role} login replication password 'hunter2'; grant select on orders, notes to ${role}`);
+    await source.pool.query(`create publication ${source.slot} for table only notes, only orders with (publish_via_partition_root = true
+        ${isOldest ? '' : ', publish_generated_columns = stored'}); create role ${role} login replication password 'hunter2'; grant select on orders, notes to ${role}`);
     try {
       const url = new URL(source.url);
       url.username = role;

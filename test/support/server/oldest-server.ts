@@ -28,7 +28,9 @@ const settings = {
   plan_cache_mode: 'force_generic_plan',
   max_connections: '200',
   max_worker_processes: '32',
-  shared_buffers: '128MB',
+  // To start a worker copies the maps of this memory, and makes a segment where none is kept: a third of what the run takes.
+  shared_buffers: '32MB',
+  min_dynamic_shared_memory: '64MB',
   jit: 'off',
   timezone: 'UTC',
   random_page_cost: '1.1',
