@@ -78,9 +78,8 @@ async function makeObjects(of: Tenant): Promise<number> {
 async function seal(tenant: string): Promise<void> {
   const signer = openSigner(keyFile, 'annals.example');
   // A minute after the last checkpoint.
-  await server.database.pool.query(`update proof_log set signed_at = signed_at - interval '61 s' where tenant = $1`, [
-    tenant,
-  ]);
+  const signedAt = new Date(Date.now() - 61_000);
+  await server.database.pool.query('update proof_log set signed_at = $2 where tenant = $1', [tenant, signedAt]);
   try {
     while (await sealPortion(server.context.db, tenant, { signer, now: Date.now }));
   } finally {

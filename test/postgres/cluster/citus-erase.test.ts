@@ -46,3 +46,39 @@ test('annals erase --vacuum leaves nothing in the files of the worker that a ten
   expect(await annals(['erase', ...of, '--yes', '--vacuum'], environment)).toMatchObject({ code: 0 });
   expect(await filesWith('canary-id', url)).toEqual([]);
 });
+
+/** The files of the shards of a table, on all nodes. */
+async function shardFiles(table: string, url: string): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const node of urlsOfNodes(cluster, new URL(url).pathname.slice(1))) {
+    const client = new pg.Client(node);
+    await client.connect();
+    await client.query('set citus.override_table_visibility = off');
+    const { rows } = await client.query<{ name: string; file: string }>(
+      `select relname as name, pg_relation_filepath(oid) as file from pg_class where relkind = 'r' and relname ~ $1`,
+      [`^${table}_[0-9]+$`],
+    );
+    for (const { name, file } of rows) found.set(name, file);
+    await client.end();
+  }
+  return found;
+}
+
+test('annals erase --vacuum rewrites the shards that have the tenant, and no other', async () => {
+  const { url, db, pool } = await createTestDatabaseForThisTest();
+  const tenant = 'erased';
+  await createTenant(db, tenant);
+  await createRecorder(db, tenant, Date.now)([changeOf({ at: Date.now(), actor: 'Canary' })]);
+  const { rows } = await pool.query<{ shard: string }>(
+    `select shard_name('change_actor', get_shard_id_for_distribution_column('change_actor', $1::text)) as shard`,
+    [tenant],
+  );
+  const before = await shardFiles('change_actor', url);
+  const environment = { DATABASE_URL: url, ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const of = ['--tenant', tenant, '--actor', 'Canary', '--reason', 'law'];
+  expect(await annals(['erase', ...of, '--yes', '--vacuum'], environment)).toMatchObject({ code: 0 });
+  const after = await shardFiles('change_actor', url);
+  const rewritten = [...after].filter(([shard, file]) => before.get(shard) !== file).map(([shard]) => shard);
+  expect(before.size).toBeGreaterThan(1);
+  expect(rewritten).toEqual(rows.map(({ shard }) => shard));
+});
