@@ -28,7 +28,8 @@ it. The application does not change. The source needs wal_level = logical.
   --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
   --snapshot     at the first start, record the existing rows
   --alter        set the replica identity that the tables need
-  --identity full   with --alter: replica identity full for each table that can have it
+  --identity full
+                 with --alter: set replica identity full where a table can have it
   --resync       after a gap: compare the tables with the history, record the differences
   --accept-gap   after a gap: continue without the missing changes
   --strict       stop at a change that can never be recorded, instead of rejecting it
