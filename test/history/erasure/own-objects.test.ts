@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
@@ -10,6 +12,7 @@ import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { recordChanges } from '../../../src/recording/record-change.ts';
 import { putAgent } from '../../support/server/agents.ts';
 import { annals } from '../../support/server/command.ts';
+import { buildGo } from '../../support/server/go-program.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { tablesWith } from '../../support/server/places-with.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -258,4 +261,9 @@ test('a certificate says what was asked and erased, is signed, and is written ag
   expect(text.startsWith('annals-erasure-v1\n')).toBe(true);
   writeFileSync(join(folder, 'forged'), text.replace('"request"', '"mistake"'));
   expect(await verify(join(folder, 'forged'))).toMatchObject({ code: 1, stdout: expect.stringContaining('WRONG') });
+  const reader = buildGo(fileURLToPath(new URL('note-reader', import.meta.url)));
+  if (reader === undefined) return;
+  const read = (path: string) => spawnSync(reader, [path, vkey], { encoding: 'utf8' });
+  expect(read(file)).toMatchObject({ status: 0, stdout: 'annals-erasure-v1\n' });
+  expect(read(join(folder, 'forged'))).toMatchObject({ status: 1, stdout: '' });
 });
