@@ -185,7 +185,7 @@ class Draw {
   }
 
   #valid({ schema = {}, example = schema.examples?.[0] ?? schema.default }: Parameter): string {
-    return encodeURIComponent(String(example ?? this.#sample(schema)));
+    return encodeURIComponent(textOf(example ?? this.#sample(schema)));
   }
 
   #body({ schema = {}, example, examples = {} }: Content): unknown {
@@ -242,10 +242,15 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** JSON may have members such as `toString`, so `String` can fail. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 function bodyText(body: unknown, type: string): string {
   if (type === 'application/x-www-form-urlencoded') {
     const fields = isObject(body) ? Object.entries(body) : [];
-    return fields.map(([name, value]) => `${escaped(name)}=${escaped(String(value))}`).join('&');
+    return fields.map(([name, value]) => `${escaped(name)}=${escaped(textOf(value))}`).join('&');
   }
   if (type !== 'application/x-ndjson')
     return typeof body === 'string' && !type.includes('json') ? body : JSON.stringify(body);
