@@ -1,3 +1,4 @@
+import { OperatorError } from '../../core/operator-error.ts';
 import { readSource, type Source, withSource } from '../../postgres/source/source.ts';
 import { tenantPattern } from '../../postgres/tenants/tenants.ts';
 import { type CaptureScript, captureScript } from '../../sources/capture/capture-script.ts';
@@ -56,6 +57,7 @@ async function init(args: string[], io: CommandIo): Promise<number> {
     throw new UsageError(`${tenant} is no name of a tenant: lower-case letters and digits, a letter first`);
   const source = sourceOf(values.from, io);
   const { tables, database } = await forOperators(() => readTables(source));
+  if (tables.length === 0) throw new OperatorError(`the database ${database} has no tables of an application`);
   const draft = draftMapping(tables, tenant ?? tenantOf(database));
   io.answer(textOfMapping(draft.file));
   for (const line of linesOfDraft(draft, { tenantIsGuessed: tenant === undefined })) io.tell(line);

@@ -150,6 +150,8 @@ test('wrong usage, and a source that is away', async () => {
     code: 2,
     stdout: '',
   });
+  const empty = await annals(['mapping', 'init', '--from', (await createSourceDatabase(server)).url]);
+  expect(empty).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('has no tables') });
   url.port = '1';
   const away = await annals(['mapping', 'init', '--from', url.href]);
   expect(away).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('the source cannot be reached') });
