@@ -17,7 +17,8 @@ import { formatLine } from '../../history/proof/verify/write-bundle.ts';
 import type { Database } from '../../postgres/database.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
-import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { type Command, type CommandIo, Stopped, UsageError } from '../command.ts';
+import { written } from '../output.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
 import { withContext as inContext } from '../with-context.ts';
 import { withInterruptibleDatabase } from '../with-database.ts';
@@ -128,8 +129,14 @@ async function writeBundle(args: string[], io: CommandIo): Promise<number> {
     await requireNamedTenant(db, tenant);
     const signal = AbortSignal.any([io.stop, watch.signal]);
     const text = textOf(readBundle(tenant, asked));
-    if (file === '-') await pipeline(text, io.stdout, { end: false, signal });
-    else {
+    if (file === '-') {
+      for await (const line of text) {
+        if (io.stop.aborted) throw new Stopped(io.stop.reason);
+        if (watch.reason !== undefined) throw new OperatorError(watch.reason);
+        // The end of the process reports a failed write.
+        if ((await written(io.stdout, line)) !== undefined) return 1;
+      }
+    } else {
       await writeNewFile(file, text, signal);
       io.answer(JSON.stringify({ file }));
     }
