@@ -10,12 +10,19 @@ export const fixSearchPath = 'set local search_path = pg_catalog, pg_temp;';
 /** Roles and schema. Refuses a schema of the same name that is not ours alone. */
 export const createSchema = `${refuseForeignSchema}
 do $annals$
+declare
+  name text;
 begin
   if current_setting('server_version_num')::int < 140000 then
     raise exception 'the outbox needs PostgreSQL 14 or later';
   end if;
-  if to_regrole('${ownerRole}') is null then create role ${ownerRole} nologin; end if;
-  if to_regrole('${relayRole}') is null then create role ${relayRole} nologin; end if;
+  foreach name in array array['${ownerRole}', '${relayRole}'] loop
+    begin
+      if to_regrole(name) is null then execute format('create role %I nologin', name); end if;
+    exception when duplicate_object or unique_violation then
+      -- Another database of the server gets its outbox at the same time.
+    end;
+  end loop;
   if not pg_has_role(current_user, '${ownerRole}', 'member') then grant ${ownerRole} to current_user; end if;
 end $annals$;
 create schema if not exists annals authorization ${ownerRole};

@@ -63,7 +63,7 @@ function tableSql(mapping: Mapping, table: TableMapping): string {
   const rules = hide.length === 0 ? {} : { hide, json: [...table.json] };
   const needed = new Set(keyColumns(mapping, table, []));
   if (table.transactionActor !== undefined) needed.add(table.transactionActor);
-  return `do $annals$
+  return `do ${dollarQuoted(`
 declare
   target constant regclass := to_regclass(${escapeLiteral(target)});
   ids text[] := ${table.id === undefined ? 'null' : textArray(table.id)};
@@ -140,7 +140,7 @@ begin
                     for each statement execute function annals.write_truncate(%s)', leaf, arguments);`
     }
   end loop;
-end $annals$;`;
+end `)};`;
 }
 
 /** The relay finds the actor of a transaction by this index. */
@@ -152,7 +152,7 @@ function transactionIndex({ tables }: Mapping): string {
 
 /** Tables that the mapping names no longer lose their triggers. Those of partitions belong to the root. */
 function dropOthers(tables: readonly string[]): string {
-  return `do $annals$
+  return `do ${dollarQuoted(`
 declare
   found record;
 begin
@@ -164,7 +164,7 @@ begin
   loop
     execute format('drop trigger %I on %s', found.tgname, found.target);
   end loop;
-end $annals$;`;
+end `)};`;
 }
 
 /** The function for changes that no trigger sees. The rules of the entities stand in it. */
@@ -174,7 +174,7 @@ function recordFunction(mapping: Mapping): string {
   entity text, entity_id text, before jsonb default null, after jsonb default null, tenant text default null,
   name text default null
 ) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $annals$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as ${dollarQuoted(`
 declare
   rules constant jsonb := ${pg.escapeLiteral(JSON.stringify(rules))};
   document jsonb;
@@ -197,7 +197,14 @@ begin
   insert into annals.outbox (lane, at, transaction, before, after, document, actor, context, fault)
     values (annals.lane_of(coalesce(entity, ''), coalesce(entity_id, '')), clock_timestamp(), pg_current_xact_id(), before, after, document,
             ${setting('annals.actor')}, ${setting('annals.context')}, fault);
-end $annals$;`;
+end `)};`;
+}
+
+/** A body with text of the mapping, which may hold any tag. */
+function dollarQuoted(body: string): string {
+  let tag = '$annals$';
+  for (let number = 1; body.includes(tag); number++) tag = `$annals${number}$`;
+  return `${tag}${body}${tag}`;
 }
 
 function textArray(values: readonly string[]): string {

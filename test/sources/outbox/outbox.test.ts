@@ -218,3 +218,18 @@ test('half of the printed SQL does nothing, wherever it is cut', async () => {
     expect(await state()).not.toEqual(before);
   }
 });
+
+test('names of the mapping may hold the tag of the SQL, quotes and backslashes', async () => {
+  const names = ['$annals$', '$annals1$', "it's", 'a"b', 'back\\slash', '%s'];
+  const application = await createApplication(
+    openHistory(),
+    `create table orders (id int primary key, ${names.map((name) => `${pg.escapeIdentifier(name)} text`).join(', ')})`,
+    { 'public.orders': { entity: '$annals$', ignore: [names[0]], related: [{ entity: '$$', id: [names[2]] }] } },
+    { entities: { $annals$: { mask: ['$annals$'] } } },
+  );
+  const { pool, history } = application;
+  await pool.query(`insert into orders values (1, 'ignored', 'b', 'c', 'd', 'e', 'f')`);
+  startRelay(application);
+  await eventually(() => entriesOf(history)).toHaveLength(1);
+  expect(Object.keys((await entriesOf(history))[0]?.paths ?? {}).length).toBe(names.length);
+});
