@@ -1,4 +1,5 @@
 import { createWriteStream } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -19,12 +20,13 @@ import {
 } from './world.ts';
 
 // What capture costs: its rate against annals import of the same changes, its memory in one large transaction, its lag at half its
-// rate, and what the triggers of an outbox add to the application's own writes.
+// rate, what the triggers of an outbox add to the application's own writes, and what relay and capture take while nothing happens.
 const { values: settings, positionals: parts } = parseArgs({
   allowPositionals: true,
   options: {
     items: { type: 'string', default: '20000' },
     large: { type: 'string', default: '1000000' },
+    idle: { type: 'string', default: '60' },
     data: { type: 'string', default: join(import.meta.dirname, '../../data/bench-capture') },
   },
 });
@@ -37,11 +39,12 @@ const made = `select n, 0, 'Item ' || n, n * 1.10, 'open', repeat('note ', 10), 
 
 const world = await openWorld(settings.data);
 try {
-  const wanted = parts.length === 0 ? ['rate', 'large', 'lag', 'triggers'] : parts;
+  const wanted = parts.length === 0 ? ['rate', 'large', 'lag', 'triggers', 'idle'] : parts;
   if (wanted.includes('rate')) await rate(world);
   if (wanted.includes('large')) await large(world);
   if (wanted.includes('lag')) await lag(world);
   if (wanted.includes('triggers')) await triggers(world);
+  if (wanted.includes('idle')) await idle(world);
 } finally {
   await world.close();
 }
@@ -137,7 +140,7 @@ async function large(of: World): Promise<void> {
   await makeSlot(of);
   const capture = start(['capture'], of);
   await capture.ready;
-  const idle = await usageOf(capture.pid);
+  const atRest = await usageOf(capture.pid);
   const bystander = new Bystander(of);
   await bystander.begin();
   await sleep(15_000);
@@ -163,7 +166,7 @@ async function large(of: World): Promise<void> {
   await capture.kill('SIGTERM');
   tell(
     `one transaction of ${rows.toLocaleString('en')} rows: ${seconds.toFixed(0)} s after its commit, memory at most ` +
-      `${mebibytes.toFixed(0)} MiB, ${idle.mebibytes.toFixed(0)} MiB idle`,
+      `${mebibytes.toFixed(0)} MiB, ${atRest.mebibytes.toFixed(0)} MiB idle`,
   );
 }
 
@@ -253,6 +256,44 @@ async function triggers(of: World): Promise<void> {
           .slice(1)
           .map((kind) => `${ratio(kind)} ${kind}`)
           .join('; '),
+    );
+  }
+}
+
+/** Processor time of the source's sessions while nothing happens there, as a share of a core. */
+async function idle(of: World): Promise<void> {
+  const seconds = Number(settings.idle);
+  const names = Array.from({ length: 133 }, (_, index) => `idle_${index}`);
+  const columns = Array.from({ length: 12 }, (_, index) => `c${index} text`).join(', ');
+  await forget(of);
+  await ask(of.shop, 'drop schema if exists annals cascade; drop schema public cascade; create schema public');
+  for (const name of names)
+    await ask(
+      of.shop,
+      `create table ${name} (id int primary key, ${columns}, at timestamptz); alter table ${name} replica identity full`,
+    );
+  const mapping = join(settings.data, 'idle.json');
+  const tables = Object.fromEntries(names.map((name) => [`public.${name}`, { entity: name }]));
+  await writeFile(mapping, JSON.stringify({ version: 1, tenant: { value: tenant }, tables }));
+  await ask(of.shop, outboxSql(readMapping(await readFile(mapping, 'utf8'))));
+  const times = async () => {
+    const sessions = await ask(of.shop, `select pid from pg_stat_activity where application_name = 'annals'`);
+    return new Map(
+      await Promise.all(sessions.map(async ({ pid }) => [pid, (await usageOf(Number(pid))).seconds] as const)),
+    );
+  };
+  for (const args of [['relay'], ['capture', '--accept-gap']]) {
+    const running = start(args, { ...of, mapping });
+    await running.ready;
+    await sleep(5_000);
+    const before = await times();
+    await sleep(seconds * 1_000);
+    const after = await times();
+    await running.kill('SIGTERM');
+    // A session that began meanwhile counts from its start; what one took that has ended is missed.
+    const used = [...after].reduce((sum, [pid, time]) => sum + time - (before.get(pid) ?? 0), 0);
+    tell(
+      `idle: ${args[0]} takes ${((100 * used) / seconds).toFixed(2)} % of a core of the source at ${names.length} tables`,
     );
   }
 }

@@ -70,15 +70,18 @@ interface TableRow {
  * (recording/mapping/postgres-value.ts). That is so for composite types and those with a cast to `json` (hstore, for example): the type
  * itself, the elements of an array, or below a domain.
  */
-export const isWrittenAsText = `exists (
+export const isWrittenAsText = `case when
+  -- Most columns have a base type: for these the search is not begun.
+  (select t.oid >= 16384 or t.typtype in ('c', 'd') or t.typelem <> 0 from pg_type t where t.oid = a.atttypid) then exists (
   with recursive used as (
-    select t.oid from pg_type t where t.oid = a.atttypid and (t.oid >= 16384 or t.typtype in ('c', 'd') or t.typelem <> 0)
+    select a.atttypid as oid
     union
     select case when t.typtype = 'd' then t.typbasetype else t.typelem end
       from used join pg_type t using (oid) where t.typtype = 'd' or t.typelem <> 0
   ) select from used join pg_type t using (oid)
      where t.typtype = 'c'
-        or t.oid >= 16384 and exists (select from pg_cast where castsource = t.oid and casttarget = 'json'::regtype and castmethod = 'f'))`;
+        or t.oid >= 16384 and exists (select from pg_cast where castsource = t.oid and casttarget = 'json'::regtype and castmethod = 'f'))
+  else false end`;
 
 /** Reads the tables with these names (`schema.table`) from the catalogue. The answer has no entry for a name without a table. */
 export async function readCatalogue(

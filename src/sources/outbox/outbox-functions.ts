@@ -8,11 +8,12 @@ import { ownerRole } from './schema-faults.ts';
 
 /**
  * Of each trigger that writes: values are written the same way under any settings of the session, and a short `lock_timeout` of the
- * application does not end its statement while something holds the outbox for a moment.
+ * application does not end its statement while something holds the outbox for a moment, and settings that make plans look dear
+ * (`enable_nestloop = off`) do not have each of our statements compiled.
  */
 const triggerSettings = `security definer
 set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
-set extra_float_digits = 1 set lock_timeout = 0`;
+set extra_float_digits = 1 set lock_timeout = 0 set jit = off`;
 
 /** In each of them: its arguments, and the columns that the table did not have when the SQL ran. */
 const triggerArguments = `  source constant text := tg_argv[0];

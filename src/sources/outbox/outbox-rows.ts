@@ -27,6 +27,15 @@ const maxRows = 2_000;
 const maxBytes = 8 * 1024 * 1024;
 
 /**
+ * Whether there may be changes. It calls nothing that is looked up by name, so it needs no transaction of beginSource. By the order it
+ * reads the index, and not pages that a backlog has left empty.
+ */
+export async function hasRows(client: pg.Client): Promise<boolean> {
+  const { rowCount } = await client.query('select from annals.outbox order by lane, number limit 1');
+  return rowCount === 1;
+}
+
+/**
  * Takes a lane that has changes and that no other relay holds, until the end of the transaction. Its documents come through this relay
  * alone meanwhile, so each keeps its order. Undefined: there is none.
  */

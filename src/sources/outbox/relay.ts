@@ -14,7 +14,7 @@ import { type PlacedChange, RefusedChangesError, recordMapped } from '../../reco
 import { maxRetries } from '../../recording/record-change.ts';
 import type { SourceLog } from '../source-log.ts';
 import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.ts';
-import { deleteRows, outboxId, readLane, takeLane } from './outbox-rows.ts';
+import { deleteRows, hasRows, outboxId, readLane, takeLane } from './outbox-rows.ts';
 import { RecorderBusyError, RecorderError } from './recorder-client.ts';
 import { schemaFaults } from './schema-faults.ts';
 import { TriggerWatch } from './trigger-watch.ts';
@@ -53,10 +53,11 @@ export function recordDirectly({ db, takeChanges, name, strict }: DirectRecordin
   };
 }
 
-/** Connections to the source. Each holds a lane at a time. */
-const connections = 2;
-/** Milliseconds between two looks at an empty outbox. */
-const idlePause = 200;
+/**
+ * Connections to the source, by the milliseconds between two looks of each at an outbox that has no rows for it. Each holds a lane at a time.
+ * The first is enough to find the first rows soon.
+ */
+const idlePauses = [200, 1_000];
 /** Milliseconds between two attempts after a database was away. */
 const pauses = { min: 200, max: 5_000 };
 
@@ -75,9 +76,9 @@ export async function relay(options: RelayOptions): Promise<void> {
   options.onRunning?.();
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
-  const runs = Array.from({ length: connections }, async () => {
+  const runs = idlePauses.map(async (idlePause) => {
     try {
-      await run(reader, { ...options, signal });
+      await run(reader, { ...options, signal, idlePause });
     } finally {
       stop.abort();
     }
@@ -110,8 +111,8 @@ async function refuseForeignSchema(client: pg.Client): Promise<void> {
   throw new OperatorError(`the schema annals of the source is not that of the outbox of Annals alone: ${faults}`);
 }
 
-async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
-  const { source, log, signal } = options;
+async function run(reader: OutboxReader, options: RelayOptions & { idlePause: number }): Promise<void> {
+  const { source, log, signal, idlePause } = options;
   const pause = new GrowingPause(pauses);
   while (!signal.aborted) {
     let client: pg.Client | undefined;
@@ -119,7 +120,7 @@ async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
       client = await connectSource(source, 'transactions');
       while (!signal.aborted) {
         if (reader.watch.isDue) await lookAtTriggers(client, reader);
-        const isBusy = await relayLane(client, reader, options);
+        const isBusy = (await hasRows(client)) && (await relayLane(client, reader, options));
         pause.reset();
         if (!isBusy) await sleep(idlePause, undefined, { signal }).catch(() => {});
       }
