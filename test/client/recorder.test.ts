@@ -139,6 +139,28 @@ test('a change that can never be recorded is told, and does not hold up the othe
   expect(countsOf(await entriesOf('partly'))).toEqual([3, 1]);
 });
 
+test('requests whose changes are all rejected, answered 400, are taken and counted, and the recorder goes on', async () => {
+  const rejected: string[] = [];
+  const retried: string[] = [];
+  const one = recorder({ batch: 2, delay: 0, onRejected: ({ reason }) => void rejected.push(reason), onRetry: ({ type }) => void retried.push(type) }); // biome-ignore format: one line
+  const late = { at: '2099-01-01T00:00:00Z' };
+  await one.record({ ...update('refused', 'r-1', 1), ...late });
+  await one.record({ ...update('refused', 'r-1', 2), ...late });
+  expect(await one.flush()).toMatchObject({ read: 2, recorded: 0, rejected: 2 });
+  await one.record({ op: 'create', entity: 'refused', entityId: 'r-2', after: { count: 3 } });
+  expect(await one.close()).toMatchObject({ read: 3, recorded: 1, rejected: 2 });
+  expect(rejected).toEqual(Array(2).fill('"at" is more than 5 minutes in the future'));
+  expect([retried, one.unsent()]).toEqual([[], []]);
+});
+
+test('a 400 that is no count of rejected changes ends the recorder with its error', async () => {
+  proxy.behave(() => ({ kind: 'answer', status: 400, headers: {} }));
+  const one = recorder({ delay: 0 });
+  await one.record(update('refused', 'r-3', 1));
+  await expect(one.close()).rejects.toMatchObject({ status: 400 });
+  expect(one.unsent()).toHaveLength(1);
+});
+
 test('a request that passes a limit is divided, and a change that passes it is refused or told', async () => {
   const rejected: string[] = [];
   const one = recorder({ onRejected: ({ reason }) => void rejected.push(reason) });

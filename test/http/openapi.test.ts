@@ -157,7 +157,7 @@ test('every object has a name, and words in any case are told as words', async (
   for (const name of ['createdAt', 'modifiedAt']) {
     expect(words('MetadataInput', name)).toEqual({ type: 'string', format: 'date-time', readOnly: true });
   }
-  expect(Object.keys(ofRecorder.paths['/recorder/{tenant}/changes']?.post?.requestBody?.content ?? {})).toHaveLength(4);
+  expect(Object.keys(ofRecorder.paths['/recorder/{tenant}/changes']?.post?.requestBody?.content ?? {})).toHaveLength(6);
 });
 
 test('the list of operations is complete: a name never changes, and a new operation is added here', () => {

@@ -41,7 +41,7 @@ test('a bad line: its number and the reason on stderr, the rest is recorded, exi
     exit: 1,
     stdout: answer(4, 2, 2),
     stderr:
-      'line 3: "op" is not insert, update, replace or delete\n' +
+      'line 3: "op" is not insert, create, update, replace or delete\n' +
       `line 4: cannot be read as JSON: expected the end of the text at character ${good.length + 1}\n`,
   });
 });

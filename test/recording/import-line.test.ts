@@ -98,6 +98,7 @@ describe('a good line', () => {
 
   test.each([
     ['insert', 'create', '{"a":{"after":2}}'],
+    ['create', 'create', '{"a":{"after":2}}'],
     ['update', 'update', '{"a":{"before":1,"after":2}}'],
     ['replace', 'update', '{"a":{"before":1,"after":2}}'],
     ['delete', 'delete', '{"a":{"before":1}}'],
@@ -164,7 +165,7 @@ describe('a bad line is rejected', () => {
     ['[]', /^is no JSON object$/],
     ['"text"', /^is no JSON object$/],
     [lineWith({ op: undefined }), /^"op" is missing$/],
-    [lineWith({ op: 'INSERT' }), /^"op" is not insert, update, replace or delete$/],
+    [lineWith({ op: 'INSERT' }), /^"op" is not insert, create, update, replace or delete$/],
     [lineWith({ op: 'toString' }), /^"op" is not insert/],
     [lineWith({ entity: undefined }), /^"entity" is missing$/],
     [lineWith({ entity: '' }), /^"entity" is empty$/],

@@ -30,8 +30,8 @@ expired, rejected. It rejects an invalid line, prints its number and the reason 
 records the others, and exits with 1. You can run it again at any time, also after a crash:
 it records no change twice and loses none.
 
-A line has op (insert, update, replace, delete), entity, entityId and at. These members are
-optional: id, name, actor, schemaVersion, related, context, before and after.
+A line has op (insert or create, update, replace, delete), entity, entityId and at. These
+members are optional: id, name, actor, schemaVersion, related, context, before and after.
 
 With --follow it reads the file while it grows and is rotated, until you stop it. It records
 each line once, also after a crash, and waits for the end of an incomplete line. It also

@@ -1,5 +1,5 @@
 import type { FastifySchema, RouteOptions } from 'fastify';
-import type { ErrorType } from '../../core/errors.ts';
+import { type ErrorType, statusOfErrorType } from '../../core/errors.ts';
 import { optionalBody } from '../json-body.ts';
 import { type Components, isObject, mediaExamples, parameterParts, type Reference } from './components.ts';
 import { errorAnswers, errorsOfAll, errorsUnderTenant, unauthorizedAnswer } from './error-answers.ts';
@@ -62,12 +62,13 @@ function securityOf({ scopes = [], isOfViewer }: NonNullable<RouteOptions['confi
   return scopes.map((scope) => ({ [securityScheme]: [scope] }));
 }
 
+/** Those whose status the route does not describe itself. */
 function errorsOf(
-  { body, consumes = jsonAlone }: FastifySchema,
+  { body, consumes = jsonAlone, response }: FastifySchema,
   { scopes, errors = [] }: NonNullable<RouteOptions['config']>,
 ): ErrorType[] {
   const readsJson = body !== undefined && consumes.some((type) => type.endsWith('json'));
-  return [
+  const types: ErrorType[] = [
     ...(scopes === undefined ? [] : errorsUnderTenant),
     ...(body === undefined ? [] : (['payload_too_large'] as const)),
     // Another content type of a form is an error of its own (RFC 6749).
@@ -75,6 +76,8 @@ function errorsOf(
     ...errors,
     ...errorsOfAll,
   ];
+  const described = isObject(response) ? response : {};
+  return types.filter((type) => !(statusOfErrorType[type] in described));
 }
 
 /** A parameter whose schema has an `$id` is a component of that name. */

@@ -39,6 +39,7 @@ export type ImportedLine =
 /** What a change is, by its `op`. */
 export const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
   ['insert', 'create'],
+  ['create', 'create'],
   ['update', 'update'],
   ['replace', 'update'],
   ['delete', 'delete'],
@@ -95,7 +96,7 @@ function changeOfLine(
   const members = memberNodes(tape, 0);
 
   const type = typeOfOp.get(requiredText(tape, members, 'op'));
-  if (type === undefined) throw new Rejection('"op" is not insert, update, replace or delete');
+  if (type === undefined) throw new Rejection('"op" is not insert, create, update, replace or delete');
   const entity = requiredName(tape, members, 'entity');
   const entityId = requiredName(tape, members, 'entityId');
   const at = importTime(requiredText(tape, members, 'at'));

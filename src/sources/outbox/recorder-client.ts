@@ -76,10 +76,11 @@ export class RecorderClient {
     );
     if (answer.status === 413) return { kind: 'too large' };
     if (answer.status === 422) return { kind: 'refused', message: messageOf(answer.body) };
-    if (answer.status !== 200) throw refusal(answer);
-    const rejected = answer.body && memberOf(answer.body, 'rejected');
-    if (rejected === undefined || kindOf(rejected) !== 'array')
-      throw new RecorderError('the recorder answers something else than counts: check the URL of --to');
+    // A 400 that has `rejected` is the answer where every change was rejected: the recorder stored them.
+    const rejected = answer.body && kindOf(answer.body) === 'object' ? memberOf(answer.body, 'rejected') : undefined;
+    const hasCounts = rejected !== undefined && kindOf(rejected) === 'array';
+    if (answer.status !== 200 && !(answer.status === 400 && hasCounts)) throw refusal(answer);
+    if (!hasCounts) throw new RecorderError('the recorder answers something else than counts: check the URL of --to');
     return {
       kind: 'taken',
       rejected: elementsOf(rejected).map((one) => {

@@ -28,6 +28,8 @@ export type IndexedChange = ReadChange & { index: number };
 /** What was read of a body. `bytes`: the body, where the caller has it compressed alone. */
 export interface ReadBody {
   changes: IndexedChange[];
+  /** Whether a CloudEvent or an event of Debezium was among the changes. */
+  hasEvents: boolean;
   bytes: Uint8Array | undefined;
 }
 
@@ -43,7 +45,7 @@ export function readBody({ bytes, encoding, format, reserved, ...reading }: Body
   if ((changes.at(-1)?.index ?? 0) > 0 && body.length > maxBytes) {
     throw new Refusal('tooLarge', `A body of several changes must have at most ${maxBytes} bytes.`);
   }
-  return { changes, bytes: encoding === 'identity' ? undefined : unpacked };
+  return { changes, hasEvents: reader.hasReadEvents, bytes: encoding === 'identity' ? undefined : unpacked };
 }
 
 function changesOfLines(body: Buffer, reader: ChangeReader): IndexedChange[] {

@@ -65,10 +65,16 @@ export class ChangeReader {
   readonly #tape = new JsonTape();
   // A line without an id is rejected, so nothing is counted.
   readonly #occurrences = new Occurrences();
+  #hasReadEvents = false;
 
   constructor(reading: Reading, body: Buffer) {
     this.#reading = reading;
     this.#body = body;
+  }
+
+  /** Whether a CloudEvent or an event of Debezium was among what was read. */
+  get hasReadEvents(): boolean {
+    return this.#hasReadEvents;
   }
 
   /**
@@ -80,11 +86,14 @@ export class ChangeReader {
     if (change.kind !== 'rejected') return [change];
     const value = parsed(text);
     const event = value && readDebeziumEvent(value);
-    return event === undefined ? [change] : this.#changesOf(event, isAlone, () => this.#keptEvent(text));
+    if (event === undefined) return [change];
+    this.#hasReadEvents = true;
+    return this.#changesOf(event, isAlone, () => this.#keptEvent(text));
   }
 
   /** The changes of a CloudEvent as one JSON text. */
   readStructured(text: Buffer, { isAlone }: { isAlone: boolean }): ReadChange[] {
+    this.#hasReadEvents = true;
     const value = parsed(text);
     if (value === undefined)
       return [{ kind: 'rejected', reason: 'cannot be read as JSON', kept: this.#keptEvent(text) }];
@@ -97,6 +106,7 @@ export class ChangeReader {
 
   /** The changes of a CloudEvent whose data is the body. */
   readBinary(body: Buffer): ReadChange[] {
+    this.#hasReadEvents = true;
     const { headers, mapping } = this.#reading;
     return this.#changesOfCloudEvent(
       () => readBinaryEvent(Object.entries(headers), body.toString('utf8')),

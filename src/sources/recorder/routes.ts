@@ -1,5 +1,7 @@
 import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { AnnalsError, maxDetails } from '../../core/errors.ts';
+import { ErrorMessage } from '../../http/error-bodies.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { compileValidator } from '../../http/validation.ts';
@@ -26,6 +28,8 @@ export interface RecorderRoutesOptions {
 
 const formats: Readonly<Record<string, BodyFormat>> = {
   'application/x-ndjson': 'lines',
+  'application/ndjson': 'lines',
+  'application/jsonl': 'lines',
   'application/json': 'json',
   'application/cloudevents+json': 'cloud event',
   'application/cloudevents-batch+json': 'cloud events',
@@ -70,19 +74,33 @@ export async function recorderRoutes(
         consumes: Object.keys(formats),
         body: RecordedChange,
         bodies: describedBodies,
-        response: { 200: json(RecordedCounts, { description: 'The changes are committed.' }) },
+        response: {
+          200: json(RecordedCounts, { description: 'The changes are committed.' }),
+          400: json(Type.Union([RecordedCounts, ErrorMessage]), {
+            description:
+              'Annals rejected every change of a JSON or NDJSON body and stored them: do not send them again. Or the request is not ' +
+              'valid, and the body is an `ErrorMessage`. CloudEvents and events of Debezium are 200 even if all are rejected.',
+          }),
+        },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const body = request.body as unknown as Buffer | null;
-      const changes = await readChanges(bodies, request, body ?? Buffer.alloc(0));
+      const { changes, hasEvents } = await readChanges(bodies, request, body ?? Buffer.alloc(0));
       const { counts, rejected } = await record({ db, take, mapping }, request, changes);
-      return { ...counts, rejected: [...rejected] };
+      // A sink of events would stop for good at a 400; an application that looks only at the status has to notice.
+      const isRefused = !hasEvents && counts.read > 0 && counts.rejected === counts.read;
+      return await reply.code(isRefused ? 400 : 200).send({ ...counts, rejected: [...rejected] });
     },
   );
 }
 
-async function readChanges(bodies: BodyReader, request: FastifyRequest, body: Buffer): Promise<Recordable[]> {
+interface Received {
+  changes: Recordable[];
+  hasEvents: boolean;
+}
+
+async function readChanges(bodies: BodyReader, request: FastifyRequest, body: Buffer): Promise<Received> {
   const { tenant, clientName, scopes } = request.credentials;
   const asked = {
     bytes: body,
@@ -105,7 +123,7 @@ async function readChanges(bodies: BodyReader, request: FastifyRequest, body: Bu
       `The request body must have at most ${bodyLimit} bytes after decompression.`,
     );
   }
-  return recordables(read, body, request);
+  return { changes: recordables(read, body, request), hasEvents: read.hasEvents };
 }
 
 /** Those of CloudEvents in binary mode, and of Debezium's sink. */

@@ -25,7 +25,10 @@ export const RecordedChange = Type.Object(
     id: Type.String({
       description: 'Identifies the change together with `at`, so that a repeated request records it only once.',
     }),
-    op: Type.Union(['insert', 'update', 'replace', 'delete'].map((op) => Type.Literal(op))),
+    op: Type.Union(
+      ['insert', 'create', 'update', 'replace', 'delete'].map((op) => Type.Literal(op)),
+      { description: '`create` means the same as `insert`, and `replace` the same as `update`.' },
+    ),
     entity: Type.String({ description: 'The type of the changed document.' }),
     entityId: Type.String(),
     at: Type.String({
@@ -80,10 +83,14 @@ const ChangeEvent = Type.Object(
   { $id: 'ChangeEvent', additionalProperties: true, description: 'A CloudEvent. It may have any other attributes.' },
 );
 
+const Lines = Type.String({ description: 'A `RecordedChange` as JSON on each line.' });
+
 /** Bodies by their media type, as the OpenAPI document tells them. */
 export const describedBodies = {
   'application/json': Type.Union([RecordedChange, Type.Array(RecordedChange, { maxItems: maxChanges })]),
-  'application/x-ndjson': Type.String({ description: 'A `RecordedChange` as JSON on each line.' }),
+  'application/x-ndjson': Lines,
+  'application/ndjson': Lines,
+  'application/jsonl': Lines,
   'application/cloudevents+json': ChangeEvent,
   'application/cloudevents-batch+json': Type.Array(ChangeEvent, { maxItems: maxChanges }),
 };

@@ -144,6 +144,20 @@ test('a busy recorder and lost answers: each change is an entry once, and masked
   );
 });
 
+test('a batch whose changes are all rejected, answered 400, is taken: the relay keeps none of it and goes on', async () => {
+  const application = await createApplication(openHistory(), orders, tables);
+  const { pool } = application;
+  const { url, requests } = await faultyRecorder([]);
+  await pool.query(`select annals.record('annals-refused', '1', null, '{"a": 1}')`);
+  const { ended, messages } = startRelay(application, url, await server.createClient(tenant, { scope, name: 'Relay' }));
+  await eventually(async () => (await pool.query('select 1 from annals.outbox')).rowCount).toBe(0);
+  expect(requests()).toBe(1);
+  expect(messages.join()).toContain('one that this service records itself');
+  await pool.query(`select annals.record('note', '8', null, '{"a": 1}')`);
+  await eventually(async () => (await pool.query('select 1 from annals.outbox')).rowCount).toBe(0);
+  expect(await Promise.race([ended.then(() => 'ended'), 'runs'])).toBe('runs');
+});
+
 test('one trace goes from the batch of the relay, over its request, to each statement by which the recorder records', async () => {
   const application = await createApplication(openHistory(), orders, tables);
   const { spans, tracer } = await startTracing();

@@ -77,6 +77,23 @@ async function historyOf(entity: string, entityId: string): Promise<Record<strin
 }
 
 describe('events of Debezium', () => {
+  test.each([
+    ['as JSON', 'application/json', JSON.stringify],
+    ['as lines', 'application/x-ndjson', (one: object) => `${JSON.stringify(one)}\n`],
+    ['flattened', 'application/json', (_one: object) => JSON.stringify({ id: 1, __op: 'c' })],
+    [
+      'as a CloudEvent',
+      'application/cloudevents+json',
+      () => JSON.stringify({ specversion: '1.0', id: 'a', source: '/shop', type: 'changed', data: { op: 'create' } }),
+    ],
+  ])('that are all rejected, %s, are 200: their sink would stop at a 400', async (_how, type, write) => {
+    expect(await post(write(event('c', null, row(9, { org: 'another' }))), { type })).toMatchObject({
+      read: 1,
+      recorded: 0,
+      rejected: [{ index: 0 }],
+    });
+  });
+
   test('become changes by the mapping, once, whatever the envelope they come in', async () => {
     const create = event('c', null, row(1));
     const update = event('u', row(1), row(1, { total: '2.20' }));

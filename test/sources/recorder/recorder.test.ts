@@ -99,6 +99,21 @@ describe('a request records', () => {
     expect(await (await post(body)).json()).toEqual({ ...counts, read: 50, duplicate: 50 });
   });
 
+  test('a create under either of its words: a repeat with the other one is a duplicate', async () => {
+    const one = change({ op: 'create' });
+    expect(await (await post(lines(one))).json()).toEqual({ ...counts, read: 1, recorded: 1 });
+    expect(await (await post(lines({ ...one, op: 'insert' }))).json()).toEqual({ ...counts, read: 1, duplicate: 1 });
+    expect(await itemOf(one.entityId)).toMatchObject({ type: 'create' });
+  });
+
+  test.each(['application/x-ndjson', 'application/ndjson', 'application/jsonl; charset=utf-8', 'Application/JSONL'])(
+    'lines sent as %s',
+    async (type) => {
+      const answer = await post(lines(change(), change()), { type });
+      expect(await answer.json()).toEqual({ ...counts, read: 2, recorded: 2 });
+    },
+  );
+
   test('no change with a member that is not known', async () => {
     const answer = await post(lines(change(), change({ usr: 'x' })));
     expect(await answer.json()).toMatchObject({
@@ -155,6 +170,53 @@ describe('a request records', () => {
     });
     const { rows: after } = await server.database.pool.query('select count(*)::int as kept from change_rejected');
     expect(after[0]?.kept).toBe(before[0]?.kept + 2);
+  });
+});
+
+describe('the status, where changes are rejected', () => {
+  const bad = () => change({ op: 'remove' });
+  const rejection = (index: number) => ({ index, reason: expect.stringMatching(/^"op" is not insert, create/) });
+  const keptRows = async () =>
+    (await server.database.pool.query('select count(*)::int as kept from change_rejected')).rows[0]?.kept as number;
+
+  test.each([
+    ['lines', 'application/x-ndjson', (...changes: object[]) => lines(...changes)],
+    ['an array', 'application/json', (...changes: object[]) => JSON.stringify(changes)],
+  ])('of %s is 400 with the counts if all are, and they are stored; 200 if not', async (_what, type, write) => {
+    const before = await keptRows();
+    const all = await post(write(bad(), bad()), { type });
+    expect(all.status).toBe(400);
+    expect(await all.json()).toEqual({ ...counts, read: 2, rejected: [rejection(0), rejection(1)] });
+    expect(await keptRows()).toBe(before + 2);
+    const some = await post(write(bad(), change(), bad()), { type });
+    expect(some.status).toBe(200);
+    expect(await some.json()).toEqual({ ...counts, read: 3, recorded: 1, rejected: [rejection(0), rejection(2)] });
+    const ignored = await post(write({ ...bad() }, change({ op: 'update', before: 1, after: 1 })), { type });
+    expect(ignored.status).toBe(200);
+  });
+
+  test('of one change alone is 400, whatever rejects it; of no change 200', async () => {
+    const type = 'application/json';
+    const answer = await post(JSON.stringify(change({ at: '2099-01-01T00:00:00Z' })), { type });
+    expect([answer.status, await answer.json()]).toEqual([
+      400,
+      { ...counts, read: 1, rejected: [{ index: 0, reason: '"at" is more than 5 minutes in the future' }] },
+    ]);
+    expect((await post('not JSON')).status).toBe(400);
+    for (const options of [{}, { type }]) {
+      const none = await post('type' in options ? '[]' : '\n', options);
+      expect([none.status, await none.json()]).toEqual([200, counts]);
+    }
+  });
+
+  test('is 422 if the request is strict, and then nothing is stored', async () => {
+    const before = await keptRows();
+    const answer = await post(lines(bad()), { query: '?strict=true' });
+    expect([answer.status, await answer.json()]).toEqual([
+      422,
+      expect.objectContaining({ type: 'change_rejected', details: [{ field: '0', message: expect.any(String) }] }),
+    ]);
+    expect(await keptRows()).toBe(before);
   });
 });
 

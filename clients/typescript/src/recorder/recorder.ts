@@ -1,5 +1,5 @@
 import type { RecordedCounts } from '../schemas.ts';
-import { ApiError } from '../transport/api-error.ts';
+import { ApiError, isRecord } from '../transport/api-error.ts';
 import { path } from '../transport/request.ts';
 import { backOff } from '../transport/retry.ts';
 import type { Transport } from '../transport/transport.ts';
@@ -191,7 +191,7 @@ export class Recorder {
     const body = { type: 'application/x-ndjson', content };
     const headers = { 'content-encoding': encoding };
     return await this.#transport.fetchJson<RecordedCounts>(
-      { method: 'POST', path: this.#path, headers, body },
+      { method: 'POST', path: this.#path, headers, body, isResult: isAllRejected },
       { maxRetries: 0, signal: this.#stop.signal },
     );
   }
@@ -221,6 +221,17 @@ export class Recorder {
 
   #throwFailure(): void {
     if (this.#failure !== undefined) throw this.#failure;
+  }
+}
+
+/** A 400 with `rejected` is the answer where every change was rejected: the service stored them. */
+function isAllRejected(status: number, body: string): boolean {
+  if (status !== 400) return false;
+  try {
+    const answer: unknown = JSON.parse(body);
+    return isRecord(answer) && Array.isArray(answer.rejected);
+  } catch {
+    return false;
   }
 }
 

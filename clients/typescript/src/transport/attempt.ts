@@ -18,9 +18,11 @@ export interface Attempt {
 /** Sends a request once and reads the whole answer. Throws ApiError, or the reason of the caller's signal. */
 export async function readAnswer(attempt: Attempt): Promise<Answer> {
   return await within(attempt, async (limit) => {
-    const { status, headers, response } = await open(attempt, limit);
+    const response = await send(attempt, limit);
+    const { ok, status, headers } = response;
     const text = await response.text();
     limit.end();
+    if (!ok && attempt.request.isResult?.(status, text) !== true) throw errorOf(response, text, attempt);
     return { status, headers, text };
   });
 }
@@ -31,19 +33,22 @@ export async function readAnswer(attempt: Attempt): Promise<Answer> {
  */
 export async function openStream(attempt: Attempt): Promise<StreamedAnswer> {
   return await within(attempt, async (limit) => {
-    const { headers, response } = await open(attempt, limit);
+    const response = await send(attempt, limit);
+    const { ok, headers } = response;
+    if (!ok) throw errorOf(response, await response.text(), attempt);
     return { headers, body: watchedBody(response.body, attempt, limit) };
   });
 }
 
-async function open(attempt: Attempt, limit: AttemptLimit) {
-  const { baseUrl, request, requestId, number } = attempt;
+async function send(attempt: Attempt, limit: AttemptLimit): Promise<Response> {
+  const { baseUrl, request } = attempt;
   // The browser's fetch throws if it is called as a method of another object, so it is called as a plain function.
   const { fetch } = attempt;
-  const response = await fetch(urlOf(baseUrl, request), { ...initOf(request, attempt), signal: limit.signal });
-  const { ok, status, headers } = response;
-  if (!ok) throw errorOfAnswer(response, await response.text(), { requestId, attempts: number });
-  return { status, headers, response };
+  return await fetch(urlOf(baseUrl, request), { ...initOf(request, attempt), signal: limit.signal });
+}
+
+function errorOf(response: Response, text: string, { requestId, number }: Attempt): ApiError {
+  return errorOfAnswer(response, text, { requestId, attempts: number });
 }
 
 async function within<Result>(attempt: Attempt, run: (limit: AttemptLimit) => Promise<Result>): Promise<Result> {

@@ -24,6 +24,8 @@ export interface ApiRequest {
   readonly timeout?: number | undefined;
   /** Sent without an access token. */
   readonly anonymous?: boolean;
+  /** Whether an answer that is not 2xx is a result of the operation rather than an error. */
+  readonly isResult?: ((status: number, body: string) => boolean) | undefined;
   /** Goes on when the page that sends it is left. Its body has at most 64 KiB. */
   readonly keepalive?: boolean;
 }
@@ -41,7 +43,7 @@ export function jsonBody(value: unknown): RequestBody {
   return { type: 'application/json', content: stringifyJson(value) };
 }
 
-/** An answer of 2xx, read to its end. */
+/** An answer of 2xx, or another that the request takes as a result, read to its end. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
