@@ -79,6 +79,8 @@ declare module 'fastify' {
     isOfViewer?: true;
     /** The message of this operation's 500, where clients match a certain one. */
     internalErrorMessage?: string;
+    /** Answers 500 with that message while the database is away, where every other operation is 503 (contract 3). */
+    hidesOutages?: true;
   }
 
   interface FastifyRequest {

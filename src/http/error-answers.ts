@@ -56,17 +56,21 @@ const databaseRetryAfter = '1';
 const limitRetryAfter = '5';
 
 /**
- * A 500 never carries an internal detail; the log line with the same request id does (contract: errors). While the database
- * cannot be reached, is at its limit or takes no writes, and where a part of the program is gone, an operation without a message of its own
- * is 503 instead. While a worker of a cluster cannot be reached, every operation of its tenants is.
+ * A 500 never carries an internal detail; the log line with the same request id does (contract 3). The specification's list of changes is
+ * 500 even while the database cannot be reached, is at its limit or takes no writes; it is 503 only while a worker of a cluster is away.
  */
 function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
-  const { internalErrorMessage } = request.routeOptions.config;
-  if (internalErrorMessage === undefined || isWorkerUnreachable(cause)) return answerOfFault(cause);
+  const { internalErrorMessage, hidesOutages = false } = request.routeOptions.config;
+  const answer = answerOfFault(cause);
+  const isServerError = answer.status === 500 || (hidesOutages && !isWorkerUnreachable(cause));
+  if (internalErrorMessage === undefined || !isServerError) return answer;
   return new AnnalsError('internal_service_error', internalErrorMessage, { cause });
 }
 
-/** What an operation without a message of its own answers where it fails by no fault of the caller. */
+/**
+ * The answer where a request fails by no fault of the caller: 503 while the database cannot be reached, is at its limit or takes no writes,
+ * and where a part of the program was replaced; otherwise 500.
+ */
 export function answerOfFault(cause: unknown): AnnalsError {
   if (isWorkerUnreachable(cause) || isUnreachable(cause)) {
     const headers = { 'Retry-After': databaseRetryAfter };

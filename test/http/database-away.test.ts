@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Browser } from '../support/server/browser.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { refuseStatements } from '../support/server/refused-statements.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
@@ -75,6 +76,65 @@ test('while the database cannot be reached the history is 500, and everything el
     expect((await all()).map(({ status }) => status).every((status) => status < 500)).toBe(true);
     expect((await answer(history, { token })).status).toBe(200);
     expect((await answer('/oauth/token', { method: 'POST', body: form })).status).toBe(200);
+  }
+});
+
+interface Described {
+  paths: Record<string, { get?: { security?: Record<string, unknown>[]; parameters?: Parameter[] } }>;
+  components: { parameters: Record<string, Parameter> };
+}
+interface Parameter {
+  $ref?: string;
+  name: string;
+  in: string;
+  required: boolean;
+}
+
+const sampleOf: Readonly<Record<string, string>> = { field: 'entity', by: 'day', interval: 'day' };
+
+test('while the database cannot be reached every read under a tenant is 503 with Retry-After, but for the list of changes', async () => {
+  const { paths, components } = (await (await server.call('/openapi.json')).json()) as Described;
+  const client = await server.createClient(tenant);
+  const token = await server.tokenOf(client);
+  const viewerToken = await server.viewerToken(tenant, { token });
+  const browser = new Browser(server);
+  await browser.signIn(client);
+  const made = JSON.stringify([{ key: 'language', value: 'de' }]);
+  await server.call(`/configuration/${tenant}/configurations`, { method: 'POST', headers: json, body: made, token });
+  const { items } = (await (await server.call(`${history}?ref=true`, { token })).json()) as {
+    items: { ref: string }[];
+  };
+  const ref = items[0]?.ref ?? '';
+  const reads = Object.entries(paths).flatMap(([path, { get }]) => {
+    if (get === undefined || !path.includes('{tenant}')) return [];
+    const needed = (get.parameters ?? [])
+      .map((parameter) => components.parameters[parameter.$ref?.split('/').at(-1) ?? ''] ?? parameter)
+      .filter((parameter) => parameter.in === 'query' && parameter.required);
+    const query = new URLSearchParams(needed.map(({ name }) => [name, name === 'ref' ? ref : (sampleOf[name] ?? '1')]));
+    if (path.endsWith('/log/proof')) query.set('ref', ref);
+    return [{ path, isOfViewer: path.startsWith('/viewer/'), query: `${query}` }];
+  });
+  const bringBack = await takeDatabaseAway(server.database.url);
+  try {
+    const answers: Record<string, unknown> = {};
+    for (const { path, isOfViewer, query } of reads) {
+      const target = `${path.replace('{tenant}', tenant).replaceAll(/\{[^}]+\}/g, 'one')}?${query}`;
+      const { status, retryAfter } = await answer(target, { token: isOfViewer ? viewerToken : token });
+      answers[path] = `${status} ${retryAfter}`;
+    }
+    for (const path of ['/console/api/session', `/console/api/changelog/${tenant}/histogram?interval=day`]) {
+      const { status, headers } = await browser.call(path);
+      answers[path] = `${status} ${headers.get('retry-after')}`;
+    }
+    const others = Object.entries(answers).filter(([, described]) => described !== '503 1');
+    expect(Object.fromEntries(others)).toEqual({
+      '/changelog/{tenant}/changelogs': '500 null',
+      // The catalogue of models is a file.
+      '/ai-service/{tenant}/agentic/models': '200 null',
+    });
+    expect(reads.length).toBeGreaterThan(40);
+  } finally {
+    await bringBack();
   }
 });
 

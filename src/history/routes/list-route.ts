@@ -14,7 +14,7 @@ import { showEntries } from '../entry/shown-entries.ts';
 import { csvText, maxEntriesOfFile } from '../export/csv-text.ts';
 import type { FindPage } from '../find-page.ts';
 import { historyBody } from '../page/history-stream.ts';
-import { mayShowContext, type ReadsAt, refuseContextWithoutScope, timingOf } from './operation.ts';
+import { mayShowContext, type ReadsAt, readsOfClients, refuseContextWithoutScope, timingOf } from './operation.ts';
 import { HistoryPath, HistoryQuery } from './schemas.ts';
 
 interface ListOptions {
@@ -46,7 +46,7 @@ export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at
     `${at.path}/${at.list}`,
     {
       onRequest: files ? [varyByAccept, refuseContextWithoutScope, checkFile] : refuseContextWithoutScope,
-      config: at.config,
+      config: at === readsOfClients ? { ...at.config, hidesOutages: true } : at.config,
       schema: {
         operationId: at.operationId('listChanges'),
         tags: [at.tag],

@@ -150,7 +150,7 @@ test('what is wrong with q is told as the list tells it', async () => {
   }
 });
 
-test('other scopes are 403, and without a database both are the 500 of the change history', async () => {
+test('other scopes are 403, and without a database both are 503', async () => {
   const other = await server.token('acme', { scope: 'ai.agent_read' });
   const targets = ['histogram', 'facets?field=actor'];
   for (const target of targets) {
@@ -159,8 +159,8 @@ test('other scopes are 403, and without a database both are the 500 of the chang
   const bringBack = await takeDatabaseAway(server.database.url);
   for (const target of targets) {
     expect(await ask(target)).toMatchObject({
-      status: 500,
-      body: { message: 'Problem encountered while trying to retrieve changelog history.' },
+      status: 503,
+      body: { type: 'service_unavailable', message: 'The database cannot be reached.' },
     });
   }
   await bringBack();
