@@ -67,18 +67,20 @@ export class AnswerStream {
   }
 
   #onEvent({ data, event: name }: EventSourceMessage): void {
-    if (this.#isOver) return;
     this.#hasEvents = true;
-    if (data.trim() === '[DONE]') {
-      this.#isKnown = true;
-      this.#isOver = true;
-      this.#write(this.#reader.done?.());
-      return;
+    for (const text of messagesIn(data)) {
+      if (this.#isOver) return;
+      if (text.trim() === '[DONE]') {
+        this.#isKnown = true;
+        this.#isOver = true;
+        this.#write(this.#reader.done?.());
+        return;
+      }
+      const event = parsed(text);
+      // An event of an unknown type need not be JSON.
+      if (event === undefined) this.#isBroken ||= name === undefined || name === 'message';
+      else this.#onValue(event);
     }
-    const event = parsed(data);
-    // An event of an unknown type need not be JSON.
-    if (event === undefined) this.#isBroken ||= name === undefined || name === 'message';
-    else this.#onValue(event);
   }
 
   #onValue(event: unknown): void {
@@ -97,4 +99,10 @@ export class AnswerStream {
   #write(event: object | undefined): void {
     if (event !== undefined) this.#written += `data: ${JSON.stringify(event)}\n\n`;
   }
+}
+
+/** The messages of an event: none in a keep-alive without data, and one on each line where a proxy has dropped the blank lines between. */
+function messagesIn(data: string): readonly string[] {
+  if (!data.includes('\n') || parsed(data) !== undefined) return data.trim() === '' ? [] : [data];
+  return data.split('\n').filter((line) => line.trim() !== '');
 }

@@ -130,6 +130,25 @@ test.each(Object.entries(streams) as ['openai', string][])(
   },
 );
 
+/** What servers and proxies put between events, or leave out. */
+const untidy: Readonly<Record<string, (stream: string) => string>> = {
+  'keep-alives without data': (stream) => stream.replaceAll('\n\n', '\n\ndata: \n\ndata:\n\n'),
+  'comments, pings and events of unknown types': (stream) =>
+    stream.replaceAll('\n\n', '\n\n: alive\n\ndata: {"type":"ping"}\n\nevent: news\ndata: none\n\n'),
+  'line ends of two characters': (stream) => stream.replaceAll('\n', '\r\n'),
+  'blank lines that are lost': (stream) => `${stream.replaceAll('\n\n', '\n')}\n`,
+};
+
+test.each(
+  Object.keys(untidy).flatMap((name) => Object.keys(streams).map((provider) => [name, provider as 'openai'] as const)),
+)('%s change nothing in a stream of %s, wherever a second piece begins', async (name, provider) => {
+  const tidy = await read({ provider }, [Buffer.from(streams[provider])]);
+  const bytes = Buffer.from(untidy[name]?.(streams[provider]) ?? '');
+  expect(await read({ provider }, [bytes])).toEqual(tidy);
+  for (const place of everyPlace(bytes))
+    expect(await read({ provider }, [bytes.subarray(0, place), bytes.subarray(place)]), `at ${place}`).toEqual(tidy);
+});
+
 test.each(Object.entries(streams) as ['openai', string][])(
   'a stream of %s that ends after any byte is the whole answer, or an error after a part of it whose cost is unknown',
   async (provider, stream) => {
