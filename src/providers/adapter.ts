@@ -63,6 +63,19 @@ export interface Reasoning {
   readonly metadata: Record<string, Record<string, string>>;
 }
 
+/** The tokens in a vendor's usage object. No part exceeds its whole: some servers count what they cache beside the input. */
+export function usageFrom({ usageOf }: Pick<Adapter, 'usageOf'>, raw: unknown): Usage {
+  const usage = usageOf(raw);
+  const { inputTokens = Infinity, cachedTokens, cacheWriteTokens, outputTokens = Infinity, reasoningTokens } = usage;
+  const cached = Math.min(cachedTokens ?? 0, inputTokens);
+  return {
+    ...usage,
+    ...(cachedTokens === undefined ? {} : { cachedTokens: cached }),
+    ...(cacheWriteTokens === undefined ? {} : { cacheWriteTokens: Math.min(cacheWriteTokens, inputTokens - cached) }),
+    ...(reasoningTokens === undefined ? {} : { reasoningTokens: Math.min(reasoningTokens, outputTokens) }),
+  };
+}
+
 /** Converts a message to the form of the provider packages. */
 export function promptMessage(message: Message, reasoningOf?: Adapter['reasoningOf']): LanguageModelV4Message {
   switch (message.role) {

@@ -10,21 +10,16 @@ export interface CallPrice {
   readonly tiers: readonly Readonly<Record<'above' | 'input' | 'cachedInput' | 'cacheWrites' | 'output', number>>[];
 }
 
-/**
- * What the tokens of a call cost, in pico-USD. Cached tokens and cache writes are parts of the input, also where a vendor counts more of
- * them. Undefined: a figure or the price is not known.
- */
+/** What the tokens of a call cost, in pico-USD. Cached tokens and cache writes are parts of the input. Undefined: a figure or the price is not known. */
 export function costOfCall(price: CallPrice | undefined, usage: Usage): bigint | undefined {
   const { inputTokens: input, outputTokens: output, cachedTokens = 0, cacheWriteTokens = 0 } = usage;
   if (price === undefined || input === undefined || output === undefined) return undefined;
   const tier = price.tiers.findLast(({ above }) => above < input);
   if (tier === undefined) return undefined;
-  const cached = Math.min(cachedTokens, input);
-  const written = Math.min(cacheWriteTokens, input - cached);
   return (
-    BigInt(input - cached - written) * BigInt(tier.input) +
-    BigInt(cached) * BigInt(tier.cachedInput) +
-    BigInt(written) * BigInt(tier.cacheWrites) +
+    BigInt(input - cachedTokens - cacheWriteTokens) * BigInt(tier.input) +
+    BigInt(cachedTokens) * BigInt(tier.cachedInput) +
+    BigInt(cacheWriteTokens) * BigInt(tier.cacheWrites) +
     BigInt(output) * BigInt(tier.output)
   );
 }

@@ -1,5 +1,5 @@
 import { TimeSlice } from '../core/concurrency/time-slice.ts';
-import type { Adapter } from './adapter.ts';
+import { type Adapter, usageFrom } from './adapter.ts';
 import type { WholeAnswer } from './answer-reader.ts';
 import { type CallDeadline, startDeadline } from './deadline.ts';
 import { type HttpExchange, newExchange } from './http-exchange.ts';
@@ -47,7 +47,7 @@ export class ModelRequest {
 
   /** The vendor's figures so far. */
   get usage(): Usage {
-    return this.#adapter.usageOf(this.#exchange.usage);
+    return usageFrom(this.#adapter, this.#exchange.usage);
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { Adapter } from './adapter.ts';
+import { type Adapter, usageFrom } from './adapter.ts';
 import type { HttpExchange } from './http-exchange.ts';
 import { parsed } from './members.ts';
 import { type FailedUsage, ProviderError, type ProviderFault, type Usage } from './port.ts';
@@ -13,12 +13,12 @@ export function failureOf(
   adapter: Pick<Adapter, 'usageOf' | 'usageIn' | 'faultOfRefusal'>,
 ): ProviderError {
   const { refusal } = exchange;
-  const counted = adapter.usageOf(exchange.usage);
+  const counted = usageFrom(adapter, exchange.usage);
   if (refusal !== undefined) {
     const { status, hasBegun } = refusal;
     const body = parsed(refusal.body);
     const fault = adapter.faultOfRefusal?.(status, body) ?? faultOfStatus(status);
-    return new ProviderError(fault, usageOfRefusal(refusal, adapter.usageOf(adapter.usageIn(body))), {
+    return new ProviderError(fault, usageOfRefusal(refusal, usageFrom(adapter, adapter.usageIn(body))), {
       // The status of an answer that had begun was that of a success.
       ...(hasBegun ? { reported: counted } : { status }),
       retryAfter: readRetryAfter(refusal.retryAfter),

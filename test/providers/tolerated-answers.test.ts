@@ -261,6 +261,31 @@ describe('an answer that comes packed', () => {
   });
 });
 
+test.each([
+  ['as large', 10, 5],
+  ['larger', 11, 6],
+])(
+  'parts of a count that are %s than the whole are reported as the whole, and missing ones not at all',
+  async (_size, cached, reasoning) => {
+    const ask = async (of: (typeof vendors)[number], body: object) => {
+      vendor.behave({ kind: 'status', status: 200, body });
+      return (await models.call(callOf(of))).usage;
+    };
+    const whole = { prompt_tokens: 10, completion_tokens: 5 };
+    const chat = choiceOf({ content: 'hi' });
+    expect(await ask(openai, { ...chat, usage: whole })).toEqual(usage);
+    const parts = {
+      prompt_tokens_details: { cached_tokens: cached },
+      completion_tokens_details: { reasoning_tokens: reasoning },
+    };
+    const counted = { ...usage, cachedTokens: 10, reasoningTokens: 5 };
+    expect(await ask(openai, { ...chat, usage: { ...whole, ...parts } })).toEqual(counted);
+    const candidates = [{ content: { parts: [{ text: 'hi' }] }, finishReason: 'STOP' }];
+    const usageMetadata = { promptTokenCount: 10, cachedContentTokenCount: cached, candidatesTokenCount: 5 };
+    expect(await ask(google, { candidates, usageMetadata })).toEqual({ ...usage, cachedTokens: 10 });
+  },
+);
+
 test('google: the signature of a thought goes back with the call that it came with', async () => {
   const parts = [{ functionCall: { name: 'look', args: { q: 'x' } }, thoughtSignature: 'signed' }];
   const body = { candidates: [{ content: { parts }, finishReason: 'STOP' }] };

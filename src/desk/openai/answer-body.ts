@@ -52,22 +52,17 @@ export function completionBody({ id, created, model }: AnswerHead, answer: Answe
   };
 }
 
-/** Left out where the provider has told no figures. */
+/** Omits what the provider did not report. */
 function usageMember(usage: Usage) {
-  const { inputTokens, outputTokens, cachedTokens = 0, reasoningTokens = 0 } = usage;
+  const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = usage;
   if (inputTokens === undefined || outputTokens === undefined) return {};
   return {
     usage: {
       prompt_tokens: inputTokens,
       completion_tokens: outputTokens,
       total_tokens: inputTokens + outputTokens,
-      prompt_tokens_details: { cached_tokens: cachedTokens, audio_tokens: 0 },
-      completion_tokens_details: {
-        reasoning_tokens: reasoningTokens,
-        audio_tokens: 0,
-        accepted_prediction_tokens: 0,
-        rejected_prediction_tokens: 0,
-      },
+      ...(cachedTokens === undefined ? {} : { prompt_tokens_details: { cached_tokens: cachedTokens } }),
+      ...(reasoningTokens === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
     },
   };
 }

@@ -118,16 +118,11 @@ const Usage = object(
     prompt_tokens: count,
     completion_tokens: count,
     total_tokens: count,
-    prompt_tokens_details: object({ cached_tokens: count, audio_tokens: count }),
-    completion_tokens_details: object({
-      reasoning_tokens: count,
-      audio_tokens: count,
-      accepted_prediction_tokens: count,
-      rejected_prediction_tokens: count,
-    }),
+    prompt_tokens_details: object({ cached_tokens: count }),
+    completion_tokens_details: object({ reasoning_tokens: count }),
   },
   ['prompt_tokens', 'completion_tokens', 'total_tokens'],
-  { description: 'Left out where the provider told no figures.' },
+  { description: 'Has the figures that the provider reported, and is left out without them.' },
 );
 
 const head = (kind: string) => ({ id: text(), object: values(kind), created: count, model: text() });

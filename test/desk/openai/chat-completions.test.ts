@@ -504,6 +504,23 @@ test('figures that are missing, late or doubled: the quota has the reservation, 
   expect(await used()).toEqual({ input: 9 + 5 + 16 + 64, output: 52 });
 });
 
+test('usage has the figures that the vendor reported, and no zeros in place of others', async () => {
+  const ask = async (usage: object | undefined, provider = 'self_hosted') => {
+    const body = { choices: [{ message: { content: 'hi' }, finish_reason: 'stop' }], usage };
+    openai.vendor.behave({ kind: 'status', status: 200, body });
+    return (await client.chat.completions.create({ model: `${provider}/some-model`, messages: [user] })).usage;
+  };
+  const whole = { prompt_tokens: 9, completion_tokens: 2 };
+  expect(await ask(undefined)).toBeUndefined();
+  expect(await ask({ prompt_tokens: 9 })).toBeUndefined();
+  expect(await ask(whole)).toEqual({ ...whole, total_tokens: 11 });
+  const details = {
+    prompt_tokens_details: { cached_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+  };
+  expect(await ask({ ...whole, ...details })).toEqual({ ...whole, total_tokens: 11, ...details });
+});
+
 test('every fault has the shape of OpenAI, without a token, of another tenant, at an unknown path', async () => {
   const at = async (path: string, init: object) => {
     const response = await openai.server.call(path, init as never);
