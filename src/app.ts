@@ -118,7 +118,12 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
   await app.register(customEntitiesUpkeep, { db });
   await app.register(modelRoutes, { models });
   await app.register(completionRoutes, completions);
-  await app.register(openaiRoutes, { openai, version: productVersion(), address: config.baseUrl ?? '' });
+  await app.register(openaiRoutes, {
+    openai,
+    idempotency: completions.idempotency,
+    version: productVersion(),
+    address: config.baseUrl ?? '',
+  });
   await app.register(completionUpkeep, { ...completions, findTenants });
   await app.register(agenticRoutes, { agents, paginator });
   await app.register(agentUpkeep, { agents, findTenants });

@@ -38,11 +38,18 @@ export class AnnalsError extends Error {
   readonly status: number;
   readonly details: readonly ErrorDetail[];
   readonly headers: Readonly<Record<string, string>>;
+  /** For protocols whose errors have codes of their own. */
+  readonly code: string | undefined;
 
   constructor(
     type: ErrorType,
     message: string,
-    options: { details?: readonly ErrorDetail[]; headers?: Record<string, string>; cause?: unknown } = {},
+    options: {
+      details?: readonly ErrorDetail[];
+      headers?: Readonly<Record<string, string>>;
+      code?: string | undefined;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.name = 'AnnalsError';
@@ -50,6 +57,7 @@ export class AnnalsError extends Error {
     this.status = statusOfErrorType[type];
     this.details = options.details ?? [];
     this.headers = options.headers ?? {};
+    this.code = options.code;
   }
 }
 

@@ -4,13 +4,12 @@ import type { FastifyBaseLogger } from 'fastify';
 import { defaultLease, keepLease } from '../../core/concurrency/lease.ts';
 import { threaded } from '../../core/concurrency/threaded.ts';
 import { doWork } from '../../core/concurrency/work.ts';
-import { AnnalsError, type ErrorDetail, type ErrorType } from '../../core/errors.ts';
+import { AnnalsError } from '../../core/errors.ts';
 import { canonicalJson } from '../../core/json/canonical.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
-import type { Completion } from './complete.ts';
 import {
   claimRequest,
   dropExpiredRequests,
@@ -21,13 +20,17 @@ import {
   type StoredRequest,
 } from './idempotent-request-store.ts';
 
-/** Idempotent completions (contract: completions, Idempotency-Key). */
+/** Idempotent calls of models (contract: completions, Idempotency-Key). */
 export interface Idempotency {
   /**
    * Runs the work once for each key of a client. A repeat with the same body waits for the first request, or gets its
-   * outcome. The signal cancels the wait, never the work.
+   * outcome, which is stored as JSON. The signal cancels the wait, never the work.
    */
-  once(request: IdempotentRequest, work: () => Promise<Completion>, signal: AbortSignal): Promise<Completion>;
+  once<Outcome extends object>(
+    request: IdempotentRequest,
+    work: () => Promise<Outcome>,
+    signal: AbortSignal,
+  ): Promise<Outcome>;
   upkeep(findTenants: FindTenants): Promise<void>;
   /** Waits for the running work. */
   close(): Promise<void>;
@@ -41,16 +44,8 @@ export interface IdempotentRequest {
   bodyText: string;
 }
 
-/** The stored outcome of a call. Results that are older than finish reasons or usage have none. */
-type StoredOutcome =
-  | { result: string; finishReason?: Completion['finishReason']; usage?: Completion['usage'] }
-  | { error: StoredError };
-
-interface StoredError {
-  type: ErrorType;
-  message: string;
-  details: readonly ErrorDetail[];
-  headers: Readonly<Record<string, string>>;
+interface StoredFailure {
+  error: Pick<AnnalsError, 'type' | 'message' | 'details' | 'headers'> & Partial<Pick<AnnalsError, 'code'>>;
 }
 
 // Milliseconds. A process that has not extended its lease is dead, and a repeat starts a new attempt.
@@ -65,34 +60,38 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
   const { db, sealer, logger } = options;
   const underWay = new Set<Promise<unknown>>();
 
-  async function run(name: RequestName, attempt: string, work: () => Promise<Completion>): Promise<Completion> {
+  async function run<Outcome extends object>(
+    name: RequestName,
+    attempt: string,
+    work: () => Promise<Outcome>,
+  ): Promise<Outcome> {
     const endLease = keepLease(() => extendRequest(db, name, attempt, lease), { onError: warn });
     try {
-      const completion = await work();
-      const { text: result, finishReason, usage } = completion;
-      await finish(name, attempt, { result, finishReason, usage }).catch(warn);
-      return completion;
+      const outcome = await work();
+      await finish(name, attempt, { state: 'succeeded', outcome, memory: successMemory }).catch(warn);
+      return outcome;
     } catch (error) {
-      if (error instanceof AnnalsError) await finish(name, attempt, { error: storable(error) }).catch(warn);
-      else await finish(name, attempt, { error: internal }).catch(warn);
+      const outcome: StoredFailure = { error: error instanceof AnnalsError ? storable(error) : internal };
+      await finish(name, attempt, { state: 'failed', outcome, memory: failureMemory }).catch(warn);
       throw error;
     } finally {
       endLease();
     }
   }
 
-  async function finish(name: RequestName, attempt: string, outcome: StoredOutcome): Promise<void> {
+  async function finish(
+    name: RequestName,
+    attempt: string,
+    { outcome, ...ended }: { state: 'succeeded' | 'failed'; outcome: object; memory: number },
+  ): Promise<void> {
     const plaintext = Buffer.from(JSON.stringify(outcome), 'utf8');
-    const state = 'result' in outcome ? 'succeeded' : 'failed';
-    const memory = state === 'succeeded' ? successMemory : failureMemory;
-    await finishRequest(db, name, attempt, {
-      state,
-      outcome: sealer.seal(plaintext, purposeOf(name, attempt)),
-      memory,
-    });
+    await finishRequest(db, name, attempt, { ...ended, outcome: sealer.seal(plaintext, purposeOf(name, attempt)) });
   }
 
-  function outcomeOf(name: RequestName, { attempt, outcome }: StoredRequest): StoredOutcome | undefined {
+  function outcomeOf<Outcome>(
+    name: RequestName,
+    { attempt, outcome }: StoredRequest,
+  ): Outcome | StoredFailure | undefined {
     const plaintext = outcome === null ? undefined : sealer.open(outcome, purposeOf(name, attempt));
     return plaintext && JSON.parse(Buffer.from(plaintext).toString('utf8'));
   }
@@ -102,7 +101,11 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
   }
 
   return {
-    async once({ tenant, clientId, key, bodyText }, work, signal) {
+    async once<Outcome extends object>(
+      { tenant, clientId, key, bodyText }: IdempotentRequest,
+      work: () => Promise<Outcome>,
+      signal: AbortSignal,
+    ): Promise<Outcome> {
       const name: RequestName = { tenant, clientId, keyHash: sha256(key) };
       const fingerprint = Buffer.from(await fingerprintOf(bodyText));
       // A request that arrived during an attempt shares its failure. A later request starts a new attempt.
@@ -123,11 +126,14 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
         if (current === undefined || current.expired) continue;
         if (!Buffer.from(current.fingerprint).equals(fingerprint)) throw otherBody();
         met = current.attempt;
-        const outcome = outcomeOf(name, current);
+        const outcome = outcomeOf<Outcome>(name, current);
         if (current.state !== 'running' && outcome === undefined) {
           throw new Error('no key of ANNALS_SECRET_KEY opens the stored outcome of an idempotent request');
         }
-        if (outcome !== undefined) return resultOf(outcome);
+        if (outcome !== undefined) {
+          if ('error' in outcome) throw failureOf(outcome);
+          return outcome;
+        }
         await sleep(pause, undefined, { signal });
       }
     },
@@ -156,24 +162,19 @@ export const sealedOutcomes: SealedColumn = {
   },
 };
 
-function resultOf(outcome: StoredOutcome): Completion {
-  if ('result' in outcome) {
-    const { result: text, finishReason = 'stop', usage } = outcome;
-    return { text, finishReason, usage };
-  }
-  const { type, message, details, headers } = outcome.error;
-  throw new AnnalsError(type, message, { details, headers });
+function failureOf({ error: { type, message, ...options } }: StoredFailure): AnnalsError {
+  return new AnnalsError(type, message, options);
 }
 
-const internal: StoredError = {
+const internal: StoredFailure['error'] = {
   type: 'internal_service_error',
   message: 'An internal error occurred.',
   details: [],
   headers: {},
 };
 
-function storable({ type, message, details, headers }: AnnalsError): StoredError {
-  return { type, message, details, headers };
+function storable({ type, message, details, headers, code }: AnnalsError): StoredFailure['error'] {
+  return { type, message, details, headers, code };
 }
 
 function otherBody(): AnnalsError {

@@ -13,7 +13,7 @@ import type { Message } from '../../providers/port.ts';
 import type { Tokens } from '../../providers/provider-caller.ts';
 import { keysAhead } from '../keys-ahead.ts';
 import { streamAnswer, streamHeaders } from '../streamed-answer.ts';
-import type { Complete } from './complete.ts';
+import type { Complete, Completion } from './complete.ts';
 import { quotaLimits } from './quota.ts';
 import {
   CompletionEvents,
@@ -43,6 +43,12 @@ interface GeneratingRequest {
   readonly bodyText: string;
 }
 
+/** As repeats get it. Results that are older than finish reasons have none. */
+interface StoredCompletion extends Pick<Completion, 'usage'> {
+  readonly result: string;
+  readonly finishReason?: Completion['finishReason'];
+}
+
 /** Generates completions (spec C) and shows the rest of the quota. */
 export async function completionRoutes(app: HttpServer, completions: Completions): Promise<void> {
   const { complete, idempotency, quota, tokens } = completions;
@@ -58,12 +64,18 @@ export async function completionRoutes(app: HttpServer, completions: Completions
     const { tenant, clientId } = credentials;
     const key = headers['idempotency-key'];
     const conversation = messages.map(({ role, content }) => ({ role: roleOf(role), content }));
-    const work = (signal: AbortSignal | undefined) => complete(credentials, conversation, { signal, stream: streamed });
-    const { text: result, ...completion } =
-      key === undefined
-        ? await work(gone)
-        : await idempotency.once({ tenant, clientId, key, bodyText }, () => work(undefined), gone);
-    return { ...(id === undefined ? {} : { id }), result, ...completion };
+    const work = async (signal: AbortSignal | undefined): Promise<StoredCompletion> => {
+      const { text, ...completion } = await complete(credentials, conversation, { signal, stream: streamed });
+      return { result: text, ...completion };
+    };
+    const {
+      result,
+      finishReason = 'stop',
+      usage,
+    } = key === undefined
+      ? await work(gone)
+      : await idempotency.once({ tenant, clientId, key, bodyText }, () => work(undefined), gone);
+    return { ...(id === undefined ? {} : { id }), result, finishReason, usage };
   }
 
   app.post(

@@ -209,6 +209,7 @@ const errors = Object.fromEntries(
     [401, 'The key or the access token is not good.'],
     [403, 'The credential has no `ai.completion_manage`, or is of another tenant.'],
     [404, 'There is no such model for the caller.'],
+    [409, 'The `Idempotency-Key` belongs to another body, or to a stream that was too long to be stored.'],
     [413, `The body has more than ${openaiLimits.bodyBytes} bytes, or ${openaiLimits.textBytes} bytes of text.`],
     [415, 'The body is no JSON.'],
     [429, 'A limit is reached. `insufficient_quota`: the quota or a budget is used up. Otherwise with `Retry-After`.'],
@@ -219,11 +220,21 @@ const errors = Object.fromEntries(
   ].map(([status, description]) => [status, { description, content: json(ref('Error')) }]),
 );
 
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+  description:
+    'For 24 hours the same key with the same body gives the same answer without a call of the provider, and 409 with another body. ' +
+    `A stream of more than ${openaiLimits.storedStreamBytes} bytes is not stored: its repeat is 409.`,
+};
+
 function post(operationId: string, summary: string, body: string, answer: object, events: string) {
   return {
     operationId,
     summary,
     tags: ['OpenAI clients'],
+    parameters: [idempotencyKey],
     requestBody: { required: true, content: json(ref(body)) },
     responses: {
       200: {

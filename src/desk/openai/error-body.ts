@@ -21,16 +21,16 @@ const codes: Readonly<Partial<Record<AnnalsError['type'], string>>> = {
   payload_too_large: 'payload_too_large',
 };
 
-export function openaiError({ type, status, message, details, cause }: AnnalsError): OpenaiError {
+export function openaiError({ type, status, message, details, code }: AnnalsError): OpenaiError {
   const [detail] = details;
   const isTold = detail === undefined || detail.message === message;
   const told = isTold ? message : `${message} ${detail.field}: ${detail.message}.`;
   return {
     error: {
       message: told,
-      type: typeOf(status, isUsedUp(cause)),
+      type: code === usedUp ? usedUp : typeOf(status),
       param: detail?.field ?? null,
-      code: codeOf(cause) ?? (detail?.field === 'model' && status === 404 ? 'model_not_found' : (codes[type] ?? null)),
+      code: code ?? (detail?.field === 'model' && status === 404 ? 'model_not_found' : (codes[type] ?? null)),
     },
   };
 }
@@ -39,30 +39,22 @@ export function invalidKey(message: string): OpenaiError {
   return { error: { message, type: 'invalid_request_error', param: null, code: 'invalid_api_key' } };
 }
 
-function typeOf(status: number, usedUp: boolean): string {
-  if (usedUp) return 'insufficient_quota';
+function typeOf(status: number): string {
   if (status === 429) return 'rate_limit_error';
   if (status === 403) return 'permission_error';
   return status >= 500 ? 'server_error' : 'invalid_request_error';
 }
 
-function codeOf(cause: unknown): string | undefined {
-  if (isUsedUp(cause)) return 'insufficient_quota';
-  if (!(cause instanceof ProviderError)) return undefined;
-  const faults: Readonly<Partial<Record<ProviderError['fault'], string>>> = {
-    context_length_exceeded: 'context_length_exceeded',
-    content_filtered: 'content_filter',
-    model_unknown: 'model_not_found',
-    key_refused: 'provider_key_refused',
-  };
-  return faults[cause.fault];
-}
-
 /** The quota of the tenant, or the credit of its account at the vendor. */
-function isUsedUp(cause: unknown): boolean {
-  if (cause instanceof ProviderError) return cause.fault === 'quota_exhausted';
-  return cause instanceof AnnalsError && cause.type === 'quota_exceeded';
-}
+const usedUp = 'insufficient_quota';
+
+const codeOfFault: Readonly<Partial<Record<ProviderError['fault'], string>>> = {
+  quota_exhausted: usedUp,
+  context_length_exceeded: 'context_length_exceeded',
+  content_filtered: 'content_filter',
+  model_unknown: 'model_not_found',
+  key_refused: 'provider_key_refused',
+};
 
 const noRetry = { 'x-should-retry': 'false' };
 
@@ -76,13 +68,18 @@ export function errorOfAnswer(error: unknown, keyItem: string | undefined): unkn
     const details = error.fault === 'key_refused' ? [refusedKey(keyItem)] : [];
     const mayPass = error.usage === 'none' && error.fault !== 'quota_exhausted';
     const headers = { ...told.headers, ...(mayPass ? {} : noRetry) };
-    return new AnnalsError(told.type, told.message, { cause: error, headers, details });
+    const code = codeOfFault[error.fault];
+    return new AnnalsError(told.type, told.message, { cause: error, headers, details, code });
   }
   if (error instanceof QuotaReserved) {
-    return new AnnalsError('rate_limit_exceeded', error.message, { cause: error, headers: { ...error.headers } });
+    return new AnnalsError('rate_limit_exceeded', error.message, { cause: error, headers: error.headers });
   }
   if (error instanceof AnnalsError && error.type === 'quota_exceeded') {
-    return new AnnalsError('rate_limit_exceeded', error.message, { cause: error, headers: noRetry });
+    return new AnnalsError('rate_limit_exceeded', error.message, { cause: error, headers: noRetry, code: usedUp });
+  }
+  // Clients of this format retry a 409, which stays one.
+  if (error instanceof AnnalsError && error.type === 'conflict_resource') {
+    return new AnnalsError(error.type, error.message, { cause: error, headers: noRetry, details: error.details });
   }
   return error;
 }

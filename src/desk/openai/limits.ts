@@ -4,6 +4,8 @@ export const openaiLimits = {
   bodyBytes: 16 * 1024 * 1024,
   /** Of all texts of a request together. */
   textBytes: 4 * 1024 * 1024,
+  /** Of a stream with an Idempotency-Key that repeats get. */
+  storedStreamBytes: 1024 * 1024,
   messages: 1_000,
   /** Of the input of a response. */
   items: 10_000,

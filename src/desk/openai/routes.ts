@@ -1,14 +1,18 @@
-import { Readable } from 'node:stream';
+import { type PassThrough, Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AnnalsError } from '../../core/errors.ts';
 import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
 import { answerErrorsAs, nothingAtThisPath } from '../../http/error-answers.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import type { Scope } from '../../http/scopes.ts';
+import type { Idempotency } from '../completions/idempotency.ts';
+import { CompletionHeaders } from '../completions/schemas.ts';
 import { keysAhead } from '../keys-ahead.ts';
-import { streamHeaders, streamText } from '../streamed-answer.ts';
+import { type StreamedWork, streamHeaders, streamText } from '../streamed-answer.ts';
 import { completionBody, completionChunks, event } from './answer-body.ts';
 import { documentPath, openaiDocument } from './document.ts';
 import { invalidKey, openaiError } from './error-body.ts';
+import { type IdempotentAnswer, idempotentAnswer } from './idempotent-answer.ts';
 import { openaiLimits } from './limits.ts';
 import type { Openai, PreparedCall, PreparedResponse } from './service.ts';
 
@@ -18,7 +22,7 @@ const schema = { hide: true } as const;
 /** An endpoint that clients of the first provider's format speak with (ai-gateway). Every answer has that shape, errors too. */
 export async function openaiRoutes(
   app: HttpServer,
-  { openai, ...described }: { openai: Openai; version: string; address: string },
+  { openai, idempotency, ...described }: { openai: Openai; idempotency: Idempotency; version: string; address: string },
 ): Promise<void> {
   answerErrorsAs(app, { fault: ({ message }) => invalidKey(message), message: openaiError });
 
@@ -29,32 +33,47 @@ export async function openaiRoutes(
     bodyLimit: openaiLimits.bodyBytes,
     config: { scopes, work: 'calls', takesKeys: true },
     preParsing: keysAhead((tenant) => openai.keysOf(tenant)),
-    schema,
+    schema: { ...schema, headers: CompletionHeaders },
   } as const;
 
-  app.post('/openai/:tenant/v1/chat/completions', ofCalls, async (request, reply) => {
+  /** Answers with what `make` makes of the request. For a client that has gone it writes nothing. */
+  async function answerCall(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    make: (reply: AnswerTo) => Promise<PassThrough | string>,
+  ): Promise<FastifyReply> {
     const gone = whenClientGone(reply);
-    const prepared = await openai.prepare(request.credentials, request.body, request.bodyText.length);
+    const { credentials, bodyText } = request;
+    const key = request.headers['idempotency-key']?.toString();
+    const { tenant, clientId } = credentials;
     try {
-      if (prepared.request.stream) return await stream(prepared, { request, reply, gone });
-      const answer = await prepared.answer({ signal: gone });
-      return await reply.type('application/json').send(completionBody(prepared.head, answer, prepared.idOf));
+      const answer = idempotentAnswer(idempotency, { tenant, clientId, key, bodyText }, gone);
+      const made = await make({ answer, gone, raw: reply.raw, request });
+      if (typeof made === 'string') return await reply.type('application/json').send(made);
+      return await reply.headers(streamHeaders).type('text/event-stream').send(made);
     } catch (error) {
       if (!gone.aborted) throw error;
       return await reply.code(clientClosedRequest).send(Readable.from([]));
     }
+  }
+
+  app.post('/openai/:tenant/v1/chat/completions', ofCalls, async (request, reply) => {
+    const prepared = await openai.prepare(request.credentials, request.body, request.bodyText.length);
+    const { head, idOf, answer } = prepared;
+    return await answerCall(request, reply, (to) =>
+      prepared.request.stream
+        ? stream(prepared, to)
+        : whole(to, async (signal) => JSON.stringify(completionBody(head, await answer({ signal }), idOf))),
+    );
   });
 
   app.post('/openai/:tenant/v1/responses', ofCalls, async (request, reply) => {
-    const gone = whenClientGone(reply);
     const prepared = await openai.prepareResponse(request.credentials, request.body);
-    try {
-      if (prepared.request.stream) return await streamResponse(prepared, { request, reply, gone });
-      return await reply.type('application/json').send(await prepared.answer({ signal: gone }));
-    } catch (error) {
-      if (!gone.aborted) throw error;
-      return await reply.code(clientClosedRequest).send(Readable.from([]));
-    }
+    return await answerCall(request, reply, (to) =>
+      prepared.request.stream
+        ? streamResponse(prepared, to)
+        : whole(to, async (signal) => JSON.stringify(await prepared.answer({ signal }))),
+    );
   });
 
   app.get('/openai/:tenant/v1/models', { config: { scopes, takesKeys: true }, schema }, async ({ credentials }) => ({
@@ -79,32 +98,53 @@ export async function openaiRoutes(
   });
 }
 
-async function streamResponse(
-  { answer }: PreparedResponse,
-  { request, reply, gone }: { request: FastifyRequest; reply: FastifyReply; gone: AbortSignal },
-): Promise<FastifyReply> {
-  const events = await streamText(
-    async ({ write, begin }) => {
-      const answered = answer({
-        signal: gone,
-        onAnswering: begin,
-        onEvent: (passed) => write(namedEvent(passed)),
-      });
+/** Where an answer goes. */
+interface AnswerTo {
+  readonly answer: IdempotentAnswer;
+  readonly gone: AbortSignal;
+  readonly raw: FastifyReply['raw'];
+  readonly request: FastifyRequest;
+}
+
+async function whole(
+  { answer, request }: AnswerTo,
+  work: (signal: AbortSignal | undefined) => Promise<string>,
+): Promise<string> {
+  const made = answer.whole(() => work(answer.signal));
+  request.placeHeldUntil = made;
+  return await made;
+}
+
+async function streamOf(
+  { answer, gone, raw, request }: AnswerTo,
+  failed: (told: AnnalsError) => string,
+  work: StreamedWork,
+): Promise<PassThrough> {
+  const once = answer.streamed(work);
+  return await streamText(
+    (to) => {
+      const answered = once(to);
       request.placeHeldUntil = answered;
-      await answered;
-      return '';
+      return answered;
     },
-    {
-      gone,
-      logger: request.log,
-      failed(told) {
-        const { code, message, param } = openaiError(told).error;
-        return namedEvent({ type: 'error', code, message, param, sequence_number: 0 });
-      },
-      cuts: reply.raw,
-    },
+    { gone, logger: request.log, failed, cuts: raw },
   );
-  return await reply.headers(streamHeaders).type('text/event-stream').send(events);
+}
+
+function streamResponse({ answer }: PreparedResponse, to: AnswerTo): Promise<PassThrough> {
+  return streamOf(to, eventOfFailure, async ({ write, begin }) => {
+    await answer({
+      signal: to.answer.signal,
+      onAnswering: begin,
+      onEvent: (passed) => write(namedEvent(passed)),
+    });
+    return '';
+  });
+}
+
+function eventOfFailure(told: AnnalsError): string {
+  const { code, message, param } = openaiError(told).error;
+  return namedEvent({ type: 'error', code, message, param, sequence_number: 0 });
 }
 
 function namedEvent(passed: object): string {
@@ -112,30 +152,25 @@ function namedEvent(passed: object): string {
   return `${typeof type === 'string' && /^[\w.]+$/.test(type) ? `event: ${type}\n` : ''}${event(passed)}`;
 }
 
-async function stream(
-  { request: { includesUsage }, head, idOf, answer }: PreparedCall,
-  { request, reply, gone }: { request: FastifyRequest; reply: FastifyReply; gone: AbortSignal },
-): Promise<FastifyReply> {
+function stream({ request: { includesUsage }, head, idOf, answer }: PreparedCall, to: AnswerTo): Promise<PassThrough> {
   const chunks = completionChunks(head, includesUsage, idOf);
-  const events = await streamText(
-    ({ write, begin }) => {
+  return streamOf(
+    to,
+    (told) => event(openaiError(told)),
+    async ({ write, begin }) => {
       let hasBegun = false;
-      const onAnswering = () => {
-        hasBegun = true;
-        begin();
-        void write(chunks.begin());
-      };
-      const answered = answer({
-        signal: gone,
+      const answered = await answer({
+        signal: to.answer.signal,
         drains: true,
-        onAnswering,
+        onAnswering() {
+          hasBegun = true;
+          begin();
+          void write(chunks.begin());
+        },
         onText: (text) => write(chunks.text(text)),
         onToolCall: (piece) => write(chunks.toolCall(piece)),
       });
-      request.placeHeldUntil = answered;
-      return answered.then((whole) => `${hasBegun ? '' : chunks.begin()}${chunks.end(whole)}`);
+      return `${hasBegun ? '' : chunks.begin()}${chunks.end(answered)}`;
     },
-    { gone, logger: request.log, failed: (told) => event(openaiError(told)), cuts: reply.raw },
   );
-  return await reply.headers(streamHeaders).type('text/event-stream').send(events);
 }

@@ -55,7 +55,7 @@ export interface PreparedResponse {
   readonly request: ResponseRequest;
   /** Resolves to the vendor's answer. Rejects with the error for the client. */
   answer(options: {
-    readonly signal: AbortSignal;
+    readonly signal: AbortSignal | undefined;
     readonly onAnswering?: () => void;
     /** Left out: the answer is not streamed. */
     readonly onEvent?: OnEvent;
