@@ -120,7 +120,7 @@ function textOf(body: Buffer): string {
   try {
     return strictUtf8.decode(body);
   } catch {
-    throw notValid('The request body is not UTF-8.');
+    throw new UnreadableJson('The request body is not UTF-8.');
   }
 }
 
@@ -129,7 +129,7 @@ function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch {
     // The parser's own message quotes the body, which may hold a secret.
-    throw notJson();
+    throw new UnreadableJson();
   }
 }
 
@@ -153,7 +153,7 @@ async function readInTurn(request: FastifyRequest, unread: Buffer[]): Promise<un
 
 async function parseLargeBody(request: FastifyRequest, slice: TimeSlice): Promise<unknown> {
   const value = await parseJsonInSlices(request.bodyText, slice).catch((error: unknown) => {
-    throw error instanceof SyntaxError ? notJson() : error;
+    throw error instanceof SyntaxError ? new UnreadableJson() : error;
   });
   if (typeof value === 'object' && value !== null) largeBodies.add(value);
   return value;
@@ -168,8 +168,11 @@ export function textAlone(request: FastifyRequest): string {
   return request.bodyText;
 }
 
-function notJson(): AnnalsError {
-  return notValid('The request body is not valid JSON.');
+/** The body is no JSON text. Protocols with codes of their own tell this from a body whose content is wrong. */
+export class UnreadableJson extends AnnalsError {
+  constructor(message = 'The request body is not valid JSON.') {
+    super('validation_violation', message);
+  }
 }
 
 function notValid(message: string): AnnalsError {

@@ -5,6 +5,7 @@ import { productVersion } from '../core/package-folder.ts';
 import { ClientGone } from '../http/client-gone.ts';
 import { answerErrorsAs } from '../http/error-answers.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
+import { UnreadableJson } from '../http/json-body.ts';
 import { historyScopes } from '../http/scopes.ts';
 import type { HistoryTexts } from './history-texts.ts';
 
@@ -18,6 +19,7 @@ export interface McpOptions {
 export const maxBodyBytes = 64 * 1024;
 
 /** The codes of JSON-RPC 2.0. */
+const parseError = -32_700;
 const invalidRequest = -32_600;
 const internalError = -32_603;
 
@@ -25,11 +27,10 @@ const internalError = -32_603;
 export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOptions): Promise<void> {
   answerErrorsAs(app, {
     fault: ({ message }) => rpcError(invalidRequest, message),
-    message: ({ status, type, message, details }) =>
-      rpcError(status < 500 ? invalidRequest : internalError, message, {
-        type,
-        ...(details.length > 0 && { details }),
-      }),
+    message: (error) => {
+      const { type, message, details } = error;
+      return rpcError(codeOf(error), message, { type, ...(details.length > 0 && { details }) });
+    },
   });
 
   app.post(
@@ -51,9 +52,7 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
       // The protocol's package is loaded with the first call: many processes have none.
       const { createMcp } = await loadPart(() => import('./server.ts'));
       const mcp = createMcp(history, productVersion());
-      const answer = await mcp({ tenant, restriction, onError }).fetch(webRequest(request), {
-        parsedBody: request.body,
-      });
+      const answer = await mcp({ tenant, restriction, onError }, webRequest(request), request.body);
       // As a whole: until then the time of the request counts.
       const text = await answer.text();
       const reason: unknown = request.work?.signal.reason;
@@ -73,9 +72,19 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
   });
 }
 
+/** Its Accept names both of the protocol's types: the library refuses any other, and every answer is JSON. */
 function webRequest({ url, headers }: FastifyRequest): Request {
   const given = Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []));
-  return new Request(new URL(url, 'http://localhost'), { method: 'POST', headers: Object.fromEntries(given) });
+  const accept = 'application/json, text/event-stream';
+  return new Request(new URL(url, 'http://localhost'), {
+    method: 'POST',
+    headers: { ...Object.fromEntries(given), accept },
+  });
+}
+
+function codeOf(error: AnnalsError): number {
+  if (error instanceof UnreadableJson) return parseError;
+  return error.status < 500 ? invalidRequest : internalError;
 }
 
 function rpcError(code: number, message: string, data?: Record<string, unknown>) {

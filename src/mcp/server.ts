@@ -1,8 +1,9 @@
 import {
   createMcpHandler,
-  type McpHttpHandler,
+  isLegacyRequest,
   McpServer,
   type StandardSchemaWithJSON,
+  WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { AnnalsError, maxDetails } from '../core/errors.ts';
 import { isStorable } from '../core/storable-text.ts';
@@ -21,11 +22,26 @@ export interface ToolCaller extends Caller {
 
 const offered = tools.map(({ input, run, ...tool }) => ({ ...tool, schema: standardSchema(input), run }));
 
-/** Answers one request: revision 2026-07-28 and, without a session, 2025-11-25. */
-export function createMcp(history: HistoryTexts, version: string): (caller: ToolCaller) => McpHttpHandler {
-  return (caller) =>
-    // Nothing that a client could listen for changes here.
-    createMcpHandler(() => serverFor(history, version, caller), { maxSubscriptions: 0 });
+/** Answers one request with JSON: revision 2026-07-28 and, without a session, 2025-11-25. */
+export type AnswerMcp = (caller: ToolCaller, request: Request, body: unknown) => Promise<Response>;
+
+export function createMcp(history: HistoryTexts, version: string): AnswerMcp {
+  return async (caller, request, parsedBody) => {
+    const make = () => serverFor(history, version, caller);
+    if (!(await isLegacyRequest(request, parsedBody))) {
+      // Nothing that a client could listen for changes here.
+      return await createMcpHandler(make, { legacy: 'reject', maxSubscriptions: 0 }).fetch(request, { parsedBody });
+    }
+    // The handler's own answers to this revision are streams, which not every client takes.
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+    const server = make();
+    await server.connect(transport);
+    try {
+      return await transport.handleRequest(request, { parsedBody });
+    } finally {
+      await server.close();
+    }
+  };
 }
 
 function serverFor(history: HistoryTexts, version: string, { onError, ...caller }: ToolCaller): McpServer {
@@ -69,15 +85,26 @@ function unstorableMembers(input: object): string[] {
   );
 }
 
+/** Models send null for an optional argument that they leave out. */
+function withoutNulls(given: unknown, optional: readonly string[]): unknown {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+  return Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => value !== null || !optional.includes(name)),
+  );
+}
+
 /** The schema of a tool's input in the form that the library takes. */
 function standardSchema(input: (typeof tools)[number]['input']): StandardSchemaWithJSON<Record<string, unknown>> {
   const faultsOf = compileFaultFinder(input);
+  const required: readonly string[] = input.required ?? [];
+  const optional = Object.keys(input.properties).filter((name) => !required.includes(name));
   const jsonSchema = JSON.parse(JSON.stringify(input)) as Record<string, unknown>;
   return {
     '~standard': {
       version: 1,
       vendor: 'annals',
-      validate: (value) => {
+      validate: (given) => {
+        const value = withoutNulls(given, optional);
         const faults = faultsOf(value)
           .filter((fault) => fault !== undefined)
           .take(maxDetails)

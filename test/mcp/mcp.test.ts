@@ -1,3 +1,5 @@
+import { type IncomingMessage, request } from 'node:http';
+import { text as wholeText } from 'node:stream/consumers';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/access/oauth/clients.ts';
@@ -376,6 +378,82 @@ test('a client with a restriction finds what that shows, and nothing else', asyn
   expect(await call('list_names', { field: 'entity' })).toContain('["order","product"]');
   expect(JSON.parse((await call('count_changes', { q: '', by: 'entity' })).split('\n')[1] ?? '').totalElements).toBe(6);
   await client.close();
+});
+
+describe('an answer is JSON, whatever the client accepts', () => {
+  const send = async (accept: string | undefined, message: object) => {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        ...(accept && { accept }),
+      };
+      request(`${server.baseUrl}/mcp/shop`, { method: 'POST', headers }, resolve)
+        .on('error', reject)
+        .end(JSON.stringify(message));
+    });
+    return {
+      status: response.statusCode,
+      type: response.headers['content-type'],
+      body: JSON.parse(await wholeText(response)),
+    };
+  };
+
+  test.each([
+    '*/*',
+    'application/json',
+    undefined,
+    'application/*;q=0.5',
+    'application/json, text/event-stream',
+    'TEXT/EVENT-STREAM',
+  ])('Accept: %s', async (accept) => {
+    const type = expect.stringMatching(/^application\/json/);
+    const ping = await send(accept, { jsonrpc: '2.0', id: 1, method: 'ping' });
+    expect(ping).toEqual({ status: 200, type, body: { jsonrpc: '2.0', id: 1, result: {} } });
+    const params = { name: 'list_names', arguments: { field: 'entity' } };
+    const called = await send(accept, { jsonrpc: '2.0', id: 2, method: 'tools/call', params });
+    expect(called).toMatchObject({ status: 200, type, body: { id: 2, result: { content: [{ type: 'text' }] } } });
+    expect((await send(accept, { jsonrpc: '2.0', id: 3, method: 'none' })).body).toMatchObject({
+      id: 3,
+      error: { code: -32_601 },
+    });
+  });
+});
+
+test('null for an optional argument counts as left out, in every tool; for a required one it does not', async () => {
+  await using client = await closing(open('auto'));
+  const { tools } = await client.it.listTools();
+  const changes = await client.it.callTool({ name: 'search_changes', arguments: { q: 'entity:order' } });
+  const { items } = JSON.parse(textOf(changes).split('\n')[1] ?? '') as { items: { ref: string }[] };
+  const fitting: Readonly<Record<string, Record<string, unknown>>> = {
+    search_changes: { q: 'entity:order' },
+    count_changes: { q: '' },
+    list_names: { field: 'entity' },
+    get_change: { ref: items[0]?.ref },
+    get_document: { entity: 'product', entityId: 'p-17' },
+  };
+  for (const { name, inputSchema } of tools) {
+    const needed = fitting[name] ?? {};
+    const optional = Object.keys(inputSchema.properties ?? {}).filter((member) => !(member in needed));
+    const nulls = Object.fromEntries(optional.map((member) => [member, null]));
+    const plain = await client.it.callTool({ name, arguments: needed });
+    const answer = await client.it.callTool({ name, arguments: { ...needed, ...nulls } });
+    expect([name, answer.isError ?? false, textOf(answer)]).toEqual([name, false, textOf(plain)]);
+    for (const member of [...Object.keys(needed), 'unknown']) {
+      const wrong = await client.it.callTool({ name, arguments: { ...needed, [member]: null } });
+      expect([name, member, wrong.isError]).toEqual([name, member, true]);
+    }
+  }
+});
+
+test.each([
+  ['text that is no JSON', '{', -32_700],
+  ['nothing', '', -32_700],
+  ['JSON that is no message', '{"a":1}', -32_600],
+  ['a number', '7', -32_600],
+])('the code of the error for %s', async (_what, body, code) => {
+  const answer = await post(body);
+  expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([400, code]);
 });
 
 describe('faults have the shape of the protocol', () => {

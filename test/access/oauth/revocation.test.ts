@@ -10,7 +10,7 @@ const invalid = {
 const scopes = ['changelog.changelog_read'] as const;
 
 function extend(app: HttpServer): void {
-  app.get('/rooms/:tenant', { config: { scopes, internalErrorMessage: 'The history is not there.' } }, async () => '');
+  app.get('/rooms/:tenant', { config: { scopes } }, async () => '');
 }
 
 let elapsed = 0;
@@ -64,14 +64,14 @@ test('a database that is away is bridged for at most 5 seconds; then nobody is l
   const bringBack = await takeDatabaseAway(server.database.url);
 
   const away = elapsed;
-  const last = await lastLetIn(500, server, token);
+  const last = await lastLetIn(503, server, token);
   expect(last).toBeGreaterThanOrEqual(away);
   expect(last - away).toBeLessThanOrEqual(5_000);
   const response = await server.call('/rooms/acme', { token });
   expect(await response.json()).toEqual({
-    status: 500,
-    type: 'internal_service_error',
-    message: 'The history is not there.',
+    status: 503,
+    type: 'service_unavailable',
+    message: 'The database cannot be reached.',
   });
   // What can be told without the database is.
   expect((await server.call('/rooms/acme', { token: 'nonsense' })).status).toBe(401);
