@@ -125,14 +125,9 @@ async function useService(environment: Record<string, string>, client: { clientI
     await call('GET', '/ai-service/acme/jobs');
     await call('GET', '/usage/acme');
     const change = { op: 'insert', entity: 'order', entityId: 'x', at: new Date().toISOString(), after: { a: 1 } };
-    for (const other of [{}, { entityId: '' }]) {
-      await call(
-        'POST',
-        '/recorder/acme/changes',
-        { id: randomUUID(), ...change, ...other },
-        `http://127.0.0.1:${recorderPort}`,
-      );
-    }
+    // One is recorded, the other rejected.
+    const changes = [{}, { entityId: '' }].map((other) => ({ id: randomUUID(), ...change, ...other }));
+    await call('POST', '/recorder/acme/changes', changes, `http://127.0.0.1:${recorderPort}`);
     await eventually(() => call('GET', `${history}/changelogs?q=entity:order%20entityId:x`)).toContain(
       '"totalElements":1',
     );
