@@ -5,6 +5,7 @@ export const statusOfErrorType = {
   insufficient_permissions: 403,
   quota_exceeded: 403,
   resource_not_found: 404,
+  method_not_allowed: 405,
   conflict_resource: 409,
   cursor_invalid: 410,
   payload_too_large: 413,

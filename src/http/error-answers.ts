@@ -2,16 +2,18 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AnnalsError, type ErrorType } from '../core/errors.ts';
 import { ProgramReplaced } from '../core/own-part.ts';
 import { isAtLimit, isReadOnly, isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
+import { collectMethods, noSuchOperation } from './allowed-methods.ts';
 import { ClientGone } from './client-gone.ts';
 import { AccessTokenFault } from './credentials.ts';
 import { errorMessageBody } from './error-bodies.ts';
 import type { HttpServer } from './http-server-type.ts';
 
-/** Gives every error the answer and the body that the contract says. */
+/** Gives every error the answer and the body that the contract says. To be called before any route is added. */
 export function answerErrors(app: HttpServer): void {
+  collectMethods(app);
   answerErrorsAs(app, { fault: ({ body }) => body, message: errorMessageBody });
-  app.setNotFoundHandler(() => {
-    throw nothingAtThisPath();
+  app.setNotFoundHandler((request) => {
+    throw noSuchOperation(request);
   });
 }
 
@@ -26,11 +28,6 @@ export interface ErrorBodies {
 /** Gives the errors of a plugin's routes bodies of their own. Statuses, headers and what is logged are those of every error. */
 export function answerErrorsAs(app: HttpServer, bodies: ErrorBodies): void {
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply, bodies));
-}
-
-/** For an unknown path, and alike for a known one with another method. */
-export function nothingAtThisPath(): AnnalsError {
-  return new AnnalsError('resource_not_found', 'There is nothing at this path.');
 }
 
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, bodies: ErrorBodies): FastifyReply {

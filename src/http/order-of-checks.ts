@@ -1,5 +1,6 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
+import { noSuchOperation, nothingAtThisPath } from './allowed-methods.ts';
 import { consoleTargetOf } from './console-target.ts';
 import {
   AccessTokenFault,
@@ -10,7 +11,6 @@ import {
   type VerifyKey,
   type VerifyViewerToken,
 } from './credentials.ts';
-import { nothingAtThisPath } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { pathIsMalformed } from './request-target.ts';
 import { insufficientScopes, type Scope } from './scopes.ts';
@@ -115,7 +115,8 @@ function admitAnybody(request: FastifyRequest): AnnalsError | undefined {
   const target = request.routeOptions.config.isOfSession === true ? 'session' : undefined;
   const isReachable = consoleTargetOf(request.raw) === target;
   // Told here already, or the body of a request to nowhere would be read, and its faults told instead.
-  return request.is404 || !isReachable ? nothingAtThisPath() : undefined;
+  if (request.is404) return noSuchOperation(request);
+  return isReachable ? undefined : nothingAtThisPath();
 }
 
 function admit(request: FastifyRequest, credentials: Credentials, scopes: readonly Scope[]): Error | undefined {

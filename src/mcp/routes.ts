@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
 import { loadPart } from '../core/own-part.ts';
 import { productVersion } from '../core/package-folder.ts';
+import { noSuchOperation } from '../http/allowed-methods.ts';
 import { ClientGone } from '../http/client-gone.ts';
 import { answerErrorsAs } from '../http/error-answers.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
@@ -63,12 +64,13 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
 
   // There are no sessions, and nothing to listen to.
   app.route({
-    method: ['GET', 'DELETE'],
+    method: ['GET', 'PUT', 'PATCH', 'DELETE'],
     url: '/mcp/:tenant',
-    config: { scopes: historyScopes },
+    config: { scopes: historyScopes, takesKeys: true, refuses: true },
     schema: { hide: true },
-    handler: async (_request, reply) =>
-      await reply.code(405).header('allow', 'POST').send(rpcError(invalidRequest, 'Only POST is answered here.')),
+    handler: (request) => {
+      throw noSuchOperation(request);
+    },
   });
 }
 

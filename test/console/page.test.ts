@@ -98,8 +98,8 @@ describe('the page', () => {
     expect(answer.body).not.toContain('not an asset');
   });
 
-  test('what is no GET is 404', async () => {
-    for (const method of ['POST', 'DELETE']) expect((await server.call('/console/x', { method })).status).toBe(404);
+  test('what is no GET is 405', async () => {
+    for (const method of ['POST', 'DELETE']) expect((await server.call('/console/x', { method })).status).toBe(405);
   });
 
   test('a tab learns by each answer whether a newer page is there', async () => {

@@ -51,7 +51,7 @@ describe('any origin, unless told', () => {
 
   test('an OPTIONS that is no preflight is a method that no path has', async () => {
     const response = await server.call(path, { method: 'OPTIONS' });
-    expect(response.status).toBe(404);
+    expect(response.status).toBe(405);
   });
 });
 
@@ -85,10 +85,10 @@ test('only the origins of ANNALS_CORS_ORIGINS are let in, to the service and to 
 test('with none, no origin is', async () => {
   const server = await startTestServer({ environment: { ANNALS_CORS_ORIGINS: 'none' } });
   const response = await server.call(path, preflight);
-  expect(response.status).toBe(404);
+  expect(response.status).toBe(405);
   expect(response.headers.get('access-control-allow-origin')).toBeNull();
   const recorder = await startTestRecorder(server);
-  expect((await askRecorderFrom(recorder.baseUrl, 'https://shop.example')).status).toBe(404);
+  expect((await askRecorderFrom(recorder.baseUrl, 'https://shop.example')).status).toBe(405);
   await recorder.close();
   await server.close();
 });

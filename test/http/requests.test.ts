@@ -32,15 +32,9 @@ describe('paths', () => {
   test.each([
     ['GET', '/nothing'],
     ['POST', '/nothing'],
-    ['POST', '/'],
-    ['GET', '/echo'],
-    ['PUT', '/health/live'],
-    ['DELETE', '/oauth/token'],
-    ['PROPFIND', '/health/live'],
     ['GET', '/health/live/'],
     ['GET', '//health/live'],
-    ['OPTIONS', '/health/live'],
-  ])('%s %s: an unknown path and a method that a path does not have are 404', async (method, path) => {
+  ])('%s %s: an unknown path is 404', async (method, path) => {
     const response = await server.call(path, { method });
     expect(response.status).toBe(404);
     expect(await response.json()).toEqual(nothing);

@@ -68,7 +68,7 @@ test('requests count by the template of their route, and no label has what a cli
   expect(grown(`annals_http_request_duration_seconds_count{${list}}`)).toBe(2);
   expect(grown(`annals_http_request_duration_seconds_bucket{le="+Inf",${list}}`)).toBe(2);
   expect(grown('annals_http_requests_total{route="none",method="GET",status="404"}')).toBe(1);
-  expect(grown('annals_http_requests_total{route="none",method="other",status="404"}')).toBe(1);
+  expect(grown('annals_http_requests_total{route="none",method="other",status="405"}')).toBe(1);
   expect(after.get('annals_http_requests_in_flight')).toBe(0);
   for (const key of after.keys()) expect(key).not.toMatch(/acme|Jane|PROPFIND|nothing|127\.0\.0\.1|postgres|sk-/);
 });

@@ -1,8 +1,9 @@
 import { type PassThrough, Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AnnalsError } from '../../core/errors.ts';
+import { noSuchOperation } from '../../http/allowed-methods.ts';
 import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
-import { answerErrorsAs, nothingAtThisPath } from '../../http/error-answers.ts';
+import { answerErrorsAs } from '../../http/error-answers.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Idempotency } from '../completions/idempotency.ts';
@@ -90,10 +91,10 @@ export async function openaiRoutes(
   app.route({
     method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     url: '/openai/:tenant/*',
-    config: { scopes, takesKeys: true },
+    config: { scopes, takesKeys: true, refuses: true },
     schema,
-    handler: () => {
-      throw nothingAtThisPath();
+    handler: (request) => {
+      throw noSuchOperation(request);
     },
   });
 }

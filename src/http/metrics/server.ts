@@ -51,11 +51,6 @@ export function createMetricsServer({ logger, readText }: MetricsServerOptions):
     });
     return reply.headers({ 'content-type': contentType, 'cache-control': 'no-store' }).send(text);
   });
-  app.route({
-    method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
-    url: path,
-    handler: async (_request, reply) => reply.code(405).header('allow', 'GET, HEAD').send(),
-  });
   return app;
 }
 

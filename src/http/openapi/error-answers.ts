@@ -36,6 +36,10 @@ const errors: Readonly<Record<ErrorType, { when: string; message: string; field?
     message: 'The quota of the shared token is used up.',
   },
   resource_not_found: { when: 'There is no such resource.', message: 'There is no such resource.' },
+  method_not_allowed: {
+    when: 'The path has no such method. `Allow` has its methods.',
+    message: 'This path has no POST. Its methods are GET, HEAD.',
+  },
   conflict_resource: {
     when: 'The resource is not in the state that the request expects.',
     message: 'The resource has been changed meanwhile.',
