@@ -24,9 +24,14 @@ const bytesAroundMessage = 16;
 /** Max. bytes of a request to a model, whatever the model accepts. Memory holds several copies of a request. */
 export const maxRequestBytes = 4 * 1024 * 1024;
 
+/** The tokens of the model's context window, of the request and the answer together. */
+export function windowOf({ provider, contextTokens }: LlmConfig): number {
+  return contextTokens ?? defaultWindow[provider];
+}
+
 /** The max. bytes of the request to the model. The space for the answer is subtracted first. */
-export function bytesForInput({ provider, contextTokens }: LlmConfig, outputCap: number): number {
-  const window = contextTokens ?? defaultWindow[provider];
+export function bytesForInput(llmConfig: LlmConfig, outputCap: number): number {
+  const window = windowOf(llmConfig);
   const bytes = (window - Math.min(outputCap, Math.floor(window / 2))) * bytesOfToken;
   return Math.min(bytes, maxRequestBytes);
 }
@@ -34,6 +39,29 @@ export function bytesForInput({ provider, contextTokens }: LlmConfig, outputCap:
 /** The bytes that are left of `maxBytes` beside these messages; negative where they do not fit. */
 export function bytesBeside(messages: readonly Message[], maxBytes: number): number {
   return maxBytes - messages.reduce((sum, message) => sum + bytesOfMessage(message), 0);
+}
+
+/** Bytes that the window must have left for the result of a tool. */
+export const minResultBytes = 1024;
+
+/** A result is text within JSON, which is longer there. */
+export const shareOfWindow = 0.75;
+
+/** The bytes that tools may take of a request of `maxBytes`, so that one result fits beside them and these messages. */
+export function bytesForTools(messages: readonly Message[], maxBytes: number): number {
+  return Math.floor(bytesBeside(messages, maxBytes) - minResultBytes / shareOfWindow);
+}
+
+/** Why no tool can be run. `which`: which tools. */
+export function noRoomForTools(
+  which: string,
+  bytes: number,
+  { room, window }: { room: number; window: number },
+): string {
+  return (
+    `${which} take ${bytes} bytes of each request. A context of ${window} tokens has room for ${Math.max(0, room)} bytes of tools ` +
+    'and a result of one, so the model cannot use them. Approve fewer tools, or set llmConfig.contextTokens to the window of the model.'
+  );
 }
 
 /**

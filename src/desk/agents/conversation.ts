@@ -2,7 +2,17 @@ import { AnnalsError } from '../../core/errors.ts';
 import type { Answer, Message, OnText, Tool, ToolCall } from '../../providers/port.ts';
 import { type SpentUsage, withText } from '../../providers/provider-caller.ts';
 import { type ChatTools, figuresOf, type LoggedToolCall } from '../mcp/chat-tools.ts';
-import { bytesBeside, bytesForInput, fittingTurns, messagesOfTurn } from './chat-context.ts';
+import {
+  bytesBeside,
+  bytesForInput,
+  bytesForTools,
+  fittingTurns,
+  messagesOfTurn,
+  minResultBytes,
+  noRoomForTools,
+  shareOfWindow,
+  windowOf,
+} from './chat-context.ts';
 import { historyInstructions, historyTool, maxOutputBytes, runHistoryTool, type ToolOutcome } from './history-tool.ts';
 import type { ModelCaller, Target } from './model-caller.ts';
 import type { AskHistory } from './ports.ts';
@@ -19,12 +29,7 @@ export const toolLimits = {
   resultBytes: 256 * 1024,
   /** Bytes of the input of a call. The longest query is shorter. */
   inputBytes: 32 * 1024,
-  /** Bytes that the model's window must have left for a result. */
-  minResultBytes: 1024,
 } as const;
-
-/** A result is text within JSON, which is longer there. */
-const shareOfWindow = 0.75;
 
 /** Max. bytes of text of all answers in one chat together. */
 export const maxTextBytes = 2 * 1024 * 1024;
@@ -71,17 +76,17 @@ export async function converse(options: ConverseOptions, conversation: Conversat
   const { target, offersHistory, remote, message, signal, note } = conversation;
   const { llmConfig, tenant } = target;
   const tools: readonly Tool[] = [...(offersHistory ? [historyTool] : []), ...(remote?.tools ?? [])];
-  const system: Message[] = [
-    conversation.userPrompt,
-    offersHistory ? historyInstructions(now()) : '',
-    remote?.instructions ?? '',
-  ]
-    .filter((content) => content !== '')
-    .map((content) => ({ role: 'system', content }));
+  const system = instructionsOf(conversation.userPrompt, offersHistory, remote?.instructions ?? '', now());
   const asked: Message[] = [{ role: 'user', content: message }];
   for (const { text, isFine, call: toolCall } of remote?.notes ?? [])
     note(isFine ? 'INFO' : 'WARNING', text, { toolCall });
-  const maxBytes = bytesForInput(llmConfig, models.outputCap(llmConfig)) - Buffer.byteLength(JSON.stringify(tools));
+  const maxInput = bytesForInput(llmConfig, models.outputCap(llmConfig));
+  const toolBytes = bytesOfTools(tools);
+  const toolRoom = bytesForTools([...system, ...asked], maxInput);
+  if (tools.length > 0 && toolBytes > toolRoom) {
+    note('WARNING', noRoomForTools('The tools', toolBytes, { room: toolRoom, window: windowOf(llmConfig) }));
+  }
+  const maxBytes = maxInput - toolBytes;
   const { turns, total, withheld, ...earlier } = await conversation.earlier(maxBytes);
   if (withheld > 0) {
     note('INFO', `${withheld} earlier exchanges tell of the change history, ${conversation.whyWithheld}: left out.`);
@@ -157,7 +162,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
   }
 
   async function runTool(call: ToolCall, windowRoom: number): Promise<ToolOutcome> {
-    const refusal = resultRoom <= 0 ? noRoomForResults : windowRoom < toolLimits.minResultBytes ? noRoomInWindow : '';
+    const refusal = resultRoom <= 0 ? noRoomForResults : windowRoom < minResultBytes ? noRoomInWindow : '';
     if (remote?.has(call.name)) {
       const room = Math.floor(Math.min(resultRoom, windowRoom, maxOutputBytes));
       const error = refusal || (isLong(call) ? tooLongInput : '');
@@ -196,6 +201,22 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     }
     return [called, { role: 'tool', results }];
   }
+}
+
+/** What the model is told before the conversation. `at`: milliseconds since 1970. */
+export function instructionsOf(
+  userPrompt: string,
+  offersHistory: boolean,
+  ofTools: string,
+  at: number,
+): readonly Message[] {
+  return [userPrompt, offersHistory ? historyInstructions(at) : '', ofTools]
+    .filter((content) => content !== '')
+    .map((content) => ({ role: 'system', content }));
+}
+
+export function bytesOfTools(tools: readonly Tool[]): number {
+  return Buffer.byteLength(JSON.stringify(tools));
 }
 
 const separator = '\n\n';

@@ -2,15 +2,22 @@ import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
+import type { Tool } from '../../providers/port.ts';
 import { notFound } from '../../recording/documents/own-documents.ts';
+import { toolInstructions } from '../mcp/chat-tools.ts';
 import { openHeaders } from '../mcp/headers.ts';
 import type { McpServer, McpTool, McpTools } from '../mcp/schemas.ts';
 import { comparedServer } from '../mcp/servers.ts';
 import { keepDefinitions, readDefinitions } from '../mcp/store.ts';
-import { type OfferedTool, textOfTool } from '../mcp/tool-definition.ts';
+import { type ToolOffer, textOfTool, toolForModel } from '../mcp/tool-definition.ts';
 import { type OpenToolServer, ToolFailure } from '../mcp/tool-server.ts';
+import { offersHistoryTool } from './agent-document.ts';
 import { agentNoun, agentTable } from './agent-store.ts';
 import { readAgentHead } from './agent-texts.ts';
+import { bytesForInput, bytesForTools, noRoomForTools, windowOf } from './chat-context.ts';
+import { bytesOfTools, instructionsOf } from './conversation.ts';
+import { historyTool } from './history-tool.ts';
+import type { ModelCaller } from './model-caller.ts';
 import { markTools } from './tool-states.ts';
 
 /**
@@ -26,14 +33,16 @@ export interface ReadToolsOptions {
   db: Database;
   sealer: Sealer;
   now: () => number;
+  models: Pick<ModelCaller, 'outputCap'>;
   openToolServer: OpenToolServer;
 }
 
-export function createReadTools({ db, sealer, now, openToolServer }: ReadToolsOptions): ReadTools {
+export function createReadTools({ db, sealer, now, models, openToolServer }: ReadToolsOptions): ReadTools {
   return async (tenant, { agentId: id, server: name, signal }) => {
     const agent = await agentTable.find(db, tenant, id);
     if (agent === undefined) throw notFound(agentNoun);
-    const { mcpServers = [] } = await readAgentHead(agent.document);
+    const head = await readAgentHead(agent.document);
+    const { mcpServers = [] } = head;
     const server = mcpServers.find((one) => one.name === name);
     if (server === undefined)
       throw invalidBody({ field: 'server', message: 'must be the name of a server of the agent' });
@@ -42,9 +51,9 @@ export function createReadTools({ db, sealer, now, openToolServer }: ReadToolsOp
       const message = 'has headers that cannot be read any more, and must be given anew';
       throw invalidBody({ field: 'server', message });
     }
-    const offered = await offeredBy(openToolServer, { ...server, headers: headers?.[name] ?? {} }, signal);
-    const compared = comparedServer(server, offered);
-    const known = await readDefinitions(db, tenant, { agentId: id, server: name });
+    const offer = await offeredBy(openToolServer, { ...server, headers: headers?.[name] ?? {} }, signal);
+    const compared = comparedServer(server, offer);
+    const known = await readDefinitions(db, tenant, id);
     await inTransaction(
       db,
       async (transaction) => {
@@ -55,7 +64,7 @@ export function createReadTools({ db, sealer, now, openToolServer }: ReadToolsOp
           { agentId: id, server: name },
           {
             offered: new Map(
-              offered.filter(({ fault }) => fault === undefined).map((tool) => [tool.sha256, textOfTool(tool)]),
+              offer.tools.filter(({ fault }) => fault === undefined).map((tool) => [tool.sha256, textOfTool(tool)]),
             ),
             approved: server.tools.map(({ sha256 }) => sha256),
             servers: mcpServers.map((one) => one.name),
@@ -65,7 +74,8 @@ export function createReadTools({ db, sealer, now, openToolServer }: ReadToolsOp
       },
       { retries: 3 },
     );
-    return { server: name, tools: toldTools(compared, offered, known) };
+    const tools = toldTools(compared, offer, known);
+    return { server: name, tools, ...roomFor(tools, { server: name, head, known, models, at: now() }) };
   };
 }
 
@@ -73,11 +83,11 @@ async function offeredBy(
   open: OpenToolServer,
   address: Parameters<OpenToolServer>[0],
   signal: AbortSignal,
-): Promise<readonly OfferedTool[]> {
+): Promise<ToolOffer> {
   try {
     const connection = await open(address, signal);
     await connection.close();
-    return connection.tools;
+    return connection.offer;
   } catch (error) {
     if (!(error instanceof ToolFailure)) throw error;
     const type = error.fault === 'timeout' ? 'provider_timeout' : 'provider_error';
@@ -95,7 +105,42 @@ const messages: Readonly<Record<ToolFailure['fault'], string>> = {
   cancelled: 'The server of tools was not waited for.',
 };
 
-function toldTools(server: McpServer, offered: readonly OfferedTool[], known: ReadonlyMap<string, string>): McpTool[] {
+/** The bytes that the tools of a server may take, and a warning where they take more. */
+function roomFor(
+  tools: readonly McpTool[],
+  { server, head, known, models, at }: RoomOptions,
+): Pick<McpTools, 'room' | 'warning'> {
+  const { llmConfig, userPrompt, mcpServers = [], nativeTools, allowHistoryWithTools } = head;
+  const withHistory = allowHistoryWithTools === true && offersHistoryTool(nativeTools);
+  const instructions = instructionsOf(userPrompt, withHistory, toolInstructions(true), at);
+  const others = mcpServers.filter(({ name }) => name !== server).flatMap((one) => approvedTools(one, known));
+  const taken = bytesOfTools([...(withHistory ? [historyTool] : []), ...others]);
+  const room = bytesForTools(instructions, bytesForInput(llmConfig, models.outputCap(llmConfig))) - taken;
+  const approved = tools.filter(({ state }) => state === 'approved');
+  const counted = approved.length > 0 ? approved : tools;
+  const bytes = counted.reduce((sum, tool) => sum + (tool.bytes ?? 0), 0);
+  if (bytes <= Math.max(0, room)) return { room };
+  const which = approved.length > 0 ? 'The approved tools' : 'All tools of this server';
+  return { room, warning: noRoomForTools(which, bytes, { room, window: windowOf(llmConfig) }) };
+}
+
+interface RoomOptions {
+  readonly server: string;
+  readonly head: Awaited<ReturnType<typeof readAgentHead>>;
+  readonly known: ReadonlyMap<string, string>;
+  readonly models: Pick<ModelCaller, 'outputCap'>;
+  readonly at: number;
+}
+
+/** Approved tools as the model knows them, where their definitions were read. */
+function approvedTools({ name: server, tools }: McpServer, known: ReadonlyMap<string, string>): Tool[] {
+  return tools.flatMap(({ sha256, state }) => {
+    const definition = state === undefined ? known.get(sha256) : undefined;
+    return definition === undefined ? [] : [toolForModel(server, JSON.parse(definition))];
+  });
+}
+
+function toldTools(server: McpServer, { tools, unreadable }: ToolOffer, known: ReadonlyMap<string, string>): McpTool[] {
   const approvedOf = (name: string) => {
     const approved = server.tools.find((tool) => tool.name === name);
     if (approved?.state === undefined) return {};
@@ -108,11 +153,13 @@ function toldTools(server: McpServer, offered: readonly OfferedTool[], known: Re
     return approved === undefined ? 'new' : (approved.state ?? 'approved');
   };
   return [
-    ...offered.map(({ name, description, inputSchema, sha256, fault }): McpTool => {
+    ...tools.map(({ name, description, inputSchema, sha256, fault }): McpTool => {
       const definition = { name, ...(description !== undefined && { description }), inputSchema };
       const offer = { name, state: stateOf(name), sha256, offered: definition, ...approvedOf(name) };
-      return { ...offer, ...(fault !== undefined && { fault }) };
+      if (fault !== undefined) return { ...offer, fault };
+      return { ...offer, bytes: bytesOfTools([toolForModel(server.name, definition)]) };
     }),
+    ...unreadable.map(({ name, fault }): McpTool => ({ name, state: stateOf(name), ...approvedOf(name), fault })),
     ...server.tools
       .filter(({ state }) => state === 'missing')
       .map(({ name }): McpTool => ({ name, state: 'missing', ...approvedOf(name) })),

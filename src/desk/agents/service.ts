@@ -51,7 +51,7 @@ export function createAgents(options: AgentsOptions): Agents {
     documents,
     jobs,
     own: createOwnAgents({ db, sealer, now }),
-    readTools: createReadTools({ db, sealer, now, openToolServer }),
+    readTools: createReadTools({ db, sealer, now, models, openToolServer }),
     chats: createChats({ db, sealer, logger, now, models, askHistory, openToolServer, queueMail, notificationEmail }),
   };
 }

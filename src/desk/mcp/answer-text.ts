@@ -1,38 +1,42 @@
-/** What a tool answered, as far as it is read here. */
-export interface AnswerContent {
-  readonly content: readonly ContentBlock[];
-  readonly structuredContent?: unknown;
-}
+import { memberOf } from '../../providers/members.ts';
 
-type ContentBlock =
-  | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'image' | 'audio'; readonly mimeType: string; readonly data: string }
-  | { readonly type: 'resource_link'; readonly uri: string; readonly name: string }
-  | { readonly type: 'resource'; readonly resource: { readonly uri: string; readonly text?: string | undefined } };
-
-/** The answer of a tool as text for a model. Models are told that there was something that is no text. Nothing is fetched. */
-export function textOfAnswer({ content, structuredContent }: AnswerContent): string {
+/**
+ * The content blocks of a tool's answer as text for a model. It is told what was left out: a block that is no text, of an unknown type,
+ * or malformed. Nothing is fetched.
+ */
+export function textOfAnswer(content: readonly unknown[], structuredContent: unknown): string {
   const texts = content.map(textOfBlock);
-  if (structuredContent !== undefined && !content.some(({ type }) => type === 'text')) {
+  if (structuredContent !== undefined && !content.some((block) => memberOf(block, 'type') === 'text')) {
     texts.push(JSON.stringify(structuredContent));
   }
   return texts.join('\n').toWellFormed();
 }
 
-function textOfBlock(block: ContentBlock): string {
-  switch (block.type) {
+function textOfBlock(block: unknown): string {
+  const type = textOf(block, 'type');
+  const resource = memberOf(block, 'resource');
+  switch (type) {
     case 'text':
-      return block.text;
+      return textOf(block, 'text') ?? leftOut('text without its text');
     case 'image':
     case 'audio':
-      return `[${block.type} of the type ${block.mimeType}, left out]`;
+      return leftOut(`${type} of the type ${textOf(block, 'mimeType')}`);
     case 'resource_link':
-      return `[link to ${block.name}: ${block.uri}]`;
+      return `[link to ${textOf(block, 'name')}: ${textOf(block, 'uri')}]`;
     case 'resource':
-      return block.resource.text ?? `[${block.resource.uri}, no text, left out]`;
+      return textOf(resource, 'text') ?? leftOut(`${textOf(resource, 'uri')}, no text`);
     default:
-      return '[content of another kind, left out]';
+      return leftOut(type === undefined ? 'content without a type' : `content of the type ${type.slice(0, 64)}`);
   }
+}
+
+function leftOut(what: string): string {
+  return `[${what}, left out]`;
+}
+
+function textOf(value: unknown, name: string): string | undefined {
+  const text = memberOf(value, name);
+  return typeof text === 'string' ? text : undefined;
 }
 
 /**

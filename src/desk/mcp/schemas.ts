@@ -113,7 +113,10 @@ const McpTool = Type.Object(
       description: 'Compared with what the agent has approved.',
     }),
     sha256: Type.Optional(
-      Type.String({ description: 'To be approved with. Missing where the server does not offer the tool.' }),
+      Type.String({
+        description:
+          'To be approved with. Missing where the server does not offer the tool, or its definition is malformed.',
+      }),
     ),
     offered: Type.Optional(ToolDefinition),
     approved: Type.Optional(
@@ -126,24 +129,40 @@ const McpTool = Type.Object(
       ),
     ),
     fault: Type.Optional(Type.String({ description: 'Why no agent can have the tool.' })),
+    bytes: Type.Optional(Type.Integer({ description: 'What the tool takes of each request to the model.' })),
   },
   { $id: 'McpTool' },
 );
 export type McpTool = Static<typeof McpTool>;
 
 export const McpTools = Type.Object(
-  { server: Type.String(), tools: Type.Array(McpTool) },
+  {
+    server: Type.String(),
+    tools: Type.Array(McpTool),
+    room: Type.Integer({
+      description:
+        "Bytes that tools of this server may take together. The agent's instructions, its other tools, an answer and the result " +
+        'of a tool need the rest of `llmConfig.contextTokens`.',
+    }),
+    warning: Type.Optional(
+      Type.String({
+        description: 'Why the model cannot use the approved tools, or all of them where none is approved.',
+      }),
+    ),
+  },
   {
     $id: 'McpTools',
     examples: [
       {
         server: 'docs',
+        room: 246_410,
         tools: [
           {
             name: 'search',
             state: 'new',
             sha256: '4f0bbf1c0d9b2a6f6c0c0f6ac1ce0a5a8e6f3f4f6e8c7bc0a9d3c2b1a0f9e8d7',
             offered: { name: 'search', description: 'Searches the documents.', inputSchema: { type: 'object' } },
+            bytes: 88,
           },
         ],
       },

@@ -2,7 +2,7 @@ import type { ErrorDetail } from '../../core/errors.ts';
 import { mask } from '../../core/mask.ts';
 import { faultsOfServerHeaders } from './headers.ts';
 import { type ApprovedTool, type McpServer, type McpServerInput, maxTools } from './schemas.ts';
-import { faultOfToolName, type OfferedTool } from './tool-definition.ts';
+import { faultOfToolName, type ToolOffer } from './tool-definition.ts';
 
 /** The servers of a body as they are stored: masks in place of headers, and of each tool the state that it had. */
 export function shownServers(servers: readonly McpServerInput[], before: readonly McpServer[] = []): McpServer[] {
@@ -50,10 +50,12 @@ export function hasTools(servers: readonly Pick<McpServerInput, 'tools'>[] | nul
 }
 
 /** A server of an agent whose tools have been compared with what it offers. */
-export function comparedServer(server: McpServer, offered: readonly OfferedTool[]): McpServer {
+export function comparedServer(server: McpServer, { tools: offered, unreadable }: ToolOffer): McpServer {
   const tools = server.tools.map(({ name, sha256 }): ApprovedTool => {
     const now = offered.find((tool) => tool.name === name);
-    if (now === undefined) return { name, sha256, state: 'missing' };
+    if (now === undefined) {
+      return { name, sha256, state: unreadable.some((tool) => tool.name === name) ? 'changed' : 'missing' };
+    }
     return now.sha256 === sha256 && now.fault === undefined ? { name, sha256 } : { name, sha256, state: 'changed' };
   });
   return { ...server, tools };

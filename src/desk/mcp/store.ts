@@ -15,16 +15,16 @@ declare module '../../postgres/tables.ts' {
   }
 }
 
-/** The definitions of a server's tools that Annals has read and keeps: canonical JSON by its SHA-256. */
+/** The definitions of an agent's tools that Annals has read and keeps: canonical JSON by its SHA-256. */
 export async function readDefinitions(
   db: Database,
   tenant: string,
-  { agentId, server }: { agentId: string; server: string },
+  agentId: string,
 ): Promise<ReadonlyMap<string, string>> {
   const rows = await db
     .selectFrom('agent_tool')
     .select(['sha256', 'definition'])
-    .where(({ and }) => and({ tenant, agent_id: agentId, server }))
+    .where(({ and }) => and({ tenant, agent_id: agentId }))
     .execute();
   return new Map(rows.map(({ sha256, definition }) => [sha256, definition]));
 }

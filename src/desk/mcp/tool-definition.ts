@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import { canonicalJson } from '../../core/json/canonical.ts';
+import { memberOf } from '../../providers/members.ts';
+import type { Tool } from '../../providers/port.ts';
 
 /** A tool as its server describes it, and as a model is told of it. */
 export interface ToolDefinition {
@@ -16,6 +18,35 @@ export interface OfferedTool extends ToolDefinition {
   readonly sha256: string;
   /** Why no agent can have the tool. */
   readonly fault?: string;
+}
+
+/** A tool whose definition is malformed. */
+export interface UnreadableTool {
+  /** `#3` for the third tool of a list where it has no name. */
+  readonly name: string;
+  readonly fault: string;
+}
+
+/** What a server offers now. */
+export interface ToolOffer {
+  readonly tools: readonly OfferedTool[];
+  /** Left out of the tools. */
+  readonly unreadable: readonly UnreadableTool[];
+}
+
+/** Reads one tool of a list, whose place counts from 0. */
+export function readDefinition(tool: unknown, place: number): ToolDefinition | UnreadableTool {
+  const name = memberOf(tool, 'name');
+  const description = memberOf(tool, 'description');
+  const inputSchema = memberOf(tool, 'inputSchema');
+  if (typeof name !== 'string') return { name: `#${place + 1}`, fault: 'has no name' };
+  if (memberOf(inputSchema, 'type') !== 'object') {
+    return { name: name.toWellFormed(), fault: 'has no inputSchema of the type object' };
+  }
+  if (description !== undefined && typeof description !== 'string') {
+    return { name: name.toWellFormed(), fault: 'has a description that is no text' };
+  }
+  return { name, description, inputSchema: { ...Object(inputSchema) } };
 }
 
 /** Bytes of the canonical JSON of a definition. */
@@ -34,6 +65,11 @@ const between = '__';
  */
 export function toolNameFor(server: string, tool: string): string {
   return `${server}${between}${tool}`;
+}
+
+/** A tool as the model is told of it. */
+export function toolForModel(server: string, { name, description, inputSchema }: ToolDefinition): Tool {
+  return { name: toolNameFor(server, name), description, inputSchema };
 }
 
 /** What is wrong with a tool's name, or undefined. */

@@ -5,8 +5,8 @@ import { productVersion } from '../../core/package-folder.ts';
 import { startDeadline } from '../../providers/deadline.ts';
 import type { HttpConnections } from '../../providers/http-connections.ts';
 import { ToolExchange, type ToolFault, toolAnswerLimits, toolFetch } from '../../providers/tool-fetch.ts';
-import { type AnswerContent, textOfAnswer } from './answer-text.ts';
-import { type OfferedTool, offeredTools } from './tool-definition.ts';
+import { readResults } from './readable-results.ts';
+import { offeredTools, type ToolOffer, type UnreadableTool } from './tool-definition.ts';
 
 export interface ToolServerAddress {
   readonly name: string;
@@ -54,7 +54,7 @@ export interface ToolAnswer {
 
 /** A connection to a server of tools, by the Model Context Protocol. Its calls come one after another. */
 export interface ToolServer {
-  readonly tools: readonly OfferedTool[];
+  readonly offer: ToolOffer;
   readonly figures: ToolCallFigures;
   /** Throws ToolFailure. */
   call(tool: string, input: Record<string, unknown>, signal?: AbortSignal): Promise<ToolAnswer>;
@@ -86,10 +86,6 @@ export function createOpenToolServer(
         versionNegotiation: { mode: 'auto' },
         inputRequired: { autoFulfill: false },
         listMaxPages: maxPages,
-        // What a tool answers is data, whatever it promised. Its schema is never compiled: a pattern could take for ever.
-        jsonSchemaValidator: {
-          getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
-        },
       },
     );
 
@@ -128,6 +124,8 @@ export function createOpenToolServer(
         reconnectionDelayGrowFactor: 1,
       },
     });
+    const unreadable: UnreadableTool[] = [];
+    readResults(transport, unreadable);
     try {
       const { result, figures } = await timed(async (options) => {
         await client.connect(transport, options);
@@ -136,14 +134,16 @@ export function createOpenToolServer(
       // The package has just read the list, which takes milliseconds.
       await new TimeSlice().rest();
       return {
-        tools: await offeredTools(name, result),
+        offer: { tools: await offeredTools(name, result), unreadable },
         figures,
         async call(tool, input, caller) {
           const { result: answer, figures: ofCall } = await timed(
             async (options) => await client.callTool({ name: tool, arguments: input }, options),
             caller,
           );
-          return { text: textOfAnswer(answer as AnswerContent), isError: answer.isError === true, figures: ofCall };
+          const [block] = answer.content;
+          const text = block?.type === 'text' ? block.text : '';
+          return { text, isError: answer.isError === true, figures: ofCall };
         },
         close: async () => await client.close(),
       };

@@ -14,10 +14,12 @@ import { JsonTree } from '../../components/json-tree.tsx';
 import { Skeleton } from '../../components/loading.tsx';
 import { LongText } from '../../components/long-text.tsx';
 import { Name } from '../../components/name.tsx';
+import { bytesText } from '../../components/numbers.ts';
 import { CheckField } from '../../components/text-field.tsx';
 import { tell } from '../../components/toasts.tsx';
 import {
   approving,
+  bytesBeyondRoom,
   type OfferedTool,
   readsHistory,
   serversOf,
@@ -48,6 +50,7 @@ export function ApprovalDialog({ agent: { id }, server: { name }, onClose, onSav
   const ticks = chosen ?? (value === undefined ? new Set<string>() : ticked(value.offer));
   const asksForHistory =
     value !== undefined && ticks.size > 0 && readsHistory(value.agent) && value.agent.allowHistoryWithTools !== true;
+  const beyond = value === undefined ? 0 : bytesBeyondRoom(value.offer, ticks);
   const close = () => {
     if (value !== undefined) onSaved();
     onClose();
@@ -103,6 +106,12 @@ export function ApprovalDialog({ agent: { id }, server: { name }, onClose, onSav
           />
         ))}
       </div>
+      {beyond === 0 ? undefined : (
+        <p class="form-error" role="status">
+          The model cannot use these tools: they are {bytesText(beyond)} too long for its context. Tick fewer, or set
+          Context of the agent to what the model takes.
+        </p>
+      )}
       {asksForHistory ? (
         <CheckField checked={allows} onCheck={setAllows}>
           This agent also searches the change history. What it finds there may go to this server.

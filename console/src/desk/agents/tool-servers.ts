@@ -75,6 +75,12 @@ export function ticked({ tools }: McpTools): ReadonlySet<string> {
   return new Set(tools.filter(({ state }) => state === 'approved' || state === 'missing').map(({ name }) => name));
 }
 
+/** Bytes that the chosen tools take of each request to the model beyond what it has room for. */
+export function bytesBeyondRoom({ tools, room }: McpTools, chosen: ReadonlySet<string>): number {
+  const taken = tools.filter(({ name }) => chosen.has(name)).reduce((sum, { bytes = 0 }) => sum + bytes, 0);
+  return taken === 0 ? 0 : Math.max(0, taken - room);
+}
+
 /** What is wrong with a server, told while one types. The service has the last word. */
 export function faultsOfServer(draft: ServerDraft, others: readonly ToolServer[]): { name?: string; url?: string } {
   const address = URL.parse(draft.url);
