@@ -3,10 +3,12 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Message,
   LanguageModelV4Prompt,
+  LanguageModelV4ToolResultOutput,
 } from '@ai-sdk/provider';
+import { parseObject } from '../core/json/parse.ts';
 import type { AnswerReader } from './answer-reader.ts';
-import { parsed } from './members.ts';
-import type { Message, ModelSettings, ProviderFault, ToolCall, Usage, UserPart } from './port.ts';
+import { carried } from './carried-json.ts';
+import type { Message, ModelSettings, ProviderFault, Text, ToolCall, Usage, UserPart } from './port.ts';
 
 export interface ModelAccess {
   model: string;
@@ -76,8 +78,14 @@ export function usageFrom({ usageOf }: Pick<Adapter, 'usageOf'>, raw: unknown): 
   };
 }
 
-/** Converts a message to the form of the provider packages. */
-export function promptMessage(message: Message, reasoningOf?: Adapter['reasoningOf']): LanguageModelV4Message {
+/** How a vendor whose format is not chat completions takes messages. */
+export interface OwnFormat extends Pick<Adapter, 'reasoningOf'> {
+  /** The result of a tool in several texts. */
+  outputOf(texts: readonly string[]): LanguageModelV4ToolResultOutput;
+}
+
+/** Converts a message to the form of the provider packages. Without `own`: for chat completions. */
+export function promptMessage(message: Message, own?: OwnFormat): LanguageModelV4Message {
   switch (message.role) {
     case 'system':
       return { role: 'system', content: message.content };
@@ -87,16 +95,16 @@ export function promptMessage(message: Message, reasoningOf?: Adapter['reasoning
       return {
         role: 'assistant',
         content: [
-          ...(message.toolCalls ?? []).flatMap((call) => reasoningParts(call, reasoningOf)),
+          ...(message.toolCalls ?? []).flatMap((call) => reasoningParts(call, own?.reasoningOf)),
           ...(message.content === '' && message.toolCalls !== undefined
             ? []
-            : [{ type: 'text' as const, text: message.content }]),
+            : textsOf(message.content).map((text) => ({ type: 'text' as const, text }))),
           ...(message.toolCalls ?? []).map(({ id, name, input, signature }) => ({
             type: 'tool-call' as const,
             toolCallId: id,
             toolName: name,
-            input: parsed(input) ?? {},
-            ...(signature === undefined || reasoningOf !== undefined
+            input: own !== undefined && parseObject(input) === undefined ? { INVALID_JSON: input } : carried(input),
+            ...(signature === undefined || own?.reasoningOf !== undefined
               ? {}
               : { providerOptions: { google: { thoughtSignature: signature } } }),
           })),
@@ -109,10 +117,20 @@ export function promptMessage(message: Message, reasoningOf?: Adapter['reasoning
           type: 'tool-result' as const,
           toolCallId: id,
           toolName: name,
-          output: { type: 'text' as const, value: output },
+          output: resultOutput(textsOf(output), own),
         })),
       };
   }
+}
+
+function resultOutput(texts: readonly string[], own: OwnFormat | undefined): LanguageModelV4ToolResultOutput {
+  const written = texts.filter((text) => text !== '');
+  return own === undefined || written.length < 2 ? { type: 'text', value: written.join('') } : own.outputOf(written);
+}
+
+/** The texts of the parts of a content. */
+export function textsOf(content: Text): readonly string[] {
+  return typeof content === 'string' ? [content] : content;
 }
 
 /** The parts of what a user says. */
@@ -146,13 +164,24 @@ function reasoningParts({ signature }: ToolCall, reasoningOf: Adapter['reasoning
  * answer.
  */
 export function systemFirst(messages: readonly Message[]): Message[] {
-  const written = messages.filter((message) => message.role === 'tool' || !isEmpty(message));
+  const written = messages.map(withoutEmptyTexts).filter((message) => !isEmpty(message));
   const system = written.filter(({ role }) => role === 'system');
   const turns = written.filter(({ role }) => role !== 'system');
   if (turns.length > 0) return [...system, ...turns];
   return system.map((message) => (message.role === 'system' ? { ...message, role: 'user' } : message));
 }
 
-function isEmpty(message: Exclude<Message, { role: 'tool' }>): boolean {
-  return message.content.length === 0 && (message.role !== 'assistant' || (message.toolCalls ?? []).length === 0);
+/** Vendors refuse empty texts. */
+function withoutEmptyTexts(message: Message): Message {
+  if (message.role === 'system' || message.role === 'tool' || typeof message.content === 'string') return message;
+  return message.role === 'user'
+    ? { ...message, content: message.content.filter((part) => part.type !== 'text' || part.text !== '') }
+    : { ...message, content: message.content.filter((text) => text !== '') };
+}
+
+/** Whether nothing is left of a message without its empty texts. */
+export function isEmpty(message: Message): boolean {
+  const left = withoutEmptyTexts(message);
+  if (left.role === 'tool' || left.content.length > 0) return false;
+  return left.role !== 'assistant' || (left.toolCalls ?? []).length === 0;
 }

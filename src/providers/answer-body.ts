@@ -5,8 +5,8 @@ import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import { answerLimits, EventMeter } from './answer-limits.ts';
 import type { ReadWhole } from './answer-reader.ts';
 import { AnswerStream } from './answer-stream.ts';
+import { parsedAnswer } from './carried-json.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
-import { parsed } from './members.ts';
 
 // Milliseconds in which the connection of an answer that has ended must end, too.
 const maxRest = 1_000;
@@ -34,7 +34,7 @@ export function wholeAnswer(
 ): Extract<ReadWhole, { is: 'answer' | 'whole' }> | undefined {
   const { answers, usageIn } = adapter;
   const body = content.toString('utf8');
-  const answer = parsed(body);
+  const answer = parsedAnswer(body, answers.inputMember);
   if (answer === undefined) {
     // A server that streams without having been asked to is a server of the vendor's kind.
     const stream = answerStream(exchange, adapter);

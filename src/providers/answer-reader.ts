@@ -32,6 +32,8 @@ export interface AnswerReader {
   /** Reads an answer in one piece, and at most `maxToolCalls` tool calls of it. */
   whole(answer: unknown, maxToolCalls: number): ReadWhole;
   stream(): StreamReader;
+  /** The member that has the input of a tool call as an object; left out: the reader takes none. */
+  readonly inputMember?: string;
 }
 
 export const unknown: Read = { is: 'unknown' };

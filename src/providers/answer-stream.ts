@@ -2,6 +2,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Adapter } from './adapter.ts';
 import { answerLimits } from './answer-limits.ts';
 import type { StreamReader } from './answer-reader.ts';
+import { parsedAnswer } from './carried-json.ts';
 import { parsed } from './members.ts';
 
 /** Where a stream has come to. */
@@ -17,6 +18,7 @@ export class AnswerStream {
   readonly #decoder = new TextDecoder();
   readonly #parser = createParser({ onEvent: (event) => this.#onEvent(event) });
   readonly #reader: StreamReader;
+  readonly #inputMember: string | undefined;
   readonly #progress: StreamProgress;
   #written = '';
   /** The start of a body without any event, which may be an answer in one piece. */
@@ -28,6 +30,7 @@ export class AnswerStream {
 
   constructor({ answers }: Pick<Adapter, 'answers'>, progress: StreamProgress) {
     this.#reader = answers.stream();
+    this.#inputMember = answers.inputMember;
     this.#progress = progress;
   }
 
@@ -76,7 +79,7 @@ export class AnswerStream {
         this.#write(this.#reader.done?.());
         return;
       }
-      const event = parsed(text);
+      const event = parsedAnswer(text, this.#inputMember);
       // An event of an unknown type need not be JSON.
       if (event === undefined) this.#isBroken ||= name === undefined || name === 'message';
       else this.#onValue(event);

@@ -15,6 +15,8 @@ export const anthropicAnswers: AnswerReader = {
   },
 
   stream: () => new MessageStream(),
+
+  inputMember: 'input',
 };
 
 class MessageStream implements StreamReader {

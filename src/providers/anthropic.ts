@@ -12,7 +12,7 @@ export const anthropic: Adapter = {
     return createAnthropic({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
   },
 
-  promptOf: (messages) => systemFirst(messages).map((message) => promptMessage(message, reasoningOf)),
+  promptOf: (messages) => systemFirst(messages).map((message) => promptMessage(message, { reasoningOf, outputOf })),
 
   optionsOf: ({ parallelToolCalls, reasoningEffort, tools = [] }) => ({
     ...(reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
@@ -54,6 +54,10 @@ export const anthropic: Adapter = {
 
   usageIn: (event) => memberOf(event, 'usage') ?? memberOf(memberOf(event, 'message'), 'usage'),
 };
+
+function outputOf(texts: readonly string[]) {
+  return { type: 'content' as const, value: texts.map((text) => ({ type: 'text' as const, text })) };
+}
 
 function reasoningOf(signature: string): readonly Reasoning[] {
   const blocks = parsed(signature);

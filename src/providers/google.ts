@@ -15,7 +15,7 @@ export const google: Adapter = {
     return createGoogle({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
   },
 
-  promptOf: (messages) => systemFirst(messages).map((message) => promptMessage(message)),
+  promptOf: (messages) => systemFirst(messages).map((message) => promptMessage(message, { outputOf })),
 
   optionsOf: ({ reasoningEffort }) => (reasoningEffort === undefined ? {} : { reasoning: reasoningEffort }),
 
@@ -38,7 +38,7 @@ export const google: Adapter = {
   },
 
   // Of `generateContent`. A stream sends several. Parts of unknown kinds are passed over.
-  answers: { whole: read, stream: () => new ContentStream() },
+  answers: { whole: read, stream: () => new ContentStream(), inputMember: 'args' },
 
   // Gateways that speak several formats write the usage of an error under the name of the others.
   usageIn: (event) => memberOf(event, 'usageMetadata') ?? memberOf(event, 'usage'),
@@ -53,6 +53,11 @@ export const google: Adapter = {
       : undefined;
   },
 };
+
+/** A response is JSON. Several responses to a call are an error. */
+function outputOf(texts: readonly string[]) {
+  return { type: 'json' as const, value: [...texts] };
+}
 
 class ContentStream implements StreamReader {
   isComplete = false;

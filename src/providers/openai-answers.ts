@@ -11,6 +11,7 @@ import {
   unknown,
   type WholeAnswer,
 } from './answer-reader.ts';
+import { withCarried } from './carried-json.ts';
 import { figure, memberOf } from './members.ts';
 import type { ToolCall } from './port.ts';
 
@@ -34,6 +35,8 @@ export const openaiAnswers: AnswerReader = {
   },
 
   stream: () => new ChatStream(),
+
+  inputMember: 'arguments',
 };
 
 class ChatStream implements StreamReader {
@@ -124,5 +127,5 @@ function idOf(call: unknown): string {
 function argumentsOf(call: unknown): string | null {
   const given = memberOf(memberOf(call, 'function'), 'arguments');
   if (given === undefined || given === null) return null;
-  return typeof given === 'string' ? given : JSON.stringify(given);
+  return typeof given === 'string' ? given : withCarried(JSON.stringify(given));
 }

@@ -6,6 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 import type { Adapter, Reasoning } from './adapter.ts';
 import { answerLimits } from './answer-limits.ts';
+import { withCarried } from './carried-json.ts';
 import { memberOf } from './members.ts';
 import type { Answer, ModelCall, OnText, ToolCall, Usage } from './port.ts';
 
@@ -21,10 +22,17 @@ export function answerOf(
   usage: Usage,
   adapter: Adapter,
 ): Answer {
-  const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+  const text = content.flatMap((part) => (part.type === 'text' ? [withCarried(part.text)] : [])).join('');
   const toolCalls = content.flatMap((part): ToolCall[] =>
     part.type === 'tool-call' && part.providerExecuted !== true
-      ? [{ id: part.toolCallId, name: part.toolName, input: part.input, ...signatureOf(part.providerMetadata) }]
+      ? [
+          {
+            id: part.toolCallId,
+            name: part.toolName,
+            input: withCarried(part.input),
+            ...signatureOf(part.providerMetadata),
+          },
+        ]
       : [],
   );
   const reasoning = adapter.signatureIn?.(content.flatMap(reasoningIn));
@@ -74,11 +82,13 @@ export async function answerOfStream(
       case 'stream-start':
         warnings = part.warnings;
         break;
-      case 'text-delta':
-        take(part.delta);
-        content.push({ type: 'text', text: part.delta });
-        if (part.delta !== '') await onText(part.delta);
+      case 'text-delta': {
+        const text = withCarried(part.delta);
+        take(text);
+        content.push({ type: 'text', text });
+        if (text !== '') await onText(text);
         break;
+      }
       case 'reasoning-start':
       case 'reasoning-end':
         reasoning.add(part.id, '', part.providerMetadata);
@@ -165,7 +175,7 @@ class ToolCallsOfStream {
     const call = this.#begun.get(id);
     if (call === undefined || piece === '') return;
     call.hasInput = true;
-    await this.#onToolCall({ index: call.index, begun: undefined, input: piece });
+    await this.#onToolCall({ index: call.index, begun: undefined, input: withCarried(piece) });
   }
 
   async end(

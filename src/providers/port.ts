@@ -10,8 +10,11 @@ export type ProviderName = (typeof providerNames)[number];
 export type Message =
   | { role: 'system'; content: string }
   | { role: 'user'; content: string | readonly UserPart[] }
-  | { role: 'assistant'; content: string; toolCalls?: readonly ToolCall[] }
+  | { role: 'assistant'; content: Text; toolCalls?: readonly ToolCall[] }
   | { role: 'tool'; results: readonly ToolResult[] };
+
+/** A text, or the texts of its parts. */
+export type Text = string | readonly string[];
 
 export type UserPart =
   | { type: 'text'; text: string }
@@ -42,7 +45,7 @@ export interface ToolCall {
 export interface ToolResult {
   id: string;
   name: string;
-  output: string;
+  output: Text;
 }
 
 /** One request to a provider. It is sent once, without retries. */

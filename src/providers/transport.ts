@@ -5,6 +5,7 @@ import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import { traceHeaders } from '../core/concurrency/trace.ts';
 import { streamed, unpacked, wholeAnswer } from './answer-body.ts';
 import { answerLimits, hasMoreValues } from './answer-limits.ts';
+import { withCarried } from './carried-json.ts';
 import { createHttpConnections, type HttpConnections } from './http-connections.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
 
@@ -26,7 +27,7 @@ export function createTransport(connections: HttpConnections = createHttpConnect
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
         const url = new URL(input instanceof Request ? input.url : input);
-        const body = String(init.body);
+        const body = withCarried(String(init.body));
         // To write it took milliseconds, and to encode it takes some more.
         if (body.length > answerLimits.longBytes) await new TimeSlice().rest();
         const headers = {

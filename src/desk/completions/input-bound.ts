@@ -1,5 +1,5 @@
-import { partsOf } from '../../providers/adapter.ts';
-import type { JsonFormat, Message, Tool, UserPart } from '../../providers/port.ts';
+import { partsOf, textsOf } from '../../providers/adapter.ts';
+import type { JsonFormat, Message, Text, Tool, UserPart } from '../../providers/port.ts';
 import type { InputBound, QuotaRequest } from '../../providers/provider-caller.ts';
 
 /**
@@ -35,7 +35,7 @@ const perCall = 64;
 function boundOfMessage(message: Message): number {
   if (message.role === 'tool') {
     return message.results.reduce(
-      (sum, result) => sum + bytesOf(result.id, result.name, result.output) + perMessage,
+      (sum, result) => sum + bytesOf(result.id, result.name) + boundOfTexts(result.output),
       0,
     );
   }
@@ -43,7 +43,11 @@ function boundOfMessage(message: Message): number {
     return partsOf(message.content).reduce((sum, part) => sum + bytesOf(textOf(part)), perMessage);
   const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
   const bytes = calls.reduce((sum, call) => sum + bytesOf(call.id, call.name, call.input) + perMessage, 0);
-  return Buffer.byteLength(message.content) + perMessage + bytes;
+  return boundOfTexts(message.content) + bytes;
+}
+
+function boundOfTexts(content: Text): number {
+  return textsOf(content).reduce((sum, text) => sum + bytesOf(text) + perMessage, 0);
 }
 
 /** More tokens than any vendor counts for an image: gpt-4o-mini counts 48,169 for a large one. */

@@ -1,4 +1,6 @@
-import type { Message, ToolCall, UserPart } from '../../providers/port.ts';
+import { parseObject } from '../../core/json/parse.ts';
+import { isEmpty as isEmptyMessage, textsOf } from '../../providers/adapter.ts';
+import type { Message, Text, ToolCall, ToolResult, UserPart } from '../../providers/port.ts';
 import { openaiLimits } from './limits.ts';
 import { Members, refused } from './members.ts';
 import type { OpenToolCall } from './tool-call-ids.ts';
@@ -6,8 +8,15 @@ import type { OpenToolCall } from './tool-call-ids.ts';
 export const isEmpty = (value: unknown) =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
+/** The provider that a conversation is for. */
+export interface ConversationTarget {
+  readonly openToolCall: OpenToolCall;
+  /** Whether its format is not chat completions: it takes no empty texts, objects alone as arguments, and no `detail` of images. */
+  readonly isTranslated: boolean;
+}
+
 /** The messages of a conversation. Throws the error for the client. */
-export function messagesOf(members: Members, openToolCall: OpenToolCall): readonly Message[] {
+export function messagesOf(members: Members, target: ConversationTarget): readonly Message[] {
   const list = members.list('messages', openaiLimits.messages);
   if (list === undefined || list.length === 0) throw refused('messages', 'must have at least one message');
   /** The names of the tools that the conversation has called, by the ids of the calls. */
@@ -18,25 +27,34 @@ export function messagesOf(members: Members, openToolCall: OpenToolCall): readon
     const role = message.one('role', ['developer', 'system', 'user', 'assistant', 'tool']);
     if (role === undefined) throw refused(message.at('role'), 'is required');
     if (role === 'tool') {
-      const result = resultOf(message, called, openToolCall);
+      const result = resultOf(message, called, target);
       const last = messages.at(-1);
       // Vendors want the results of one answer together.
       if (last?.role === 'tool') messages[messages.length - 1] = { role, results: [...last.results, result] };
       else messages.push({ role, results: [result] });
     } else if (role === 'assistant') {
-      messages.push(assistantOf(message, called, openToolCall));
+      messages.push(assistantOf(message, called, target));
     } else if (role === 'user') {
       message.refuseOthers(['role', 'content']);
-      messages.push({ role, content: contentOf(message, userPart) });
+      messages.push({ role, content: contentOf(message, (part) => userPart(part, target)) });
     } else {
       message.refuseOthers(['role', 'content']);
-      messages.push({ role: 'system', content: textOf(message) });
+      messages.push(...textsOf(textOf(message, target)).map((content) => ({ role: 'system' as const, content })));
     }
+  }
+  const last = messages.at(-1);
+  const hasNothing = messages.every(isEmptyMessage);
+  if (target.isTranslated && last !== undefined && isEmptyMessage(last) && (hasNothing || last.role === 'user')) {
+    throw refused(members.at(`messages.${list.length - 1}.content`), 'must not be empty');
   }
   return messages;
 }
 
-function assistantOf(message: Members, called: Map<string, string>, openToolCall: OpenToolCall): Message {
+function assistantOf(
+  message: Members,
+  called: Map<string, string>,
+  { openToolCall, isTranslated }: ConversationTarget,
+): Message {
   // Clients send back what they got.
   message.refuseOthers(['role', 'content', 'tool_calls'], {
     annotations: isEmpty,
@@ -56,37 +74,42 @@ function assistantOf(message: Members, called: Map<string, string>, openToolCall
     called.set(id, name);
     const opened = openToolCall(id);
     if (opened === undefined) throw refused(call.at('id'), 'is no id that this service has given to this tenant');
-    return { ...opened, name, input: asked.text('arguments') ?? '{}' };
+    // A call without arguments may have an empty text.
+    const input = asked.text('arguments') || '{}';
+    if (isTranslated && parseObject(input) === undefined) {
+      throw refused(asked.at('arguments'), 'must be the text of a JSON object');
+    }
+    return { ...opened, name, input };
   });
-  const content = message.get('content') === undefined ? '' : textOf(message);
+  const content = message.get('content') === undefined ? '' : textOf(message, { isTranslated });
   if (content === '' && calls.length === 0 && message.get('content') === undefined) {
     throw refused(message.at('content'), 'is required where there are no tool_calls');
   }
   return { role: 'assistant', content, ...(calls.length === 0 ? {} : { toolCalls: calls }) };
 }
 
-function resultOf(message: Members, called: ReadonlyMap<string, string>, openToolCall: OpenToolCall) {
+function resultOf(message: Members, called: ReadonlyMap<string, string>, target: ConversationTarget): ToolResult {
   message.refuseOthers(['role', 'content', 'tool_call_id']);
   const given = message.neededText('tool_call_id');
   const name = called.get(given);
-  const id = openToolCall(given)?.id;
+  const id = target.openToolCall(given)?.id;
   if (name === undefined || id === undefined) {
     throw refused(message.at('tool_call_id'), 'must be the id of a tool call of an earlier message');
   }
-  return { id, name, output: textOf(message) };
+  return { id, name, output: textOf(message, target) };
 }
 
-/** A content that is a text, or a list of texts. */
-function textOf(message: Members): string {
+/** A content that is a text, or a list of texts, which the vendor's package joins for chat completions. */
+function textOf(message: Members, { isTranslated }: Pick<ConversationTarget, 'isTranslated'>): Text {
   const content = contentOf(message, (part) => {
     const type = part.one('type', ['text', 'refusal']);
     if (type === undefined) throw refused(part.at('type'), 'is required');
     part.refuseOthers(['type', type]);
     return { type: 'text', text: part.neededText(type) };
   });
-  return typeof content === 'string'
-    ? content
-    : content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  if (typeof content === 'string') return content;
+  const texts = content.map((part) => (part.type === 'text' ? part.text : ''));
+  return isTranslated ? texts : texts.join('');
 }
 
 function contentOf(message: Members, read: (part: Members) => UserPart): string | readonly UserPart[] {
@@ -98,7 +121,7 @@ function contentOf(message: Members, read: (part: Members) => UserPart): string 
   return parts;
 }
 
-function userPart(part: Members): UserPart {
+function userPart(part: Members, { isTranslated }: ConversationTarget): UserPart {
   const type = part.one('type', ['text', 'image_url']);
   if (type === undefined) throw refused(part.at('type'), 'is required');
   part.refuseOthers(['type', type]);
@@ -107,6 +130,9 @@ function userPart(part: Members): UserPart {
   if (image === undefined) throw refused(part.at('image_url'), 'is required');
   image.refuseOthers(['url', 'detail']);
   const detail = image.one('detail', ['auto', 'low', 'high']);
+  if (isTranslated && detail !== undefined && detail !== 'auto') {
+    throw refused(image.at('detail'), 'is not taken by models of this provider');
+  }
   const url = image.neededText('url');
   const [, mediaType, data = ''] = /^data:(image\/(?:png|jpeg|webp|gif));base64,(.*)$/s.exec(url) ?? [];
   if (mediaType === undefined || !isBase64(data)) {

@@ -109,17 +109,10 @@ export function createOpenai(options: OpenaiOptions): Openai {
   }
 
   async function refuseUntaken(named: NamedModel, { call }: ChatRequest): Promise<void> {
-    const { messages, ...settings } = call;
+    const { messages: _, ...settings } = call;
     const untaken = await languageModels.untaken({ ...settings, ...named });
     const [first] = untaken;
     if (first !== undefined) throw refused(memberOfSetting[first] ?? first, 'is not taken by this model');
-    if (named.provider === 'openai' || named.provider === 'self_hosted') return;
-    for (const [index, message] of messages.entries()) {
-      if (message.role !== 'user' || typeof message.content === 'string') continue;
-      if (message.content.some((part) => part.type === 'image' && part.detail !== undefined)) {
-        throw refused(`messages.${index}.content`, 'must not have a detail of images for models of this provider');
-      }
-    }
   }
 
   return {
@@ -129,7 +122,10 @@ export function createOpenai(options: OpenaiOptions): Openai {
       const { tenant, clientId, makerId } = of;
       const { named, key } = await access(of, modelOf(body));
       const { provider, model } = named;
-      const request = readChatRequest(body, characters, toolCallOpener(sealer, { tenant, provider }));
+      const request = readChatRequest(body, characters, {
+        openToolCall: toolCallOpener(sealer, { tenant, provider }),
+        isTranslated: provider === 'anthropic' || provider === 'google',
+      });
       await refuseUntaken(named, request);
       const asker = { operation: 'openai', clientId, makerId, user: request.user } as const;
       const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };

@@ -47,7 +47,7 @@ async function resultsOf(calls: number, askHistory: AskHistory, contextTokens = 
     },
   );
   return (rounds.at(-1) ?? []).flatMap((message) =>
-    message.role === 'tool' ? message.results.map(({ output }) => output) : [],
+    message.role === 'tool' ? message.results.flatMap(({ output }) => output) : [],
   );
 }
 

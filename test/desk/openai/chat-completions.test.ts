@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createKey } from '../../../src/access/keys/key-store.ts';
 import { openaiLimits } from '../../../src/desk/openai/limits.ts';
 import { eventually } from '../../support/server/patience.ts';
+import { errorOf } from './errors.ts';
 import { type OpenaiServer, providers, startOpenai } from './openai-server.ts';
 
 const tenant = 'acme';
@@ -31,15 +32,6 @@ afterAll(() => openai.close());
 /** The body of the last request that a vendor got. */
 function sent(): Record<string, unknown> {
   return { ...openai.vendor.requests.at(-1)?.body };
-}
-
-async function errorOf(call: Promise<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
-  const error = await call.then(
-    () => new Error('the call succeeded'),
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof OpenAI.APIError)) throw error;
-  return error;
 }
 
 test.each(providers)(
@@ -353,7 +345,7 @@ test('a body of 6 MiB with an image is taken, and one beyond the limit is not', 
   const asked = { ...image(400), model: 'anthropic/some-model' };
   expect(await errorOf(client.chat.completions.create(asked))).toMatchObject({
     status: 400,
-    param: 'messages.0.content',
+    param: 'messages.0.content.0.image_url.detail',
   });
 });
 

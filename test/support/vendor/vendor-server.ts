@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
+import { text as bodyOf } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ReadRequest,
@@ -37,6 +37,8 @@ export interface VendorRequest extends ReadRequest {
   format: VendorFormat['name'];
   headers: IncomingHttpHeaders;
   body: VendorBody;
+  /** The body as it came. */
+  bodyText: string;
   /** The connection it came on, from 1. */
   connection: number;
 }
@@ -86,7 +88,8 @@ export async function startVendor(): Promise<Vendor> {
     response.once('close', () => {
       if (!response.writableFinished) vendor.abandoned.push(performance.now());
     });
-    const body = (await json(message)) as VendorBody;
+    const bodyText = await bodyOf(message);
+    const body: VendorBody = JSON.parse(bodyText);
     const path = new URL(message.url ?? '', 'http://vendor').pathname;
     const format = vendorFormats.find((candidate) => candidate.read(path, body) !== undefined);
     const read = format?.read(path, body);
@@ -99,6 +102,7 @@ export async function startVendor(): Promise<Vendor> {
       format: format.name,
       headers: message.headers,
       body,
+      bodyText,
       connection: numbers.get(message.socket) ?? 0,
     };
     vendor.requests.push(request);
