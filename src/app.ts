@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
+import { countReads } from './access/accesses/count-reads.ts';
 import { accessRoutes, accessUpkeep } from './access/accesses/routes.ts';
 import { oauthRoutes } from './access/oauth/routes.ts';
 import { viewerTokenRoutes } from './access/viewer-tokens/routes.ts';
@@ -148,7 +149,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
 
 /** What both ports have. */
 async function createApp(
-  { config, logger, metrics, oauth, requestRates, tracer, usage, vital }: Context,
+  { clock, config, countedReads, logger, metrics, oauth, requestRates, tracer, usage, vital }: Context,
   { notReady, requestLimit, upkeepTurn }: AppOptions,
   {
     baseUrl,
@@ -174,6 +175,7 @@ async function createApp(
     measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
   });
   countRequests(app, usage);
+  countReads(app, countedReads, () => clock.now());
   describeInterface(app, { version: productVersion(), baseUrl });
 
   await app.register(healthRoutes, { ...databaseHealth(vital.pool), notReady });

@@ -204,7 +204,7 @@ export class PeopleSessions {
     await write(async (transaction, secretHash) => {
       if (refreshToken === undefined || typeof person !== 'object' || admission === undefined) {
         const why = person === undefined ? 'provider' : 'rules';
-        await sessions.end(transaction, tenant, secretHash, why);
+        await sessions.end(transaction, tenant, secretHash, { why });
         return;
       }
       await clients.setRights(transaction, tenant, clientId, admission);

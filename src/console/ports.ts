@@ -1,3 +1,4 @@
+import type { Caller } from '../http/caller.ts';
 import type { Credentials } from '../http/credentials.ts';
 import type { Restriction } from '../http/restriction.ts';
 import type { Scope } from '../http/scopes.ts';
@@ -62,6 +63,8 @@ export type IsSealed = (tenant: string) => Promise<boolean>;
 interface ConsoleAccessEvent extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {
   readonly kind: 'signed_in' | 'signed_out' | 'refused';
   readonly details?: Readonly<Record<string, string>>;
+  readonly caller?: Caller | undefined;
+  readonly session?: string;
 }
 
 /** Writes the event in the transaction of what it tells of. */

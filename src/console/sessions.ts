@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { createBatches } from '../core/concurrency/batches.ts';
 import { doWork, requestLimit } from '../core/concurrency/work.ts';
+import { type Caller, callerOf } from '../http/caller.ts';
 import { AccessTokenFault, type Credentials } from '../http/credentials.ts';
 import { isScope } from '../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../postgres/database.ts';
@@ -134,11 +135,14 @@ export class Sessions {
   }
 
   /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header and whether it was a person's. */
-  async signOut({ headers }: FastifyRequest): Promise<{ cookie: string; ofPerson: boolean }> {
-    const secret = this.#cookie.read(headers.cookie);
+  async signOut(request: FastifyRequest): Promise<{ cookie: string; ofPerson: boolean }> {
+    const secret = this.#cookie.read(request.headers.cookie);
+    const caller = callerOf(request);
     const ended =
       secret &&
-      (await this.write(secret.tenant, (transaction) => this.end(transaction, secret.tenant, hashSecret(secret))));
+      (await this.write(secret.tenant, (transaction) =>
+        this.end(transaction, secret.tenant, hashSecret(secret), { caller }),
+      ));
     return { cookie: this.#cookie.clear, ofPerson: typeof ended?.subject === 'string' };
   }
 
@@ -169,15 +173,16 @@ export class Sessions {
    */
   async start<Made extends NewSessionOfClient | undefined>(
     tenant: string,
-    { headers }: FastifyRequest,
+    request: FastifyRequest,
     make: (transaction: DatabaseTransaction) => Promise<Made>,
   ): Promise<StartedSession | Exclude<Made, NewSessionOfClient>> {
     const session = await this.write(tenant, async (transaction) => {
       const made = await make(transaction);
       if (made === undefined) return made as Exclude<Made, NewSessionOfClient>;
-      const started = await this.#insert(transaction, made);
-      const replaced = this.#cookie.read(headers.cookie);
-      if (replaced !== undefined) await this.end(transaction, replaced.tenant, hashSecret(replaced));
+      const caller = callerOf(request);
+      const started = await this.#insert(transaction, made, caller);
+      const replaced = this.#cookie.read(request.headers.cookie);
+      if (replaced !== undefined) await this.end(transaction, replaced.tenant, hashSecret(replaced), { caller });
       return started;
     });
     if (typeof session !== 'object') return session;
@@ -187,6 +192,7 @@ export class Sessions {
   async #insert(
     transaction: DatabaseTransaction,
     { client: { tenant, clientId, name, scopes }, ends, person, left = sessionLifetime }: NewSessionOfClient,
+    caller: Caller,
   ): Promise<StartedSession> {
     const secret = newSecret(tenant);
     const lifetime = Math.min(left, sessionLifetime);
@@ -200,6 +206,8 @@ export class Sessions {
       kind: 'signed_in',
       person: personOf(person),
       details: { by },
+      caller,
+      session: sessionNameOf(session.secretHash),
     });
     const cookie = this.#cookie.write(secret, lifetime);
     const started = { tenant, clientId, clientName: name, scopes, expiresAt, cookie };
@@ -223,14 +231,15 @@ export class Sessions {
     transaction: DatabaseTransaction,
     tenant: string,
     secretHash: Uint8Array,
-    why?: string,
+    { why, caller }: { why?: string; caller?: Caller } = {},
   ): Promise<EndedSession | undefined> {
     const ended = await lockSession(transaction, tenant, secretHash);
     if (ended === undefined) return undefined;
     const { clientId, byLink, forKeys } = ended;
     const person = personOf(ended);
     const event = why === undefined ? { kind: 'signed_out' as const } : { kind: 'refused' as const, details: { why } };
-    if (!forKeys) await this.#noteAccess(transaction, { tenant, clientId, person, ...event });
+    const session = sessionNameOf(secretHash);
+    if (!forKeys) await this.#noteAccess(transaction, { tenant, clientId, person, caller, session, ...event });
     if (why !== undefined) await this.#keys.revoke(transaction, tenant, { clientId, person, why });
     if (await this.#keepForKeys(transaction, tenant, { secretHash, clientId })) return ended;
     await deleteSession(transaction, tenant, secretHash);
@@ -252,4 +261,9 @@ export class Sessions {
 function personOf(session: Pick<EndedSession, 'issuer' | 'subject'> | undefined): Credentials['person'] {
   const { issuer = null, subject = null } = session ?? {};
   return issuer === null || subject === null ? undefined : { issuer, subject };
+}
+
+/** What the accesses call a session: a part of the hash of its secret, which opens nothing. */
+function sessionNameOf(secretHash: Uint8Array): string {
+  return Buffer.from(secretHash).toString('hex').slice(0, 16);
 }

@@ -14,6 +14,8 @@ interface ConsoleSessionTable {
   tenants: Generated<string[] | null>;
   checked_at: Generated<Date | null>;
   for_keys: Generated<boolean>;
+  renewing_until: Generated<Date | null>;
+  sealed_id_token: Generated<Uint8Array | null>;
 }
 
 interface ConsoleLinkTable {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { type CountedReads, createCountedReads } from '../access/accesses/count-reads.ts';
 import { noteAccess } from '../access/accesses/store.ts';
 import { keyScopesOf, lastKeyOf, listKeysOf, makeKey, revokeKeys } from '../access/keys/key-store.ts';
 import { createKeyVerifier } from '../access/keys/verify-key.ts';
@@ -28,12 +29,19 @@ export interface AccessServices {
   verifyViewerToken: VerifyViewerToken;
   readRestriction: ReadRestriction;
   webConsole: Console;
+  /** Who reads histories, by the hour. */
+  countedReads: CountedReads;
   /** Undefined if there is no such limit. */
   requestRates: RequestRates;
 }
 
-export async function createAccess(foundation: Foundation, consoleFolder: string | undefined): Promise<AccessServices> {
-  const { config, clock, logger, sealer, db, vital } = foundation;
+/** `closing` gets what closes them. */
+export async function createAccess(
+  foundation: Foundation,
+  consoleFolder: string | undefined,
+  closing: AsyncDisposableStack,
+): Promise<AccessServices> {
+  const { config, clock, logger, sealer, pool, db, vital } = foundation;
   const now = () => clock.now();
   const onBadRules = (error: unknown) =>
     logger.error({ err: error }, 'the rules of ANNALS_OIDC_RULES stay as they were');
@@ -87,9 +95,21 @@ export async function createAccess(foundation: Foundation, consoleFolder: string
     elapsed: () => clock.elapsed(),
     onError: (error) => logger.warn({ err: error }, 'the use of a key was not noted'),
   });
+  const countedReads = createCountedReads(pool, (error) =>
+    logger.warn({ err: error }, 'who read histories could not be counted'),
+  );
+  closing.defer(() => countedReads.close());
   const { findClientState } = oauth;
   const verifyViewerToken = createViewerTokenVerifier({ sealer, findClientState, readRestriction, now });
-  return { oauth, verifyKey, verifyViewerToken, readRestriction, webConsole, requestRates: requestRatesOf(foundation) };
+  return {
+    oauth,
+    verifyKey,
+    verifyViewerToken,
+    readRestriction,
+    webConsole,
+    countedReads,
+    requestRates: requestRatesOf(foundation),
+  };
 }
 
 function requestRatesOf({ config: { tenantRate }, clock, logger, vital }: Foundation): RequestRates {

@@ -74,8 +74,8 @@ export async function createDesk(
     now,
     documents,
     exportHistory,
-    noteDownload: ({ tenant, clientId, person }, details) =>
-      noteAccess(db, { tenant, kind: 'export_downloaded', clientId, person, details }),
+    noteDownload: ({ tenant, clientId, person, caller }, details) =>
+      noteAccess(db, { tenant, kind: 'export_downloaded', clientId, person, details, caller }),
     runChat: (chat, run) => runQueuedChat({ chats: agents.chats, scopesNow }, chat, run),
     waitsForSession,
     tracer,

@@ -1,5 +1,6 @@
 
 table access_event
+  address text collate "C"
   at timestamp with time zone not null
   client text collate "C" not null
   count bigint not null default 1
@@ -8,6 +9,8 @@ table access_event
   issuer text collate "C"
   kind text collate "C" not null
   name text collate "C" not null
+  program text
+  session text collate "C"
   subject text collate "C"
   tenant text collate "C" not null
   access_event_pkey PRIMARY KEY (tenant, id)
@@ -497,7 +500,9 @@ table console_session
   expires_at timestamp with time zone not null
   for_keys boolean not null default false
   issuer text
+  renewing_until timestamp with time zone
   scopes text[] not null
+  sealed_id_token bytea
   sealed_renewal bytea
   secret_hash bytea not null
   subject text
@@ -876,6 +881,7 @@ table usage_count with (fillfactor=50)
   usage_count_measure_check CHECK (measure = ANY (ARRAY['entries'::text, 'bytes'::text, 'requests'::text, 'inputTokens'::text, 'outputTokens'::text]))
   usage_count_pkey PRIMARY KEY (tenant, day, measure)
   usage_count_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+function access_kinds_add(known json, added json) returns json language sql immutable cost 100 body 4c2bd78a229feadf
 function budget_amount(amount numeric, in_tokens boolean) returns text language sql immutable cost 100 body 03f33cb3c99c0747
 function budget_counts(by text, name text, call jsonb) returns boolean language sql immutable cost 100 body 83d2304a4d860100
 function budget_days(period text, day integer, OUT first integer, OUT last integer) returns record language sql immutable cost 100 body c163f7ef740ee04f

@@ -10,7 +10,7 @@ const Access = Type.Object(
     id: Type.String({ description: 'Ids have the order of time: `sort=_id:DESC` lists the newest first.' }),
     at: Type.String({
       format: 'date-time',
-      description: 'Of refusals the begin of their hour, of viewer tokens that of their day, in UTC.',
+      description: 'Of refusals and reads the begin of their hour, of viewer tokens that of their day, in UTC.',
     }),
     kind: Type.Enum([...accessKinds], { type: 'string' }),
     client: Type.String({
@@ -19,14 +19,24 @@ const Access = Type.Object(
     name: Type.String({ description: 'The name of the client, the person or the key, as change entries show it.' }),
     issuer: Type.Optional(Type.String({ description: "Of a person: the address of the company's OpenID provider." })),
     subject: Type.Optional(Type.String({ description: 'Of a person: what the provider knows them by.' })),
+    address: Type.Optional(
+      Type.String({ description: 'The network address that the request came from. Of refusals and reads the last.' }),
+    ),
+    program: Type.Optional(
+      Type.String({ description: 'The browser or program, as its `User-Agent` names it: at most 200 characters.' }),
+    ),
+    session: Type.Optional(
+      Type.String({ description: 'Of the console: the same for a sign-in and the end of its session.' }),
+    ),
     details: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()]), {
       description:
         '`by` of a sign-in: secret, link, account. `why` of a refusal: secret, revoked; where a session or a key of a person was ended: rules, provider. `scope` of a new client, link or key. `job`, ' +
-        '`format` and `bytes` of an export. `subject` of viewer tokens: who looks.',
+        '`format` and `bytes` of an export. `subject` of viewer tokens: who looks. Of reads how many requests read what: `changelogs`, `histogram`, `names`, ' +
+        '`mcp`, `viewer` and so on, as the path calls it.',
     }),
     count: Type.Integer({
       minimum: 1,
-      description: 'How many refusals there were in that hour, or viewer tokens on that day. Otherwise 1.',
+      description: 'How many refusals or reads there were in that hour, or viewer tokens on that day. Otherwise 1.',
     }),
   },
   {
@@ -40,6 +50,8 @@ const Access = Type.Object(
         name: 'Jane Doe',
         issuer: 'https://login.example.com',
         subject: 'u-1',
+        address: '203.0.113.7',
+        program: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
         details: { job: '7c2f6f0e-35a0-4b4a-9a55-1f6f2c0d8e21', format: 'CSV', bytes: 18230 },
         count: 1,
       },

@@ -16,6 +16,7 @@ export const accessKinds = [
   'key_revoked',
   'viewer_token_made',
   'export_downloaded',
+  'read',
 ] as const;
 
 export interface AccessEvent {
@@ -26,6 +27,9 @@ export interface AccessEvent {
   /** Of a person who signed in with a company's account. */
   readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
   readonly details?: Readonly<Record<string, string | number>>;
+  readonly caller?: { readonly address: string | undefined; readonly program?: string | undefined } | undefined;
+  /** Names the session of the console that began or ended. */
+  readonly session?: string | undefined;
 }
 
 /** Days. */
@@ -41,16 +45,21 @@ export async function noteAccess(db: Database, event: AccessEvent): Promise<void
 /** Writes that a client was refused. The refusals of an hour are one row: whoever tries again and again fills no table. */
 export async function noteRefusal(
   db: Database,
-  { tenant, clientId, why }: { tenant: string; clientId: string; why: 'secret' | 'revoked' },
+  {
+    tenant,
+    clientId,
+    why,
+    address,
+  }: { tenant: string; clientId: string; why: 'secret' | 'revoked'; address: string | undefined },
 ): Promise<void> {
-  const event = { tenant, kind: 'refused', clientId, details: { why } } as const;
+  const event = { tenant, kind: 'refused', clientId, details: { why }, caller: { address } } as const;
   await insertEvent(db, event, sql`date_trunc('hour', ${now}, 'UTC')`, `${why}-${clientId}`);
 }
 
 /** Writes that somebody may look. The tokens that a client makes for one subject on a day are one row. */
 export async function noteViewerToken(
   db: Database,
-  { subject, ...event }: Pick<AccessEvent, 'tenant' | 'clientId' | 'person'> & { subject: string },
+  { subject, ...event }: Pick<AccessEvent, 'tenant' | 'clientId' | 'person' | 'caller'> & { subject: string },
 ): Promise<void> {
   const made = { ...event, kind: 'viewer_token_made', details: { subject } } as const;
   const rest = hash('sha256', JSON.stringify([event.clientId, subject])).slice(0, 32);
@@ -59,19 +68,21 @@ export async function noteViewerToken(
 
 async function insertEvent(
   db: Database,
-  { tenant, kind, clientId, person, details = {} }: AccessEvent,
+  { tenant, kind, clientId, person, details = {}, caller, session }: AccessEvent,
   at: RawBuilder<unknown>,
   rest: string,
 ): Promise<void> {
   await sql`
-    insert into access_event as known (tenant, id, at, kind, client, name, issuer, subject, details)
+    insert into access_event as known (tenant, id, at, kind, client, name, issuer, subject, details, address, program, session)
       select tenant, ${beginOfId(at)} || '-' || ${rest}::text, ${at}, ${kind}::text, id, name, ${person?.issuer ?? null}::text,
-          ${person?.subject ?? null}::text, ${JSON.stringify(details)}::json
+          ${person?.subject ?? null}::text, ${JSON.stringify(details)}::json, ${caller?.address ?? null}::text, ${caller?.program ?? null}::text,
+          ${session ?? null}::text
         from (
           select tenant, client_id as id, name from oauth_client where tenant = ${tenant} and client_id = ${clientId}
           union all select tenant, key_id, name from access_key where tenant = ${tenant} and key_id = ${clientId}
         ) who
-      on conflict (tenant, id) do update set count = known.count + 1`.execute(db);
+      on conflict (tenant, id) do update set count = known.count + 1, address = coalesce(excluded.address, known.address),
+        program = coalesce(excluded.program, known.program)`.execute(db);
 }
 
 function beginOfId(at: RawBuilder<unknown>): RawBuilder<unknown> {
@@ -86,6 +97,9 @@ const members: Readonly<Record<string, RawBuilder<unknown>>> = {
   name: sql`to_json(name)`,
   issuer: sql`to_json(issuer)`,
   subject: sql`to_json(subject)`,
+  address: sql`to_json(address)`,
+  program: sql`to_json(program)`,
+  session: sql`to_json(session)`,
   details: sql`details`,
   count: sql`count`,
 };

@@ -38,7 +38,8 @@ export function createSecretChecker(
   }
 
   return {
-    checkSecret: (client) => limit(client, () => findClientBySecret(db, client.clientId, client.clientSecret)),
+    checkSecret: (client) =>
+      limit(client, () => findClientBySecret(db, client.clientId, client.clientSecret, client.address)),
     tryOnce: (address, find) => limit({ address }, find),
   };
 }

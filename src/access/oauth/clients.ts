@@ -207,17 +207,18 @@ export async function findClient(db: Database, tenant: string, clientId: string)
   };
 }
 
-/** The client of the id and the secret; undefined where there is none, and where it was revoked. The refusal of a client is noted. */
+/** The client of the id and the secret; undefined where there is none, and where it was revoked. The refusal of a client is noted, with the address. */
 export async function findClientBySecret(
   db: Database,
   clientId: string,
   clientSecret: string,
+  address: string | undefined,
 ): Promise<ClientRecord | undefined> {
   const tenant = tenantOfClientId(clientId);
   const client = tenant === undefined ? undefined : await findClient(db, tenant, clientId);
   if (client === undefined) return undefined;
   if (!client.revoked && secretMatches(clientSecret, client.secretHash)) return client;
-  await noteRefusal(db, { tenant: client.tenant, clientId, why: client.revoked ? 'revoked' : 'secret' });
+  await noteRefusal(db, { tenant: client.tenant, clientId, why: client.revoked ? 'revoked' : 'secret', address });
   return undefined;
 }
 

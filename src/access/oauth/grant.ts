@@ -14,8 +14,8 @@ export interface TokenResponse {
   scope: string;
 }
 
-/** Gives a token, or rejects with a TokenError. */
-export type GrantToken = (request: TokenRequest) => Promise<TokenResponse>;
+/** Gives a token, or rejects with a TokenError. A refusal is noted with the address that the request came from. */
+export type GrantToken = (request: TokenRequest, address?: string) => Promise<TokenResponse>;
 
 interface GrantedClient extends OAuth2Server.Client {
   tenant: string;
@@ -33,9 +33,9 @@ export function createGrant(options: {
 }): GrantToken {
   const { db, keys, issuer, now } = options;
 
-  const model: OAuth2Server.ClientCredentialsModel = {
+  const modelFor = (address: string | undefined): OAuth2Server.ClientCredentialsModel => ({
     async getClient(clientId, clientSecret) {
-      const client = await findClientBySecret(db, clientId, clientSecret);
+      const client = await findClientBySecret(db, clientId, clientSecret, address);
       if (client === undefined) return undefined;
       const { tenant, scopes } = client;
       return { id: clientId, grants: ['client_credentials'], tenant, clientId, scopes } satisfies GrantedClient;
@@ -72,11 +72,14 @@ export function createGrant(options: {
       const scope = [...(token.scope ?? []), `tenant=${tenant}`];
       return { accessToken: token.accessToken, scope, client, user, expires_in: accessTokenLifetime };
     },
-  };
+  });
 
-  const server = new OAuth2Server({ model, accessTokenLifetime, allowExtendedTokenAttributes: true });
-
-  return async ({ grantType, clientId, clientSecret, scope }) => {
+  return async ({ grantType, clientId, clientSecret, scope }, address) => {
+    const server = new OAuth2Server({
+      model: modelFor(address),
+      accessTokenLifetime,
+      allowExtendedTokenAttributes: true,
+    });
     const body = {
       ...(grantType === undefined ? {} : { grant_type: grantType }),
       client_id: clientId,

@@ -95,7 +95,7 @@ export async function tokenRoute(
       const form = request.body as unknown as QueryParameters | null;
       if (form === null) throw notAForm();
       const tokenRequest = readTokenRequest(request.headers.authorization, form);
-      return await guesses.limit({ ...tokenRequest, address: request.ip }, () => grantToken(tokenRequest));
+      return await guesses.limit({ ...tokenRequest, address: request.ip }, () => grantToken(tokenRequest, request.ip));
     },
   );
 }

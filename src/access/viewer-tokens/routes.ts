@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
+import { callerOf } from '../../http/caller.ts';
 import { maxNameCharacters, nameRules } from '../../http/chosen-id.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
@@ -96,7 +97,7 @@ export async function viewerTokenRoutes(app: HttpServer, options: ViewerTokenOpt
         const length = `The token would have ${token.length} characters, and it can have ${maxTokenLength}`;
         throw invalidField('q', `${length}: write a shorter q, subject or hide.`);
       }
-      await noteViewerToken(db, { tenant, clientId, person, subject });
+      await noteViewerToken(db, { tenant, clientId, person, subject, caller: callerOf(request) });
       return await reply.code(201).header('cache-control', 'no-store').send({ token, expiresIn });
     },
   );

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ExportPiece, ExportProgress } from '../../core/export-history.ts';
+import type { Caller } from '../../http/caller.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
@@ -14,6 +15,8 @@ export interface JobReader extends Pick<Credentials, 'tenant' | 'clientId' | 'pe
   readonly readsHistory: boolean;
   /** Without a scope for jobs the reader sees the exports of its own client alone. */
   readonly seesAll: boolean;
+  /** Of who downloads. */
+  readonly caller?: Caller | undefined;
 }
 
 /** A job that a worker has taken. The worker's writes count only until another worker takes the job. */

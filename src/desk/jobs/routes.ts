@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import { invalidField } from '../../core/errors.ts';
+import { callerOf } from '../../http/caller.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { CsvFile, csvType, json, stream } from '../../http/openapi/answers.ts';
@@ -112,7 +113,7 @@ export async function jobRoutes(
     async (request, reply) => {
       const { id } = request.params;
       const readsContext = mayReadContext(request.credentials.scopes);
-      const { format, bytes, pieces } = await jobs.content(readerOf(request), id, {
+      const { format, bytes, pieces } = await jobs.content({ ...readerOf(request), caller: callerOf(request) }, id, {
         readsContext,
         // HEAD sends nothing of it.
         downloads: request.method === 'GET',

@@ -139,7 +139,9 @@ function touchedIn(erasing: ErasingTexts, { name: table, key }: TenantTable, row
     ...columnsWith(table, 'row').filter(hasIt),
     ...(sealed !== undefined && isIn(sealed, erasing) ? columnsWith(table, 'sealed') : []),
   ];
-  const changed = [...columnsWith(table, 'text'), ...columnsWith(table, 'clear')].filter(hasIt);
+  const texts = columnsWith(table, 'text').filter(hasIt);
+  const beside = texts.length > 0 ? columnsWith(table, 'with') : [];
+  const changed = [...texts, ...columnsWith(table, 'clear').filter(hasIt), ...beside];
   const columns = gone.length > 0 ? gone : changed;
   if (columns.length === 0) return undefined;
   const id = key.map((_column, index) => row[`key${index}`] ?? '');
@@ -157,7 +159,7 @@ async function eraseRow(
     await sql`delete from ${sql.table(table)} where ${isHere}`.execute(transaction);
     return;
   }
-  const isCleared = new Set(columnsWith(table, 'clear'));
+  const isCleared = new Set([...columnsWith(table, 'clear'), ...columnsWith(table, 'with')]);
   const assigned = columns.map((column) => {
     const value = isCleared.has(column) ? null : replaceInJson(row[column] ?? '', erasing);
     return sql`${sql.ref(column)} = ${value}${sql.raw(castOf(table, column))}`;

@@ -2,11 +2,12 @@
  * What an erasure does with a column.
  *
  * `entry`: rewritten with the entry. `text`: the name or id is replaced wherever it stands, in JSON and in plain text. `row`: a row with
- * the name or id in this column is deleted. `clear`: such a value becomes null. `sealed`: it is opened, and the row is deleted where
+ * the name or id in this column is deleted. `clear`: such a value becomes null. `with`: it becomes null where the row has the name or
+ * id in a column of `text`. `sealed`: it is opened, and the row is deleted where
  * the name or id is in it. `all`: it goes of all rows of the tenant, whatever it holds. `stop`: nothing can take its place, so a name or id
  * in it stops the erasure before it begins. `none`: nothing.
  */
-export type Doing = 'entry' | 'text' | 'row' | 'clear' | 'sealed' | 'all' | 'stop' | 'none';
+export type Doing = 'entry' | 'text' | 'row' | 'clear' | 'with' | 'sealed' | 'all' | 'stop' | 'none';
 
 type PlacesOfTable = Readonly<Record<string, readonly [Doing, string]>>;
 
@@ -27,6 +28,9 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     issuer: ['none', 'the address of an OpenID provider'],
     subject: ['text', 'what a provider knows a person by'],
     details: ['text', 'what was read, for instance a query'],
+    address: ['with', 'the network address of a person or a program'],
+    program: ['with', 'what a browser or a program says of itself'],
+    session: made,
   },
   access_key: {
     tenant,
@@ -219,6 +223,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     tenants: ['none', 'names of tenants'],
     secret_hash: secret,
     sealed_renewal: secret,
+    sealed_id_token: secret,
   },
   custom_entity: {
     tenant,

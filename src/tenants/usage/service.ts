@@ -2,9 +2,9 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Static } from 'typebox';
 import { type Days, dateOf, dayOf } from '../../http/days.ts';
 import type { TenantPool } from '../../postgres/connections/tenant-pool.ts';
+import { OutcomeUnknown, TenantCounter } from '../../postgres/tenants/tenant-counter.ts';
 import type { UsageOfDay } from './schemas.ts';
-import { UsageCounter } from './usage-counter.ts';
-import { type AddedMeasure, addMeasures, OutcomeUnknown, readUsage } from './usage-store.ts';
+import { type AddedMeasure, addMeasures, readUsage } from './usage-store.ts';
 
 /** What tenants use, by UTC day. */
 export interface Usage {
@@ -30,9 +30,14 @@ export function createUsage(options: {
     if (err instanceof OutcomeUnknown) logger.error({ err, counted }, 'the usage of tenants may not have been counted');
     else logger.warn({ err }, 'what tenants have used could not be counted; it is tried again');
   };
-  const requests = new UsageCounter({ add: (counted) => addMeasures(pool, counted), onError });
+  const requests = new TenantCounter<AddedMeasure>({
+    keyOf: ({ tenant, day, measure }) => `${day} ${measure} ${tenant}`,
+    sum: (earlier, later) => ({ ...later, amount: earlier.amount + later.amount }),
+    add: (counted) => addMeasures(pool, counted),
+    onError,
+  });
   return {
-    countRequest: (tenant) => requests.count([{ tenant, day: dayOf(now()), measure: 'requests', amount: 1 }]),
+    countRequest: (tenant) => requests.count({ tenant, day: dayOf(now()), measure: 'requests', amount: 1 }),
 
     store: () => requests.store(),
 

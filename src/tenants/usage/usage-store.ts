@@ -1,6 +1,6 @@
-import pg from 'pg';
 import type { Days } from '../../http/days.ts';
 import type { TenantPool } from '../../postgres/connections/tenant-pool.ts';
+import { addCounts, type CountingPool } from '../../postgres/tenants/tenant-counter.ts';
 
 export type Measure = 'entries' | 'bytes' | 'requests' | 'inputTokens' | 'outputTokens';
 
@@ -10,9 +10,6 @@ export interface CountedMeasure {
   measure: Measure;
   amount: number;
 }
-
-/** The connection was lost while the database wrote: nobody knows whether it did. */
-export class OutcomeUnknown extends Error {}
 
 /**
  * What the tenant has used on these days, including entries that are not folded yet. One statement reads it, and so one
@@ -38,11 +35,6 @@ export async function readUsage(pool: TenantPool, tenant: string, days: Days): P
   return rows;
 }
 
-/** A pool of connections, whatever shares it has. */
-interface Connections {
-  connect(): Promise<{ query(statement: pg.QueryConfig): Promise<unknown>; release(): void }>;
-}
-
 /** What is added to the use of a tenant on a day. */
 export interface AddedMeasure extends CountedMeasure {
   tenant: string;
@@ -52,30 +44,22 @@ export interface AddedMeasure extends CountedMeasure {
  * Adds what was used, all or none; that of tenants that are not there any more is left out. Rejects with OutcomeUnknown where
  * the connection was lost meanwhile.
  */
-export async function addMeasures(pool: Connections, added: readonly AddedMeasure[]): Promise<void> {
-  const connection = await pool.connect();
-  try {
-    await connection.query({
-      name: 'usage_add',
-      // All writers use the same order, so that two of them never wait for each other.
-      text: `
-        insert into usage_count as so_far (tenant, day, measure, amount)
-          select t.tenant, used.day, used.measure, used.amount
-            from unnest($1::text[], $2::integer[], $3::text[], $4::bigint[]) as used (tenant, day, measure, amount)
-            join tenant t on t.tenant = used.tenant
-            order by t.tenant, used.day, used.measure
-          on conflict (tenant, day, measure) do update set amount = so_far.amount + excluded.amount`,
-      values: [
-        added.map(({ tenant }) => tenant),
-        added.map(({ day }) => day),
-        added.map(({ measure }) => measure),
-        added.map(({ amount }) => amount),
-      ],
-    });
-  } catch (error) {
-    if (error instanceof pg.DatabaseError) throw error;
-    throw new OutcomeUnknown('The connection was lost while the use of tenants was counted.', { cause: error });
-  } finally {
-    connection.release();
-  }
+export async function addMeasures(pool: CountingPool, added: readonly AddedMeasure[]): Promise<void> {
+  await addCounts(pool, {
+    name: 'usage_add',
+    // All writers use the same order, so that two of them never wait for each other.
+    text: `
+      insert into usage_count as so_far (tenant, day, measure, amount)
+        select t.tenant, used.day, used.measure, used.amount
+          from unnest($1::text[], $2::integer[], $3::text[], $4::bigint[]) as used (tenant, day, measure, amount)
+          join tenant t on t.tenant = used.tenant
+          order by t.tenant, used.day, used.measure
+        on conflict (tenant, day, measure) do update set amount = so_far.amount + excluded.amount`,
+    values: [
+      added.map(({ tenant }) => tenant),
+      added.map(({ day }) => day),
+      added.map(({ measure }) => measure),
+      added.map(({ amount }) => amount),
+    ],
+  });
 }

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { kindOfRead } from '../../../src/access/accesses/count-reads.ts';
 import { accessesKept, dropOldAccesses } from '../../../src/access/accesses/store.ts';
+import { createKey } from '../../../src/access/keys/key-store.ts';
 import { type NewClient, revokeClient } from '../../../src/access/oauth/clients.ts';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { linkFor } from '../../support/server/console-sessions.ts';
 import { contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
@@ -15,6 +18,9 @@ interface Access {
   name: string;
   details: Record<string, unknown>;
   count: number;
+  address?: string;
+  program?: string;
+  session?: string;
 }
 
 let server: TestServer;
@@ -105,6 +111,124 @@ test('refusals of a client are a row an hour with a count; those of no client ar
   expect(refusals.reduce((sum, { count }) => sum + count, 0)).toBe(5);
   expect(refusals.length).toBeLessThanOrEqual(4);
   for (const { at } of refusals) expect(at).toMatch(/:00:00\.000Z$/);
+});
+
+test('a sign-in has the address, the program and the session, which its end has too, and a download the first two', async () => {
+  const { client, token } = await newTenant('located');
+  const browser = new Browser(server);
+  const program = `Mozilla/5.0 ${'x'.repeat(300)}`;
+  const { clientId, clientSecret } = client;
+  const headers = { 'user-agent': program, 'x-forwarded-for': '203.0.113.9' };
+  await browser.post('/console/api/session', { clientId, clientSecret }, headers);
+  await browser.signOut();
+  const [, first, last] = await accessesOf('located', token);
+  // The test's server trusts a proxy on this machine.
+  expect(first).toMatchObject({ address: '203.0.113.9', program: program.slice(0, 200) });
+  expect(first?.session).toMatch(/^[0-9a-f]{16}$/);
+  expect(last?.session).toBe(first?.session);
+  expect(await guess(client.clientId, 'wrong')).toBe(401);
+  expect((await accessesOf('located', token, 'kind:refused'))[0]).toMatchObject({ address: '127.0.0.1' });
+  const [made] = await accessesOf('located', token, 'kind:client_made');
+  expect([made?.address, made?.program, made?.session]).toEqual([undefined, undefined, undefined]);
+});
+
+describe('who read, by the hour', () => {
+  const readsOf = async (tenant: string, token: string) => {
+    await server.context.countedReads.store();
+    return await accessesOf(tenant, token, 'kind:read');
+  };
+  /** What rows that the begin of an hour may have parted have together. */
+  const sumOf = (rows: readonly Access[]) => {
+    const details: Record<string, number> = {};
+    for (const row of rows)
+      for (const [kind, count] of Object.entries(row.details)) details[kind] = (details[kind] ?? 0) + Number(count);
+    return { details, count: rows.reduce((sum, { count }) => sum + count, 0) };
+  };
+
+  test('a client has a row with how many requests read what, from where and with which program; what was refused is not in it', async () => {
+    const { client, token } = await newTenant('reader');
+    const read = (path: string, init: object = {}) =>
+      server.call(path, { token, headers: { 'user-agent': 'reader/1.0' }, ...init });
+    const lists = ['/changelog/reader/changelogs', '/changelog/reader/changelogs?pageSize=1'];
+    for (const path of lists) expect((await read(path)).status).toBe(200);
+    expect((await read('/changelog/reader/names?field=entity')).status).toBe(200);
+    expect((await read('/changelog/reader/changelogs?q=%28')).status).toBe(400);
+    expect((await read('/changelog/another/changelogs')).status).toBe(403);
+    // What the client does besides reads no history.
+    expect((await read('/usage/reader')).status).toBe(200);
+    const rows = await readsOf('reader', token);
+    expect(sumOf(rows)).toEqual({ details: { changelogs: 2, names: 1 }, count: 3 });
+    for (const row of rows)
+      expect(row).toMatchObject({
+        client: client.clientId,
+        name: 'Jane Doe',
+        address: '127.0.0.1',
+        program: 'reader/1.0',
+      });
+    for (const { at } of rows) expect(at).toMatch(/:00:00\.000Z$/);
+
+    // The list itself was read, and later requests join the row, with their own program.
+    await read('/changelog/reader/names?field=entity', { headers: { 'user-agent': 'later/2.0' } });
+    const after = await readsOf('reader', token);
+    expect(sumOf(after)).toEqual({ details: { accesses: 1, changelogs: 2, names: 2 }, count: 5 });
+    expect(after.at(-1)?.program).toBe('later/2.0');
+  });
+
+  test('a key has a row of its own, and a viewer token counts for its maker, without the address of who looks', async () => {
+    const { client, token } = await newTenant('holder');
+    const key = await createKey(server.context.db, { tenant: 'holder', scopes: ['changelog.changelog_read'] });
+    const initialize = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+    const answer = await server.call('/mcp/holder', {
+      token: key.key,
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify(initialize),
+    });
+    expect(answer.status).toBe(200);
+    await answer.text();
+    const made = await server.call('/changelog/holder/viewer-tokens', {
+      token,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ q: 'entity:order', subject: 'customer-1' }),
+    });
+    expect(made.status).toBe(201);
+    const viewer = (await made.json()) as { token: string };
+    expect((await server.call('/viewer/holder/histogram', { token: viewer.token })).status).toBe(200);
+    const rows = await readsOf('holder', token);
+    const ofKey = rows.filter(({ client: id }) => id === key.id);
+    const ofClient = rows.filter(({ client: id }) => id === client.clientId);
+    expect(sumOf(ofKey)).toEqual({ details: { mcp: 1 }, count: 1 });
+    expect(sumOf(ofClient)).toEqual({ details: { viewer: 1 }, count: 1 });
+    for (const { address, program } of ofClient) expect([address, program]).toEqual([undefined, undefined]);
+  });
+
+  test('reads of a tenant that is gone are dropped, and those of others counted with them are stored', async () => {
+    const { token } = await newTenant('staying');
+    const { token: gone } = await newTenant('leaving');
+    for (const [tenant, of] of [
+      ['staying', token],
+      ['leaving', gone],
+    ] as const)
+      expect((await server.call(`/changelog/${tenant}/changelogs`, { token: of })).status).toBe(200);
+    await deleteTenant(server.database.db, 'leaving');
+    expect(sumOf(await readsOf('staying', token)).details).toEqual({ changelogs: 1 });
+  });
+});
+
+test.each([
+  ['GET', '/changelog/:tenant/changelogs', 'changelogs'],
+  ['HEAD', '/changelog/:tenant/facets', 'facets'],
+  ['POST', '/changelog/:tenant/changelogs/search', 'changelogs'],
+  ['GET', '/changelog/:tenant/log/tile/:level/*', 'log'],
+  ['GET', '/viewer/:tenant/entries', 'viewer'],
+  ['POST', '/mcp/:tenant', 'mcp'],
+  ['GET', '/mcp/:tenant', undefined],
+  ['POST', '/changelog/:tenant/views', undefined],
+  ['DELETE', '/changelog/:tenant/views/:id', undefined],
+  ['GET', '/usage/:tenant', undefined],
+])('%s %s is a read of %s', (method, route, kind) => {
+  expect(kindOfRead(method, route)).toBe(kind);
 });
 
 test('who downloaded which export is listed, and neither HEAD nor what was refused', async () => {

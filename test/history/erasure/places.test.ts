@@ -29,6 +29,7 @@ const words: Record<Doing, string> = {
   text: 'the name or id in it is replaced',
   row: 'the row is deleted where it has the name or id',
   clear: 'becomes empty where it has the name or id',
+  with: 'becomes empty where a text of the row has the name or id',
   sealed: 'is opened; the row is deleted where it has the name or id',
   all: 'goes, whatever it holds',
   stop: 'stops the erasure where it has the name or id',

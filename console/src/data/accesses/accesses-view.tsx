@@ -21,6 +21,7 @@ const words: Readonly<Record<NonNullable<Access['kind']>, string>> = {
   key_revoked: 'Key revoked',
   viewer_token_made: 'Viewer token made',
   export_downloaded: 'Export downloaded',
+  read: 'Read the history',
 };
 
 const reasons: Readonly<Record<string, string>> = {
@@ -105,6 +106,7 @@ function detailsOf({ kind, details = {}, count = 1 }: Access): string {
   if (kind === 'signed_in') return reasons[by] ?? '';
   if (kind === 'refused') return `${counted(count, 'time')}: ${refusals[why] ?? why}`;
   if (kind === 'viewer_token_made') return `${counted(count, 'time')} for ${subject}`;
+  if (kind === 'read') return `${counted(count, 'request')}: ${Object.keys(details).join(', ')}`;
   if (kind === 'key_revoked') return refusals[why] ?? '';
   if (kind === 'export_downloaded') return `${format}, ${bytesText(Number(bytes))}`;
   return String(scope);

@@ -1,17 +1,24 @@
 import { afterEach, expect, test } from 'vitest';
-import { UsageCounter } from '../../../src/tenants/usage/usage-counter.ts';
-import { type AddedMeasure, OutcomeUnknown } from '../../../src/tenants/usage/usage-store.ts';
+import { OutcomeUnknown, TenantCounter } from '../../../src/postgres/tenants/tenant-counter.ts';
+
+interface Count {
+  tenant: string;
+  day: number;
+  amount: number;
+}
 
 let failure: Error | undefined;
-const stored: AddedMeasure[] = [];
+const stored: Count[] = [];
 const errors: unknown[] = [];
-const counters: UsageCounter[] = [];
+const counters: TenantCounter<Count>[] = [];
 
-function newCounter(): UsageCounter {
+function newCounter(): TenantCounter<Count> {
   stored.length = 0;
   errors.length = 0;
   failure = undefined;
-  const counter = new UsageCounter({
+  const counter = new TenantCounter<Count>({
+    keyOf: ({ tenant, day }) => `${tenant} ${day}`,
+    sum: (earlier, later) => ({ ...later, amount: earlier.amount + later.amount }),
     add: async (counted) => {
       if (failure !== undefined) throw failure;
       stored.push(...counted.map((part) => ({ ...part })));
@@ -33,9 +40,9 @@ test('many requests are one count of a tenant and a day', async () => {
   counter.count(once('alpha', 1));
   await counter.store();
   expect(stored).toEqual([
-    { tenant: 'alpha', day: 0, measure: 'requests', amount: 250 },
-    { tenant: 'beta', day: 0, measure: 'requests', amount: 750 },
-    { tenant: 'alpha', day: 1, measure: 'requests', amount: 1 },
+    { tenant: 'alpha', day: 0, amount: 250 },
+    { tenant: 'beta', day: 0, amount: 750 },
+    { tenant: 'alpha', day: 1, amount: 1 },
   ]);
   await counter.store();
   expect(stored).toHaveLength(3);
@@ -49,7 +56,7 @@ test('what the database refused is stored the next time, with what came since', 
   counter.count(once('alpha'));
   failure = undefined;
   await counter.store();
-  expect(stored).toEqual([{ tenant: 'alpha', day: 0, measure: 'requests', amount: 2 }]);
+  expect(stored).toEqual([{ tenant: 'alpha', day: 0, amount: 2 }]);
   expect(errors).toHaveLength(1);
 });
 
@@ -74,6 +81,6 @@ test('a close stores what was counted while a round was under way', async () => 
   expect(stored.map(({ tenant }) => tenant)).toEqual(['alpha', 'beta']);
 });
 
-function once(tenant: string, day = 0): AddedMeasure[] {
-  return [{ tenant, day, measure: 'requests', amount: 1 }];
+function once(tenant: string, day = 0): Count {
+  return { tenant, day, amount: 1 };
 }

@@ -1,0 +1,118 @@
+import { hash } from 'node:crypto';
+import { callerOf } from '../../http/caller.ts';
+import type { Credentials } from '../../http/credentials.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { addCounts, type CountingPool, TenantCounter } from '../../postgres/tenants/tenant-counter.ts';
+
+/** The reads of one person, client or key in one hour. */
+export interface ReadsOfHour extends Pick<Credentials, 'tenant' | 'clientId' | 'clientName' | 'person'> {
+  /** The begin of the hour, in milliseconds since 1970. */
+  readonly hour: number;
+  /** How many requests read what. */
+  readonly kinds: Readonly<Record<string, number>>;
+  /** Of the last request. */
+  readonly address?: string | undefined;
+  readonly program?: string | undefined;
+}
+
+/** Who reads the history, by the hour. */
+export interface CountedReads {
+  count(reads: ReadsOfHour): void;
+  /** Stores what was counted so far. */
+  store(): Promise<void>;
+  /** Stores what is left. To be called when no request runs any more. */
+  close(): Promise<void>;
+}
+
+export function createCountedReads(pool: CountingPool, onError: (error: unknown) => void): CountedReads {
+  return new TenantCounter<ReadsOfHour>({
+    keyOf: (reads) => `${reads.tenant} ${idOf(reads)}`,
+    sum: (earlier, later) => ({
+      ...later,
+      kinds: sumOf(earlier.kinds, later.kinds),
+      address: later.address ?? earlier.address,
+      program: later.address === undefined ? earlier.program : later.program,
+    }),
+    add: (counted) => addReads(pool, counted),
+    onError,
+  });
+}
+
+function sumOf(known: ReadsOfHour['kinds'], added: ReadsOfHour['kinds']): ReadsOfHour['kinds'] {
+  const total = { ...known };
+  for (const [kind, count] of Object.entries(added)) total[kind] = (total[kind] ?? 0) + count;
+  return total;
+}
+
+/** Begins as the ids of other accesses, with the time. A person has a client for each session, and one row. */
+function idOf({ hour, clientId, person }: ReadsOfHour): string {
+  const who = person === undefined ? [clientId] : [person.issuer, person.subject];
+  const rest = hash('sha256', JSON.stringify(who)).slice(0, 32);
+  return `${(hour * 1_000).toString(16).padStart(14, '0')}-read-${rest}`;
+}
+
+/** Those of tenants that are not there any more are left out. */
+async function addReads(pool: CountingPool, counted: readonly ReadsOfHour[]): Promise<void> {
+  await addCounts(pool, {
+    name: 'access_reads_add',
+    // All writers use the same order, so that two of them never wait for each other.
+    text: `
+      insert into access_event as known (tenant, id, at, kind, client, name, issuer, subject, details, count, address, program)
+        select t.tenant, r.id, r.at, 'read', r.client, r.name, r.issuer, r.subject, r.kinds::json, r.count, r.address, r.program
+          from unnest($1::text[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bigint[],
+              $10::text[], $11::text[]) as r (tenant, id, at, client, name, issuer, subject, kinds, count, address, program)
+          join tenant t on t.tenant = r.tenant
+          order by t.tenant, r.id
+        on conflict (tenant, id) do update set
+          details = access_kinds_add(known.details, excluded.details),
+          count = known.count + excluded.count,
+          address = coalesce(excluded.address, known.address),
+          program = case when excluded.address is null then known.program else excluded.program end`,
+    values: [
+      counted.map(({ tenant }) => tenant),
+      counted.map(idOf),
+      counted.map(({ hour }) => new Date(hour)),
+      counted.map(({ clientId }) => clientId),
+      counted.map(({ clientName }) => clientName),
+      counted.map(({ person }) => person?.issuer ?? null),
+      counted.map(({ person }) => person?.subject ?? null),
+      counted.map(({ kinds }) => JSON.stringify(kinds)),
+      counted.map(({ kinds }) => Object.values(kinds).reduce((sum, count) => sum + count, 0)),
+      counted.map(({ address }) => address ?? null),
+      counted.map(({ program }) => program ?? null),
+    ],
+  });
+}
+
+const hourLength = 3_600_000;
+
+/** Counts the requests that read a history and were answered. To be called before routes are registered. */
+export function countReads(app: HttpServer, reads: Pick<CountedReads, 'count'>, now: () => number): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    const { verifiedCredentials: credentials } = request;
+    const kind = kindOfRead(request.method, request.routeOptions.url ?? '');
+    if (credentials !== null && kind !== undefined && reply.statusCode < 400) {
+      const { tenant, clientId, clientName, person, viewer } = credentials;
+      const hour = Math.floor(now() / hourLength) * hourLength;
+      // Behind a viewer token stands a customer of the client: their address is not the client's.
+      const caller = viewer === undefined ? callerOf(request) : {};
+      reads.count({ tenant, clientId, clientName, person, hour, kinds: { [kind]: 1 }, ...caller });
+    }
+    done();
+  });
+}
+
+/**
+ * What a request reads, in the words of its path: `changelogs`, `histogram`, `names`, `mcp`, `viewer`; undefined where it reads no history.
+ *
+ * @example
+ * kindOfRead('POST', '/changelog/:tenant/changelogs/search'); // 'changelogs'
+ */
+export function kindOfRead(method: string, route: string): string | undefined {
+  const [, room = '', , part = ''] = route.split('/');
+  if (room === 'mcp') return method === 'POST' ? 'mcp' : undefined;
+  const reads = method === 'GET' || method === 'HEAD' || (method === 'POST' && route.endsWith('/search'));
+  if (!reads) return undefined;
+  if (room === 'viewer') return 'viewer';
+  return room === 'changelog' ? part : undefined;
+}
