@@ -17,6 +17,7 @@ import { historyOf } from '../history/history-view.ts';
 import { OpenEntry } from '../history/open-entry.tsx';
 import { TermChips } from '../history/term-chips.tsx';
 import { TimePresets } from '../history/time-presets.tsx';
+import { useQueryCheck } from '../history/use-query-check.ts';
 import { withTime } from '../query-text/edit-query.ts';
 import { writtenValue } from '../query-text/written-value.ts';
 import { Link } from '../router/link.tsx';
@@ -47,6 +48,7 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
   const [round, setRound] = useState(0);
   const q = `actor:${writtenValue(name)} ${rest}`.trim();
   const list = useRequest(`${q}\n${page}\n${round}`, (signal) => readEntries({ q, page, size }, signal));
+  const { fault, accepted } = useQueryCheck(list, { q, asked: q });
   const show = (next: string) => setParameters({ q: next, page: undefined, entry: undefined });
   // The chips and facets change what stands beside the actor.
   const withoutActor = (next: string) => navigate(historyOf(next));
@@ -65,14 +67,14 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
         </PageHeader>
         <div class="history-terms">
           <TimePresets q={rest} onQuery={show} />
-          <TermChips q={rest} onQuery={show} />
+          {fault === undefined ? <TermChips q={rest} onQuery={show} /> : undefined}
         </div>
-        <HistoryChart q={q} round={round} onRange={(from, before) => show(withTime(rest, { from, before }))} />
+        <HistoryChart q={accepted} round={round} onRange={(from, before) => show(withTime(rest, { from, before }))} />
         <div class="history-columns">
           <div class="actor-facets">
-            <FacetList field="type" title="By type" asked={q} q={rest} round={round} onQuery={show} />
-            <FacetList field="entity" title="By entity" asked={q} q={rest} round={round} onQuery={show} />
-            <FacetList field="path" title="By field" asked={q} q={rest} round={round} onQuery={show} />
+            <FacetList field="type" title="By type" asked={accepted} q={rest} round={round} onQuery={show} />
+            <FacetList field="entity" title="By entity" asked={accepted} q={rest} round={round} onQuery={show} />
+            <FacetList field="path" title="By field" asked={accepted} q={rest} round={round} onQuery={show} />
           </div>
           <section class="card history-entries" aria-label="Entries">
             <LoadingLine active={list.isLoading} />

@@ -15,8 +15,8 @@ const facets: readonly (readonly [FacetField, string])[] = [
 ];
 
 interface FacetListsProps {
-  /** What the service is asked. */
-  readonly asked: string;
+  /** The query whose matches are counted; undefined until the service has taken it. */
+  readonly asked: string | undefined;
   /** What the reader has written, which a click changes. */
   readonly q: string;
   readonly round: number;
@@ -43,7 +43,9 @@ export function FacetLists(props: FacetListsProps) {
 
 /** The values of a field with most of the matching entries, with exact counts. A click narrows the query, and shows how. */
 export function FacetList({ field, title, asked, q, round, onQuery }: FacetListProps) {
-  const { value } = useRequest(`${asked} ${round}`, (signal) => readFacets(asked, field, size, signal));
+  const { value } = useRequest(asked === undefined ? undefined : `${asked} ${round}`, (signal) =>
+    readFacets(asked ?? '', field, size, signal),
+  );
   const { has, toggle } = choiceOf(field, q);
   const max = Math.max(1, ...(value?.values ?? []).map(({ count }) => count));
   return (

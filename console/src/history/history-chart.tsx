@@ -9,10 +9,10 @@ import { FailureBox } from '../components/failure-box.tsx';
 import { LoadingLine } from '../components/loading.tsx';
 import { counted, countText } from '../components/numbers.ts';
 import { timeText, zoneName } from '../components/time-text.ts';
-import { queryFaultOf } from './query-faults.ts';
 
 interface HistoryChartProps {
-  readonly q: string;
+  /** Undefined until the service has taken the query. */
+  readonly q: string | undefined;
   /** Counts up with each refresh. */
   readonly round: number;
   readonly onRange: (from: string, before: string) => void;
@@ -22,9 +22,8 @@ const buckets = 60;
 
 /** All matches over time, stacked by type. One drags over it to narrow the time. */
 export function HistoryChart({ q, round, onRange }: HistoryChartProps) {
-  const { value, error, isLoading, reload } = useRequest(`${q} ${round} ${zoneName()}`, (signal) =>
-    readHistogram(q, buckets, signal),
-  );
+  const key = q === undefined ? undefined : `${q} ${round} ${zoneName()}`;
+  const { value, error, isLoading, reload } = useRequest(key, (signal) => readHistogram(q ?? '', buckets, signal));
   const chart = useMemo(() => (value === undefined ? undefined : barsOfChanges(value)), [value]);
   return (
     <section class="card history-chart" aria-label="Changes over time">
@@ -33,10 +32,7 @@ export function HistoryChart({ q, round, onRange }: HistoryChartProps) {
         <p class="history-total number">{value === undefined ? '–' : countText(value.totalElements)}</p>
         <p class="muted">{value === undefined ? 'changes' : describe(value)}</p>
       </header>
-      {error === undefined || queryFaultOf(error, q) !== undefined ? undefined : (
-        // What is wrong with the query is told at its bar.
-        <FailureBox error={error} onRetry={reload} />
-      )}
+      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
       {chart === undefined || value === undefined || value.buckets.length === 0 ? (
         <div class="history-chart-empty" />
       ) : (

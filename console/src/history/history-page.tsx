@@ -26,9 +26,10 @@ import { isLive, turnLive } from './live/live-switch.ts';
 import { useLive } from './live/use-live.ts';
 import { OpenEntry } from './open-entry.tsx';
 import { QueryBar } from './query-bar.tsx';
-import { isWords, queryFaultOf } from './query-faults.ts';
+import { isWords } from './query-faults.ts';
 import { TermChips } from './term-chips.tsx';
 import { TimePresets } from './time-presets.tsx';
+import { useQueryCheck } from './use-query-check.ts';
 import './history-page.css';
 
 const size = 50;
@@ -72,7 +73,7 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
     const read = () => readEntries({ q: asked, page, size }, signal);
     return isLive.value ? await live.read(read, { isNewest }) : await read();
   });
-  const fault = queryFaultOf(list.error, q);
+  const { fault, accepted } = useQueryCheck(list, { q, asked });
   const isRefused = fault !== undefined;
   const newest = useNewest(list.isCurrent ? list.value : undefined, asked);
 
@@ -90,13 +91,14 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
     <>
       <div class={`history${entry === undefined ? '' : ' with-panel'}`}>
         <PageHeader title={saved === undefined ? 'History' : <Name text={saved.name} />} lead={saved && leadOf(saved)}>
-          <SaveViewButton q={q} view={saved} />
+          <SaveViewButton q={q} view={saved} disabled={isRefused} />
           <CopyButton what="the address of this view" label="Share" text={() => location.href} />
           <ExportButton q={asked} total={list.isCurrent ? list.value?.totalElements : undefined} />
           {allows(historyAbilities.all) ? (
             <Button
               class="live-switch"
-              aria-pressed={isLive.value}
+              aria-pressed={isLive.value && !isRefused}
+              disabled={isRefused}
               onClick={() => {
                 turnLive(!isLive.value);
                 if (isLive.value) refresh();
@@ -112,7 +114,7 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
         <QueryBar q={q} fault={fault} onSubmit={(next) => (next === q ? refresh() : showQuery(next))} />
         <div class="history-terms">
           <TimePresets q={q} onQuery={showQuery} />
-          <TermChips q={q} onQuery={showQuery} />
+          {isRefused ? undefined : <TermChips q={q} onQuery={showQuery} />}
         </div>
         {isRefused ? (
           isWords(q) ? (
@@ -121,14 +123,14 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
         ) : (
           <>
             <HistoryChart
-              q={asked}
+              q={accepted}
               round={round}
               onRange={(from, before) => showQuery(withTime(q, { from, before }))}
             />
             <div class="history-columns">
               <details class="facets" open={startsWide}>
                 <summary>Narrow by type, entity, actor or field</summary>
-                <FacetLists asked={asked} q={q} round={round} onQuery={showQuery} />
+                <FacetLists asked={accepted} q={q} round={round} onQuery={showQuery} />
               </details>
               <section class="card history-entries" aria-label="Entries">
                 <LoadingLine active={list.isLoading} />

@@ -3,11 +3,14 @@ import { readNames } from '../api/history-reads.ts';
 import { allows, historyAbilities } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
+import { later } from '../components/later.tsx';
 import { Name } from '../components/name.tsx';
 import { completionPlace, type Suggestion, suggestionsAt, wantedNames } from './completion.ts';
 import type { QueryFault } from './query-faults.ts';
 import { QueryHighlight } from './query-highlight.tsx';
 import './query-bar.css';
+
+const UnknownField = later(async () => (await import('./unknown-field.tsx')).UnknownField);
 
 interface QueryBarProps {
   readonly q: string;
@@ -66,14 +69,14 @@ export function QueryBar({ q, fault, action = 'Search', onSubmit, onText }: Quer
     element.focus();
     element.setSelectionRange(position, position);
   };
-  const submit = () => {
+  const submit = (query: string) => {
     setOpen(false);
-    onSubmit(text.trim());
+    onSubmit(query.trim());
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter') {
       event.preventDefault();
-      if (active === undefined) submit();
+      if (active === undefined) submit(text);
       else accept(active);
     } else if (event.key === 'Tab' && shown && !event.shiftKey && active !== undefined) {
       event.preventDefault();
@@ -99,7 +102,7 @@ export function QueryBar({ q, fault, action = 'Search', onSubmit, onText }: Quer
         class="query-bar"
         onSubmit={(event) => {
           event.preventDefault();
-          submit();
+          submit(text);
         }}
       >
         <div class={`query-field${fault === undefined ? '' : ' invalid'}`}>
@@ -156,6 +159,9 @@ export function QueryBar({ q, fault, action = 'Search', onSubmit, onText }: Quer
             {fault.offset === undefined ? '' : `Position ${[...q.slice(0, fault.offset)].length + 1}: `}
             {fault.message}
           </p>
+        )}
+        {fault?.unknownField === undefined || fault.offset === undefined ? undefined : (
+          <UnknownField key={q} q={q} field={fault.unknownField} offset={fault.offset} onQuery={submit} />
         )}
       </form>
     </search>

@@ -3,6 +3,8 @@ import { ApiError } from '@annals/client';
 /** What the service says is wrong with a query, and where. */
 export interface QueryFault {
   readonly message: string;
+  /** A name in the place of a field that the language does not have. */
+  readonly unknownField?: string | undefined;
   /** 0-based, in UTF-16 code units; undefined where the service names no position. */
   readonly offset: number | undefined;
 }
@@ -19,9 +21,9 @@ export function queryFaultOf(error: unknown, q: string): QueryFault | undefined 
   // What stands where would not help somebody who does not know the language.
   if (isWords(q)) return { message: howToAsk, offset: undefined };
   // The service's message may say the same as its detail.
-  const saysSame = error.message.endsWith(expected);
-  const message = saysSame ? `${capital(expected)}.` : `${error.message}. ${capital(expected)}.`;
-  return { message, offset: position === undefined ? undefined : offsetOf(q, Number(position)) };
+  const message = error.message.endsWith(expected) ? `${capital(expected)}.` : `${error.message}; ${expected}.`;
+  const offset = position === undefined ? undefined : offsetOf(q, Number(position));
+  return { message, offset, unknownField: /^Unsupported query field: (.+)$/s.exec(error.message)?.[1] };
 }
 
 /** Whether a text has nothing of the query language: somebody looks for these words. */

@@ -11,15 +11,17 @@ interface SaveViewButtonProps {
   readonly q: string;
   /** The saved view that the query began as. */
   readonly view: SavedView | undefined;
+  /** Whether the service refused the query. */
+  readonly disabled: boolean;
 }
 
 /** Saves the query with its time under a name. Only those who may write views see it. */
-export function SaveViewButton({ q, view }: SaveViewButtonProps) {
+export function SaveViewButton({ q, view, disabled }: SaveViewButtonProps) {
   const [isOpen, setOpen] = useState(false);
   if (!writesViews()) return null;
   return (
     <>
-      <Button icon="plus" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+      <Button icon="plus" aria-haspopup="dialog" disabled={disabled} onClick={() => setOpen(true)}>
         Save view
       </Button>
       {isOpen ? <SaveView q={q} view={view} onClose={() => setOpen(false)} /> : undefined}

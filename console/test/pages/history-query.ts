@@ -3,6 +3,7 @@ import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { chips, facetCounts, totalOf } from '../support/history-page.ts';
 import { waitForQuiet } from '../support/quiet.ts';
 import { recordLife } from '../support/record-life.ts';
+import { goWithin } from '../support/windows.ts';
 
 /** How a person asks on the History page. */
 export function historyQueryTests(the: () => ConsoleUnderTest): void {
@@ -30,14 +31,68 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
 
   test('a fault is shown under its character, in the words of the service', async () => {
     const page = await the().open('history?q=entity%3Aorder+status%3AOPEN', { statuses: [400] });
-    await page.getByRole('alert').getByText('Position 14: Unsupported query field: status').waitFor();
+    await page.getByRole('alert').getByText('Position 14: Unsupported query field: status;').waitFor();
     await expect.poll(() => page.locator('.query-token.fault').textContent()).toBe('s');
     // Nothing was looked for, so nothing else is said.
     await expect.poll(() => page.locator('.facet, .history-chart, .entry-row').count()).toBe(0);
-    await page.getByRole('button', { name: 'Remove status' }).click();
-    await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('entity:order');
+    await page.getByRole('button', { name: 'Search for path:status' }).click();
+    await expect
+      .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())
+      .toBe('entity:order path:status');
     await page.locator('.entry-row').first().waitFor();
+    await expect.poll(() => chips(page)).toEqual(['entity order', 'path status']);
+    // There is no path of this name, and none of a related item.
+    for (const wrong of ['stat:OPEN', 'related:elemMatch(status:OPEN)']) {
+      await goWithin(page, `history?${new URLSearchParams({ q: wrong })}`);
+      await page.getByRole('alert').getByText('Unsupported query field').waitFor();
+      await waitForQuiet(page);
+      expect(await page.getByRole('button', { name: /^Search for/ }).count()).toBe(0);
+    }
   });
+
+  test.for(['on', 'off'])(
+    'a wrong query costs one request, and turns off what needs a right one (live %s)',
+    async (live) => {
+      const page = await the().open('connect', { statuses: [400] });
+      const queries: string[] = [];
+      page.on('request', (request) => {
+        const { pathname, searchParams } = new URL(request.url());
+        if (searchParams.has('q')) queries.push(pathname.split('/').at(-1) ?? '');
+      });
+      const buttons = ['Save view', 'Live', 'Export'].map((name) => page.getByRole('button', { name, exact: true }));
+      const disabled = () => Promise.all(buttons.map((button) => button.isDisabled()));
+      await goWithin(page, 'history?q=entity%3Aorder');
+      await page.locator('.entry-row').first().waitFor();
+      if (live === 'off') await page.getByRole('button', { name: 'Live' }).click();
+      await expect.poll(() => page.locator('.facet-value, .bar-chart').count()).toBeGreaterThan(5);
+      await waitForQuiet(page);
+      expect(await disabled()).toEqual([false, false, false]);
+      const count = queries.splice(0);
+      expect(count).toEqual(expect.arrayContaining(['changelogs', 'histogram', 'facets']));
+
+      for (const wrong of ['type:updated', 'occurredAt:yesterday', 'entity:(order']) {
+        await goWithin(page, `history?${new URLSearchParams({ q: wrong })}`);
+        await page.getByRole('alert').waitFor();
+        await expect.poll(disabled).toEqual([true, true, true]);
+        expect(queries.splice(0)).toHaveLength(1);
+        expect(await page.getByRole('button', { name: 'Live' }).getAttribute('aria-pressed')).toBe('false');
+        expect(await page.locator('.chip, .facet, .history-chart, .live-line').count()).toBe(0);
+        await page.getByRole('button', { name: 'Refresh' }).click();
+        await page.getByRole('alert').waitFor();
+        expect(queries.splice(0)).toHaveLength(1);
+      }
+      // The same holds for what an address adds to an actor.
+      await goWithin(page, 'actor?name=Jane+Doe&q=type%3Aupdated');
+      await page.getByText('as the value of type, found').first().waitFor();
+      expect(queries.splice(0)).toEqual(['changelogs']);
+      await goWithin(page, 'history?q=type%3Aupdate');
+      await page.locator('.entry-row').first().waitFor();
+      await expect.poll(disabled).toEqual([false, false, false]);
+      expect(await page.getByRole('button', { name: 'Live' }).getAttribute('aria-pressed')).toBe(String(live === 'on'));
+      await expect.poll(() => page.locator('.history-chart .bar-chart').count()).toBe(1);
+      await page.evaluate(() => localStorage.clear());
+    },
+  );
 
   test('a typed word that is no query is told once, in one sentence that says what to type, and offers what it finds', async () => {
     const { server, tenant, open, checkAccessibility } = the();

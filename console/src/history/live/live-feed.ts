@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 import { annals } from '../../api/annals.ts';
-import { failureOf } from '../../api/failure.ts';
 import type { EntryPage } from '../../api/history-reads.ts';
 import { hasFromBound } from '../../query-text/edit-query.ts';
+import { queryFaultOf } from '../query-faults.ts';
 import { maxNews, type NewChange, withChange, withPage } from './news.ts';
 
 /** Whether the reader would be told of a change that is recorded now. Times are milliseconds since 1970. */
@@ -16,7 +16,7 @@ export type LiveState =
   | { readonly name: 'lost'; readonly at: number }
   | { readonly name: 'catching-up' }
   | { readonly name: 'restored' }
-  | { readonly name: 'refused'; readonly message: string };
+  | { readonly name: 'refused'; readonly error: unknown };
 
 export interface LiveView {
   readonly state: LiveState;
@@ -60,7 +60,7 @@ export class LiveFeed {
     this.#connection = connection;
     this.#set({ state: { name: this.#cursor === undefined ? 'connecting' : 'catching-up' } });
     this.#follow(connection).catch((error: unknown) => {
-      if (this.#connection === connection) this.#end({ name: 'refused', message: failureOf(error).title });
+      if (this.#connection === connection) this.#end({ name: 'refused', error });
     });
   }
 
@@ -80,7 +80,7 @@ export class LiveFeed {
 
   /**
    * Reads the page after the feed has begun, so that every change is in one of them at least. A page that is not the newest one has
-   * nothing of what is new.
+   * nothing of what is new. Throws what the feed answered to a wrong query.
    */
   async read(read: () => Promise<EntryPage>, { isNewest }: { readonly isNewest: boolean }): Promise<EntryPage> {
     if (this.#isOver()) {
@@ -90,6 +90,9 @@ export class LiveFeed {
       this.connect();
     }
     await Promise.race([this.#begun.promise, new Promise((resolve) => setTimeout(resolve, maxWait))]);
+    const { state } = this.view.value;
+    // The list would be refused as well.
+    if (state.name === 'refused' && queryFaultOf(state.error, this.#q) !== undefined) throw state.error;
     const before = this.view.value.changes.length;
     const readAt = Date.now();
     const page = await read();

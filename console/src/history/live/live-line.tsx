@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { failureOf } from '../../api/failure.ts';
 import { Button } from '../../components/button.tsx';
 import { ChangeTypeMark } from '../../components/change-type.tsx';
 import { Icon } from '../../components/icon.tsx';
@@ -73,7 +74,7 @@ function State({ view: { state, changes, readAt, beganLateAt }, onShow }: LiveLi
         </Told>
       );
     case 'refused':
-      return <Told isBad>New changes are not told. {state.message}</Told>;
+      return <Told isBad>New changes are not told. {failureOf(state.error).title}</Told>;
     case 'live':
       break;
   }
