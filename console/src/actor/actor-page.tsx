@@ -15,6 +15,7 @@ import { FacetList } from '../history/facet-list.tsx';
 import { HistoryChart } from '../history/history-chart.tsx';
 import { historyOf } from '../history/history-view.ts';
 import { OpenEntry } from '../history/open-entry.tsx';
+import { startsWide } from '../history/starts-wide.ts';
 import { TermChips } from '../history/term-chips.tsx';
 import { TimePresets } from '../history/time-presets.tsx';
 import { useQueryCheck } from '../history/use-query-check.ts';
@@ -32,7 +33,7 @@ export function ActorPage() {
   const name = parameters.get('name') ?? '';
   if (name === '') {
     return (
-      <EmptyState icon="actor" title="No actor is named">
+      <EmptyState icon="actor" title="No actor is named" isPage>
         <p>Choose a name in the history to come here.</p>
         <Link to={{ path: 'history' }}>Go to the history</Link>
       </EmptyState>
@@ -71,11 +72,12 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
         </div>
         <HistoryChart q={accepted} round={round} onRange={(from, before) => show(withTime(rest, { from, before }))} />
         <div class="history-columns">
-          <div class="actor-facets">
+          <details class="facets" open={startsWide}>
+            <summary>Narrow by type, entity or field</summary>
             <FacetList field="type" title="By type" asked={accepted} q={rest} round={round} onQuery={show} />
             <FacetList field="entity" title="By entity" asked={accepted} q={rest} round={round} onQuery={show} />
             <FacetList field="path" title="By field" asked={accepted} q={rest} round={round} onQuery={show} />
-          </div>
+          </details>
           <section class="card history-entries" aria-label="Entries">
             <LoadingLine active={list.isLoading} />
             {list.error === undefined ? undefined : <FailureBox error={list.error} onRetry={list.reload} />}

@@ -189,7 +189,7 @@ function OutdatedNote() {
 
 function NoSuchPage() {
   return (
-    <EmptyState icon="search" title="There is no such page">
+    <EmptyState icon="search" title="There is no such page" isPage>
       <p>The address is wrong, or your client has no scope for this page.</p>
       <Link to={{ path: '' }}>Go to the first page</Link>
     </EmptyState>

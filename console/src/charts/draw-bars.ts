@@ -59,7 +59,9 @@ export function drawBars(
           grid: { show: false },
           size: 26,
           space: 64,
-          values: (_plot, ticks, _axis, _space, distance) => ticks.map((tick) => tickText(tick, distance, usedZone)),
+          // Where the last bar ends, the next day or hour begins, which the chart does not show.
+          values: (_plot, ticks, _axis, _space, distance) =>
+            ticks.map((tick) => (tick < last ? tickText(tick, distance, usedZone) : '')),
         },
         {
           ...axis,

@@ -30,7 +30,7 @@ export function TabbedViews({ root, label, views }: { root: string; label: strin
     <>
       <Tabs label={label} tabs={tabs} current={view?.below ?? view?.path ?? ''} />
       {view === undefined ? (
-        <EmptyState icon="search" title="There is no such page">
+        <EmptyState icon="search" title="There is no such page" isPage>
           <p>The address is wrong, or your client has no scope for it.</p>
         </EmptyState>
       ) : (

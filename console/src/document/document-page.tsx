@@ -46,7 +46,7 @@ export function DocumentPage() {
 /** Who sees some documents alone has no search for them. */
 function NamedDocuments() {
   return (
-    <EmptyState icon="document" title="Open a document from one of its changes">
+    <EmptyState icon="document" title="Open a document from one of its changes" isPage>
       <p>Your session sees some documents. Open one of their changes in the history, and choose its document there.</p>
       <Link to={{ path: 'history' }}>Go to the history</Link>
     </EmptyState>
@@ -90,7 +90,8 @@ function OneDocument({ view, onUnknown }: OneDocumentProps) {
             <Name text={entityId} />
           </>
         }
-        lead={state.value?.name === undefined ? undefined : <Name text={state.value.name} />}
+        // Its line is there before the name is.
+        lead={state.value === undefined ? '\u00a0' : state.value.name && <Name text={state.value.name} />}
       >
         <CopyButton what="the address of this view" label="Share" text={() => location.href} />
         <Link to={historyOf(queryOfDocument(view))} class="button">

@@ -27,6 +27,7 @@ import { useLive } from './live/use-live.ts';
 import { OpenEntry } from './open-entry.tsx';
 import { QueryBar } from './query-bar.tsx';
 import { isWords } from './query-faults.ts';
+import { startsWide } from './starts-wide.ts';
 import { TermChips } from './term-chips.tsx';
 import { TimePresets } from './time-presets.tsx';
 import { useQueryCheck } from './use-query-check.ts';
@@ -38,9 +39,6 @@ const EmptyHistory = later(async () => (await import('./empty-history.tsx')).Emp
 // They come after the entries.
 const FacetLists = later(async () => (await import('./facet-list.tsx')).FacetLists);
 const LiveLine = later(async () => (await import('./live/live-line.tsx')).LiveLine);
-
-/** On a narrow screen the facets would push the entries out of sight. */
-const startsWide = matchMedia('(min-width: 760px)').matches;
 
 /** Everything that changed: a query, its matches over time, and its entries. */
 export function HistoryPage() {

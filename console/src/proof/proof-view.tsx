@@ -27,7 +27,7 @@ export function ProofView() {
       </PageHeader>
       <LoadingLine active={isLoading} />
       {isMissing ? (
-        <EmptyState icon="check" title="This history is not sealed yet">
+        <EmptyState icon="clock" title="This history is not sealed yet">
           <p>{error.message}</p>
         </EmptyState>
       ) : error === undefined ? undefined : (

@@ -24,6 +24,8 @@ const size = 5;
 export function QueryCard({ q, fault, onQuery }: QueryCardProps) {
   // As it was when the reader asked for the preview.
   const [asked, setAsked] = useState(() => previewOf(q));
+  // The entries come with the button, since what stands below them moves.
+  const [isOpen, setOpen] = useState(false);
   const { value, error, isLoading, isCurrent, reload } = useRequest(asked.query, (signal) =>
     readEntries({ q: asked.query, page: 1, size }, signal),
   );
@@ -42,6 +44,7 @@ export function QueryCard({ q, fault, onQuery }: QueryCardProps) {
           onSubmit={(next) => {
             onQuery(next);
             setAsked(previewOf(next));
+            setOpen(true);
           }}
         />
         <p class="muted" role="status">
@@ -57,7 +60,7 @@ export function QueryCard({ q, fault, onQuery }: QueryCardProps) {
         </p>
         {error === undefined || found !== undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
       </div>
-      {value === undefined || value.items.length === 0 ? undefined : (
+      {!isOpen || value === undefined || value.items.length === 0 ? undefined : (
         <EntryList entries={value.items} open={undefined} />
       )}
     </section>

@@ -31,7 +31,7 @@ export function OpenView({ id, children }: OpenViewProps) {
 
 function NoSuchView({ id }: { readonly id: string }) {
   return (
-    <EmptyState icon="history" title="This view is gone">
+    <EmptyState icon="history" title="This view is gone" isPage>
       <p>Somebody has deleted it, or the address is wrong.</p>
       <Link to={historyOf(queryOfDocument({ entity: 'annals-view', entityId: id }))}>Who deleted it</Link>
       <Link to={{ path: 'history' }}>All changes</Link>

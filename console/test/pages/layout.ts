@@ -1,0 +1,132 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Page, Request } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { caller } from '../support/caller.ts';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { readLayoutShift } from '../support/layout-shift.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
+
+const windows = [
+  { width: 390, height: 844 },
+  { width: 1_440, height: 900 },
+];
+/** The upper bound of a good Cumulative Layout Shift (https://web.dev/articles/cls). */
+const maxShift = 0.1;
+/** Milliseconds that each answer of the service takes longer, so that what stands there before it is drawn. */
+const delay = 60;
+/** Milliseconds without a request after which a page has what it shows. */
+const quiet = 250;
+
+/** Every page as it is loaded at its address. */
+export function layoutTests(the: () => ConsoleUnderTest): void {
+  test('no page moves while it is loaded, each fits its window and has one heading, and the first change is in sight', async () => {
+    const addresses = await fillPages(the());
+    const faults: string[] = [];
+    for (const { width, height } of windows) {
+      const page = await the().open('about:blank', { width, height, statuses: [404] });
+      const settled = await slowDown(page);
+      for (const address of addresses) {
+        await page.goto(`${the().server.baseUrl}/console/${address}`);
+        await settled();
+        const { sum, causes } = await readLayoutShift(page);
+        if (sum >= maxShift) faults.push(`${address} at ${width} px moves by ${sum.toFixed(3)}\n${causes.join('\n')}`);
+        const room = await sidewaysRoom(page);
+        if (room > 0) faults.push(`${address} is ${room} px wider than ${width} px`);
+        const change = await page.evaluate(
+          () => document.querySelector('.entry-row')?.getBoundingClientRect().bottom ?? 0,
+        );
+        if (address.startsWith('history') && change > height)
+          faults.push(`the first change of ${address} ends at ${change} of ${height} px`);
+        const headings = await page.getByRole('heading', { level: 1 }).count();
+        if (headings !== 1) faults.push(`${address} has ${headings} headings of the first level`);
+      }
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
+    }
+    expect(faults).toEqual([]);
+  }, 170_000);
+}
+
+/** Makes what the pages show. Returns their addresses below the console. */
+async function fillPages(the: ConsoleUnderTest): Promise<readonly string[]> {
+  const call = await caller(the);
+  const { tenant } = the;
+  const agent = {
+    name: { en: 'Stockroom' },
+    description: { en: 'Knows the stockroom.' },
+    userPrompt: 'Answer.',
+    llmConfig: { provider: 'shared' },
+    nativeTools: ['change-history'],
+  };
+  await call('PUT', `/ai-service/${tenant}/agentic/agents/layout`, agent);
+  await call('PUT', `/schema/${tenant}/custom-entities/LAYOUT`, { name: { en: 'Layout' } });
+  await call('PUT', `/schema/${tenant}/custom-entities/LAYOUT/instances/one`, { size: 1 });
+  await call('PUT', `/usage/${tenant}/budgets/layout`, { period: 'month', limitUsd: '10' });
+  const made = await call('POST', `/changelog/${tenant}/subscriptions`, {
+    name: 'Layout',
+    q: 'entity:product',
+    target: { type: 'webhook', url: 'https://erp.example.com/' },
+  });
+  const { id }: { id: string } = JSON.parse(made);
+  const product = 'entity=product&id=brisk-go';
+  return [
+    'overview',
+    'history',
+    'history?q=entity%3Aorder+type%3Aupdate',
+    'history?q=entity%3Aorder+status%3AOPEN',
+    'document',
+    `document?${product}`,
+    `document?${product}&show=fields`,
+    `document?${product}&changes=6&with=2`,
+    'document?entity=product&id=none',
+    'actor?name=Jane+Doe',
+    'actor',
+    'subscriptions',
+    `subscriptions/one?id=${id}`,
+    `subscriptions/edit?id=${id}`,
+    'subscriptions/new',
+    'connect',
+    'desk/agents',
+    'desk/agent?id=layout',
+    'desk/agent/edit?id=layout',
+    'desk/agent/new',
+    'desk/chat',
+    'desk/chat?agent=layout',
+    'desk/sessions',
+    'desk/requests',
+    'desk/completions',
+    'desk/costs',
+    'desk/calls',
+    'desk/budgets',
+    'desk/models',
+    'data/types',
+    'data/type?type=LAYOUT',
+    'data/type/edit?type=LAYOUT',
+    'data/type/new',
+    'data/configuration',
+    'data/jobs',
+    'data/accesses',
+    'data/proof',
+    'no-such-page',
+    'data/no-such-page',
+  ];
+}
+
+/** Delays the answers of the service, and returns what waits until none is to come. The feed never ends. */
+async function slowDown(page: Page): Promise<() => Promise<void>> {
+  const pending = new Set<Request>();
+  let quietSince = 0;
+  await page.route(/\/console\/api\/(?!.*\/feed)/, async (route) => {
+    pending.add(route.request());
+    await setTimeout(delay);
+    await route.continue();
+  });
+  const end = (request: Request) => {
+    if (pending.delete(request)) quietSince = Date.now();
+  };
+  page.on('requestfinished', end);
+  page.on('requestfailed', end);
+  return async () => {
+    quietSince = Date.now();
+    while (pending.size > 0 || Date.now() - quietSince < quiet) await setTimeout(20);
+  };
+}
