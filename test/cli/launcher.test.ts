@@ -9,18 +9,21 @@ import { makeProofKey } from '../../src/history/proof/sealing/make-key.ts';
 import { launcher, startAnnals } from '../support/server/command.ts';
 
 let folder: string;
-/** A command that runs until it is told to end, and needs no database. */
-let witness: string[];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'annals-launcher-'));
-  const [key, logs] = [join(folder, 'key'), join(folder, 'logs')];
-  makeProofKey(key);
-  await writeFile(logs, '');
-  witness = ['witness', '--name', 'example.org/w', '--key', key, '--logs', logs, '--port', '0'];
 });
 
 afterAll(() => rm(folder, { recursive: true }));
+
+/** A command that runs until it is stopped, and needs no database. Each has a key of its own: only one may run with a key. */
+async function witness(): Promise<string[]> {
+  const own = await mkdtemp(join(folder, 'witness-'));
+  const [key, logs] = [join(own, 'key'), join(own, 'logs')];
+  makeProofKey(key);
+  await writeFile(logs, '');
+  return ['witness', '--name', 'example.org/w', '--key', key, '--logs', logs, '--port', '0'];
+}
 
 // The two ways of an older Node: newer ones of them can become another program, the oldest have to run one.
 describe.each(['execve', 'spawn'])('by %s', (way) => {
@@ -39,14 +42,14 @@ test.concurrent.each([
   ['spawn', 'SIGINT'],
   ['spawn', 'SIGTERM'],
 ] as const)('by %s, %s ends a command in an orderly way', async (way, signal) => {
-  const command = startAnnals(witness, { LOG_LEVEL: 'warn', ANNALS_LAUNCHER_WAY: way });
+  const command = startAnnals(await witness(), { LOG_LEVEL: 'warn', ANNALS_LAUNCHER_WAY: way });
   const line = await command.firstLine;
   command.process.kill(signal);
   expect(await command.ended).toEqual({ code: 0, signal: null, stdout: `${line}\n`, stderr: '' });
 });
 
 test('a command whose launcher was killed ends by itself', async () => {
-  const command = startAnnals(witness, { ANNALS_LAUNCHER_WAY: 'spawn' });
+  const command = startAnnals(await witness(), { ANNALS_LAUNCHER_WAY: 'spawn' });
   await command.firstLine;
   command.process.kill('SIGKILL');
   // The streams close only when the command itself has ended: it holds them too.

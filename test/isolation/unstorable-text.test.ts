@@ -77,7 +77,8 @@ async function faults(requests: readonly UnstorableRequest[], send: Send): Promi
   const queue = requests.values();
   const worker = async () => {
     for (const request of queue) {
-      const answer = await send(request);
+      // A malformed request ends its connection, which the next one may still find open.
+      const answer = await send(request).catch(() => send(request));
       const text = (await answer?.text()) ?? '';
       const { status = 0 } = answer ?? {};
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
