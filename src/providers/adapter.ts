@@ -8,7 +8,7 @@ import type {
 import { parseObject } from '../core/json/parse.ts';
 import type { AnswerReader } from './answer-reader.ts';
 import { carried } from './carried-json.ts';
-import type { Message, ModelSettings, ProviderFault, Text, ToolCall, Usage, UserPart } from './port.ts';
+import type { Answer, Message, ModelSettings, ProviderFault, Text, ToolCall, Usage, UserPart } from './port.ts';
 
 export interface ModelAccess {
   model: string;
@@ -49,6 +49,10 @@ export interface Adapter {
   signatureIn?(reasoning: readonly Reasoning[]): string | undefined;
   /** The signed blocks that such a text stands for. */
   reasoningOf?(signature: string): readonly Reasoning[];
+  /** What a reason to finish means where the package says something else, by the vendor's word; left out: the package is right. */
+  finishReasons?: Readonly<Record<string, Answer['finishReason'] | 'error'>>;
+  /** Why the vendor ended an answer as refused, by its word and the package's metadata; undefined where it did not. */
+  refusedBecause?(reason: string | undefined, metadata: unknown): string | undefined;
   /** Reads the tokens from the vendor's usage object. A missing figure must not become zero. */
   usageOf(raw: unknown): Usage;
   /** The usage object in an answer, or in an event of a stream, if it has one. */

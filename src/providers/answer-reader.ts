@@ -18,7 +18,7 @@ export type Read =
 export type ReadWhole = Read | { is: 'whole'; answer: WholeAnswer };
 
 /** An answer without its figures. */
-export type WholeAnswer = Pick<Answer, 'text' | 'toolCalls' | 'finishReason' | 'unreadToolCalls'>;
+export type WholeAnswer = Pick<Answer, 'text' | 'toolCalls' | 'finishReason' | 'refusal' | 'unreadToolCalls'>;
 
 export interface StreamReader {
   read(event: unknown): Read;

@@ -9,9 +9,10 @@ export const anthropicAnswers: AnswerReader = {
   whole(answer) {
     const content = memberOf(answer, 'content');
     if (!Array.isArray(content)) return errorIn(answer) ?? unknown;
-    const stopReason = stringOr(memberOf(answer, 'stop_reason'), null);
-    const value = { type: 'message', content: content.flatMap(blockOf), stop_reason: stopReason, usage: noUsage };
-    return { is: 'answer', value };
+    return {
+      is: 'answer',
+      value: { type: 'message', content: content.flatMap(blockOf), ...stopOf(answer), usage: noUsage },
+    };
   },
 
   stream: () => new MessageStream(),
@@ -44,9 +45,9 @@ class MessageStream implements StreamReader {
       case 'content_block_stop':
         return this.#passedOver.has(index) ? { is: 'answer' } : blockEvent('content_block_stop', index, {});
       case 'message_delta': {
-        const reason = stringOr(memberOf(memberOf(event, 'delta'), 'stop_reason'), null);
-        if (reason !== null) this.isComplete = true;
-        return { is: 'answer', value: { type: 'message_delta', delta: { stop_reason: reason }, usage: noUsage } };
+        const delta = stopOf(memberOf(event, 'delta'));
+        if (delta.stop_reason !== null) this.isComplete = true;
+        return { is: 'answer', value: { type: 'message_delta', delta, usage: noUsage } };
       }
       case 'message_stop':
         this.isComplete = true;
@@ -55,6 +56,15 @@ class MessageStream implements StreamReader {
         return errorIn(event) ?? unknown;
     }
   }
+}
+
+/** Why a message ends. */
+function stopOf(of: unknown) {
+  const explanation = memberOf(memberOf(of, 'stop_details'), 'explanation');
+  return {
+    stop_reason: stringOr(memberOf(of, 'stop_reason'), null),
+    ...(typeof explanation === 'string' ? { stop_details: { type: 'refusal', explanation } } : {}),
+  };
 }
 
 function blockEvent(type: string, index: unknown, rest: object): Read {

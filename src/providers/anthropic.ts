@@ -1,5 +1,6 @@
 import { loadPart } from '../core/own-part.ts';
 import { type Adapter, promptMessage, type Reasoning, systemFirst } from './adapter.ts';
+import { stringOr } from './answer-reader.ts';
 import { anthropicAnswers } from './anthropic-answers.ts';
 import { figure, memberOf, parsed } from './members.ts';
 
@@ -31,6 +32,14 @@ export const anthropic: Adapter = {
   signatureIn: (reasoning) => (reasoning.length === 0 ? undefined : JSON.stringify(reasoning)),
 
   reasoningOf,
+
+  finishReasons: { pause_turn: 'other' },
+
+  refusedBecause(reason, metadata) {
+    if (reason !== 'refusal') return undefined;
+    const explanation = memberOf(memberOf(memberOf(metadata, 'anthropic'), 'stopDetails'), 'explanation');
+    return stringOr(explanation, '') || 'The model refused to answer.';
+  },
 
   usageOf(raw) {
     const fresh = figure(raw, 'input_tokens');

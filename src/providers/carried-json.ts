@@ -23,6 +23,16 @@ export function carried(text: string): Record<string, unknown> {
   return { [key]: Buffer.from(text).toString('base64') };
 }
 
+/** Marks a text, which a package passes on among the texts of an answer, as a refusal. */
+export function asRefusal(text: string): string {
+  return text === '' ? text : key + text;
+}
+
+/** The text that was marked as a refusal; undefined where it was not. */
+export function refusalIn(text: string): string | undefined {
+  return text.startsWith(key) ? text.slice(key.length) : undefined;
+}
+
 /** Puts the texts into a JSON text, in place of the objects that stand for them. */
 export function withCarried(json: string): string {
   if (!json.includes(key)) return json;

@@ -23,6 +23,18 @@ export const google: Adapter = {
 
   lacks: ({ parallelToolCalls }) => (parallelToolCalls === false ? ['parallelToolCalls'] : []),
 
+  finishReasons: {
+    LANGUAGE: 'content-filter',
+    IMAGE_PROHIBITED_CONTENT: 'content-filter',
+    IMAGE_RECITATION: 'content-filter',
+    UNEXPECTED_TOOL_CALL: 'error',
+    TOO_MANY_TOOL_CALLS: 'error',
+    MISSING_THOUGHT_SIGNATURE: 'error',
+    MALFORMED_RESPONSE: 'error',
+    NO_IMAGE: 'error',
+    IMAGE_OTHER: 'error',
+  },
+
   usageOf(raw) {
     const prompt = figure(raw, 'promptTokenCount');
     const tools = figure(raw, 'toolUsePromptTokenCount') ?? 0;

@@ -82,7 +82,7 @@ async function streamedAnswer(
 ): Promise<Answer> {
   const { stream } = await model.doStream(options);
   return await answerOfStream(stream, () => request.usage, adapter, {
-    onText: (text) => request.pass(() => onText(text)),
+    onText: (text, isRefusal) => request.pass(() => onText(text, isRefusal)),
     onToolCall: (piece) => request.pass(() => onToolCall?.(piece)),
   });
 }

@@ -11,7 +11,7 @@ import {
   unknown,
   type WholeAnswer,
 } from './answer-reader.ts';
-import { withCarried } from './carried-json.ts';
+import { asRefusal, withCarried } from './carried-json.ts';
 import { figure, memberOf } from './members.ts';
 import type { ToolCall } from './port.ts';
 
@@ -27,11 +27,12 @@ export const openaiAnswers: AnswerReader = {
     const message = memberOf(choice, 'message');
     const told = listOf(memberOf(message, 'tool_calls'));
     const { content, refusal } = textsOf(message);
-    const finishReason = finishReasonOf(memberOf(choice, 'finish_reason'), refusal !== '');
     const toolCalls = told.slice(0, maxToolCalls).flatMap(wholeToolCall);
+    const finishReason = finishReasonOf(choice, refusal !== '') ?? ended(toolCalls.length > 0);
     const unreadToolCalls = told.length - maxToolCalls;
     const unread = unreadToolCalls > 0 ? { unreadToolCalls } : {};
-    return { is: 'whole', answer: { text: content + refusal, toolCalls, finishReason, ...unread } };
+    const refused = refusal === '' ? {} : { refusal };
+    return { is: 'whole', answer: { text: content + refusal, toolCalls, finishReason, ...refused, ...unread } };
   },
 
   stream: () => new ChatStream(),
@@ -53,17 +54,18 @@ class ChatStream implements StreamReader {
     if (choice === undefined) return { is: 'answer' };
     // A server that does not stream sends its whole answer as one event.
     const delta = memberOf(choice, 'delta') ?? memberOf(choice, 'message');
-    const finishReason = stringOr(memberOf(choice, 'finish_reason'), null);
-    if (finishReason !== null) this.isComplete = true;
+    const finishReason = finishReasonOf(choice);
+    if (finishReason !== undefined) this.isComplete = true;
     const toolCalls = listOf(memberOf(delta, 'tool_calls')).flatMap((call) => this.#toolCall(call));
-    return chunk({ ...textsOf(delta), tool_calls: toolCalls }, finishReason);
+    const { content, refusal } = textsOf(delta);
+    return chunk({ content, refusal: asRefusal(refusal), tool_calls: toolCalls }, finishReason);
   }
 
   done(): object | undefined {
     if (this.isComplete) return undefined;
     this.isComplete = true;
     // The package takes a stream without a finish reason for one that was cut.
-    const read = chunk({}, 'unknown');
+    const read = chunk({}, ended(this.#toolCalls.length > 0));
     return read.is === 'answer' ? read.value : undefined;
   }
 
@@ -86,17 +88,26 @@ class ChatStream implements StreamReader {
   }
 }
 
-function chunk(delta: object, finishReason: string | null): Read {
-  return { is: 'answer', value: { choices: [{ index: 0, delta, finish_reason: finishReason }] } };
+function chunk(delta: object, finishReason: WholeAnswer['finishReason'] | undefined): Read {
+  const reason = finishReason?.replace('-', '_') ?? null;
+  return { is: 'answer', value: { choices: [{ index: 0, delta, finish_reason: reason }] } };
 }
 
 function textsOf(message: unknown): { content: string; refusal: string } {
   return { content: textIn(memberOf(message, 'content')), refusal: textIn(memberOf(message, 'refusal')) };
 }
 
-function finishReasonOf(told: unknown, refuses: boolean): WholeAnswer['finishReason'] {
+/** Why a choice ends; undefined where it does not say. */
+function finishReasonOf(choice: unknown, refuses = false): WholeAnswer['finishReason'] | undefined {
+  const told = stringOr(memberOf(choice, 'finish_reason'), '');
   switch (told) {
+    case '':
+      return undefined;
     case 'stop':
+    case 'stop_sequence':
+    case 'eos':
+    case 'eos_token':
+    case 'end_turn':
       return refuses ? 'content-filter' : 'stop';
     case 'length':
       return 'length';
@@ -108,6 +119,11 @@ function finishReasonOf(told: unknown, refuses: boolean): WholeAnswer['finishRea
     default:
       return 'other';
   }
+}
+
+/** Why a complete answer ends that does not say it. */
+function ended(hasToolCalls: boolean): WholeAnswer['finishReason'] {
+  return hasToolCalls ? 'tool-calls' : 'stop';
 }
 
 /** A call without a name cannot be run. */

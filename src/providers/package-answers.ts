@@ -6,7 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 import type { Adapter, Reasoning } from './adapter.ts';
 import { answerLimits } from './answer-limits.ts';
-import { withCarried } from './carried-json.ts';
+import { refusalIn, withCarried } from './carried-json.ts';
 import { memberOf } from './members.ts';
 import type { Answer, ModelCall, OnText, ToolCall, Usage } from './port.ts';
 
@@ -14,11 +14,12 @@ interface Generated {
   readonly content: readonly LanguageModelV4Content[];
   readonly finishReason: LanguageModelV4FinishReason;
   readonly warnings: readonly SharedV4Warning[];
+  readonly providerMetadata?: unknown;
 }
 
-/** The answer that a provider package has read. */
+/** The answer that a provider package has read. Throws where the vendor says that it failed. */
 export function answerOf(
-  { content, finishReason: { unified }, warnings }: Generated,
+  { content, finishReason: { unified, raw }, warnings, providerMetadata }: Generated,
   usage: Usage,
   adapter: Adapter,
 ): Answer {
@@ -37,7 +38,9 @@ export function answerOf(
   );
   const reasoning = adapter.signatureIn?.(content.flatMap(reasoningIn));
   const [first, ...others] = toolCalls;
-  const finishReason = unified === 'error' || unified === 'interrupted' ? 'other' : unified;
+  const finishReason = adapter.finishReasons?.[raw ?? ''] ?? unified;
+  if (finishReason === 'error' || finishReason === 'interrupted') throw new Error('the answer failed');
+  const refusedBecause = adapter.refusedBecause?.(raw, providerMetadata);
   const droppedSettings = droppedIn(warnings);
   return {
     text,
@@ -46,6 +49,7 @@ export function answerOf(
       first === undefined || reasoning === undefined ? toolCalls : [{ ...first, signature: reasoning }, ...others],
     finishReason,
     usage,
+    ...(refusedBecause === undefined ? {} : { refusedBecause }),
     ...(droppedSettings.length === 0 ? {} : { droppedSettings }),
   };
 }
@@ -72,6 +76,7 @@ export async function answerOfStream(
   const content: LanguageModelV4Content[] = [];
   const reasoning = new ReasoningOfStream(content);
   const toolCalls = new ToolCallsOfStream(adapter, onToolCall);
+  let refusal = '';
   let bytes = 0;
   const take = (text: string) => {
     bytes += Buffer.byteLength(text);
@@ -83,10 +88,12 @@ export async function answerOfStream(
         warnings = part.warnings;
         break;
       case 'text-delta': {
-        const text = withCarried(part.delta);
+        const refused = refusalIn(part.delta);
+        const text = refused ?? withCarried(part.delta);
         take(text);
         content.push({ type: 'text', text });
-        if (text !== '') await onText(text);
+        refusal += refused ?? '';
+        if (text !== '') await onText(text, refused !== undefined);
         break;
       }
       case 'reasoning-start':
@@ -111,10 +118,10 @@ export async function answerOfStream(
         throw new Error('the stream reports an error');
       case 'finish':
         // A stream without the vendor's end marker was cut.
-        if (part.finishReason.unified === 'interrupted' || part.finishReason.unified === 'error') {
-          throw new Error('the stream was cut');
-        }
-        return answerOf({ ...part, content, warnings }, usage(), adapter);
+        return {
+          ...answerOf({ ...part, content, warnings }, usage(), adapter),
+          ...(refusal === '' ? {} : { refusal }),
+        };
     }
   }
   throw new Error('the stream was cut');

@@ -123,6 +123,10 @@ export interface Answer {
   text: string;
   toolCalls: readonly ToolCall[];
   finishReason: 'stop' | 'length' | 'tool-calls' | 'content-filter' | 'other';
+  /** The end of `text` in which the model refuses to answer; left out where it does not. */
+  refusal?: string;
+  /** Why the vendor ended an answer as refused; left out where it did not. `text` is what the model had written until then. */
+  refusedBecause?: string;
   usage: Usage;
   /** The answer to a request that was passed through, as the vendor wrote it. */
   passed?: unknown;
@@ -133,7 +137,7 @@ export interface Answer {
 }
 
 /** Receives each part of a text. The next part is read when it has resolved. */
-export type OnText = (text: string) => Promise<void> | void;
+export type OnText = (text: string, isRefusal?: boolean) => Promise<void> | void;
 
 /** The only way to the providers. */
 export interface LanguageModels {

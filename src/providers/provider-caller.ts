@@ -284,10 +284,13 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
 }
 
 /** Calls `note` before each part. */
-function followedBy<Part>(note: (part: Part) => void, read: (part: Part) => Promise<void> | void) {
-  return (part: Part) => {
-    note(part);
-    return read(part);
+function followedBy<Part extends unknown[]>(
+  note: (...part: NoInfer<Part>) => void,
+  read: (...part: Part) => Promise<void> | void,
+) {
+  return (...part: Part) => {
+    note(...part);
+    return read(...part);
   };
 }
 

@@ -24,11 +24,7 @@ const named = { name: 'look', arguments: '{"q":"x"}' };
 describe('an answer in one piece of a server that writes the format in its own way is used', () => {
   test.each<[string, object, Partial<Answer>]>([
     ['a choice without index', { choices: [{ message: { content: 'hi' }, finish_reason: 'stop' }] }, { text: 'hi' }],
-    [
-      'no finish reason',
-      { choices: [{ index: 0, message: { content: 'hi' } }] },
-      { text: 'hi', finishReason: 'other' },
-    ],
+    ['no finish reason', { choices: [{ index: 0, message: { content: 'hi' } }] }, { text: 'hi', finishReason: 'stop' }],
     ['another role', { choices: [{ index: 0, message: { role: 'bot', content: 'hi' } }] }, { text: 'hi' }],
     [
       'content in parts',
@@ -81,7 +77,7 @@ describe('a stream of a server that writes the format in its own way is used', (
   test.each<[string, string[], Partial<Answer>]>([
     ['no index of choices', [data({ choices: [{ delta: { content: 'hi' } }] }), ...end], { text: 'hi' }],
     ['content in parts', [delta({ content: [{ type: 'text', text: 'hi' }] }), ...end], { text: 'hi' }],
-    ['no finish reason', [delta({ content: 'hi' }), 'data: [DONE]\n\n'], { text: 'hi', finishReason: 'other' }],
+    ['no finish reason', [delta({ content: 'hi' }), 'data: [DONE]\n\n'], { text: 'hi', finishReason: 'stop' }],
     ['no [DONE]', [delta({ content: 'hi' }), ...end.slice(0, 1)], { text: 'hi', finishReason: 'stop' }],
     ['no empty line after [DONE]', [delta({ content: 'hi' }), 'data: [DONE]'], { text: 'hi' }],
     ['usage as texts', [delta({ content: 'hi' }), data({ usage: figures }), ...end], { text: 'hi', usage }],

@@ -156,6 +156,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     if (round === 0 && droppedSettings.length > 0) {
       note('WARNING', `The model does not take these settings, and they were left out: ${droppedSettings.join(', ')}.`);
     }
+    if (finishReason === 'other') note('WARNING', 'The provider ended the answer before it was complete.');
     if (finishReason === 'length') note('WARNING', 'The answer was cut off: it reached its maximum of tokens.');
     if (finishReason === 'content-filter')
       note('WARNING', 'The filter of the provider held back the rest of the answer.');

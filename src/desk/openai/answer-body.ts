@@ -15,12 +15,21 @@ const finishReasons: Readonly<Record<Answer['finishReason'], string>> = {
   length: 'length',
   'tool-calls': 'tool_calls',
   'content-filter': 'content_filter',
-  other: 'stop',
+  // The format has no word for it. Clients take such an answer for an incomplete one, which it is.
+  other: 'length',
 };
+
+/** An answer that the model refuses ends by itself, as in the first provider's own answers. */
+function finishReasonOf({ finishReason, refusal, refusedBecause }: Answer): string {
+  const isRefused = finishReason === 'content-filter' && (refusal ?? refusedBecause) !== undefined;
+  return finishReasons[isRefused ? 'stop' : finishReason];
+}
 
 /** The body of an answer in one piece. */
 export function completionBody({ id, created, model }: AnswerHead, answer: Answer, idOf: IdOfToolCall) {
-  const { text, toolCalls, finishReason, usage } = answer;
+  const { text, toolCalls, usage, refusal, refusedBecause } = answer;
+  const content = text.slice(0, text.length - (refusal ?? '').length);
+  const refused = refusal ?? refusedBecause ?? null;
   return {
     id,
     object: 'chat.completion',
@@ -31,8 +40,8 @@ export function completionBody({ id, created, model }: AnswerHead, answer: Answe
         index: 0,
         message: {
           role: 'assistant',
-          content: text === '' && toolCalls.length > 0 ? null : text,
-          refusal: null,
+          content: content === '' && (toolCalls.length > 0 || refused !== null) ? null : content,
+          refusal: refused,
           annotations: [],
           ...(toolCalls.length === 0
             ? {}
@@ -45,7 +54,7 @@ export function completionBody({ id, created, model }: AnswerHead, answer: Answe
               }),
         },
         logprobs: null,
-        finish_reason: finishReasons[finishReason],
+        finish_reason: finishReasonOf(answer),
       },
     ],
     ...usageMember(usage),
@@ -76,7 +85,7 @@ export function completionChunks({ id, created, model }: AnswerHead, includesUsa
   return {
     begin: () => delta({ role: 'assistant', content: '', refusal: null }),
 
-    text: (content: string) => delta({ content }),
+    text: (text: string, isRefusal = false) => delta(isRefusal ? { refusal: text } : { content: text }),
 
     toolCall({ index, begun, input }: ToolCallPiece): string {
       const begin = begun && { id: idOf(begun), type: 'function' };
@@ -84,9 +93,11 @@ export function completionChunks({ id, created, model }: AnswerHead, includesUsa
       return delta({ tool_calls: [{ index, ...begin, function: called }] });
     },
 
-    end({ finishReason, usage }: Answer): string {
-      const last = delta({}, finishReasons[finishReason]);
-      const { usage: figures } = usageMember(usage);
+    end(answer: Answer): string {
+      const { refusal, refusedBecause } = answer;
+      const refused = refusal === undefined && refusedBecause !== undefined ? delta({ refusal: refusedBecause }) : '';
+      const last = refused + delta({}, finishReasonOf(answer));
+      const { usage: figures } = usageMember(answer.usage);
       return `${last}${includesUsage && figures !== undefined ? chunk([], figures) : ''}data: [DONE]\n\n`;
     },
   };

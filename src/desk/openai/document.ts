@@ -40,6 +40,7 @@ const Message = object(
       description: 'Of an assistant with `tool_calls` it may be null.',
     },
     tool_calls: { ...listOf(ref('ToolCall'), openaiLimits.tools), description: 'Of an assistant, as they came.' },
+    refusal: nullable(text('Of an assistant, as it came.')),
     tool_call_id: text('Of a tool: the `id` of the call, as it came.'),
   },
   ['role'],
@@ -140,7 +141,7 @@ const ChatCompletion = object(
             {
               role: values('assistant'),
               content: nullable(text()),
-              refusal: nothing,
+              refusal: nullable(text('What the model says, or its provider, where it refuses to answer.')),
               annotations: listOf({ type: 'object' }, 0),
               tool_calls: listOf(ref('ToolCall')),
             },

@@ -56,11 +56,7 @@ function assistantOf(
   { openToolCall, isTranslated }: ConversationTarget,
 ): Message {
   // Clients send back what they got.
-  message.refuseOthers(['role', 'content', 'tool_calls'], {
-    annotations: isEmpty,
-    refusal: (value) => value === '',
-    audio: isEmpty,
-  });
+  message.refuseOthers(['role', 'content', 'refusal', 'tool_calls'], { annotations: isEmpty, audio: isEmpty });
   const calls = (message.list('tool_calls', openaiLimits.tools) ?? []).map((value, index): ToolCall => {
     const call = new Members(value, message.at(`tool_calls.${index}`));
     call.one('type', ['function']);
@@ -81,7 +77,9 @@ function assistantOf(
     }
     return { ...opened, name, input };
   });
-  const content = message.get('content') === undefined ? '' : textOf(message, { isTranslated });
+  const refusal = message.text('refusal') ?? '';
+  const said = message.get('content') === undefined ? '' : textOf(message, { isTranslated });
+  const content = refusal === '' ? said : isTranslated ? [...textsOf(said), refusal] : textsOf(said).join('') + refusal;
   if (content === '' && calls.length === 0 && message.get('content') === undefined) {
     throw refused(message.at('content'), 'is required where there are no tool_calls');
   }

@@ -168,7 +168,7 @@ function stream({ request: { includesUsage }, head, idOf, answer }: PreparedCall
           begin();
           void write(chunks.begin());
         },
-        onText: (text) => write(chunks.text(text)),
+        onText: (text, isRefusal) => write(chunks.text(text, isRefusal)),
         onToolCall: (piece) => write(chunks.toolCall(piece)),
       });
       return `${hasBegun ? '' : chunks.begin()}${chunks.end(answered)}`;

@@ -241,3 +241,148 @@ describe('texts', () => {
     expect(openai.vendor.requests).toHaveLength(1);
   });
 });
+
+describe('an answer ends as the vendor says', () => {
+  /** An answer of a vendor that ends for this reason, and the same as a stream. */
+  const endings: Record<'openai' | 'anthropic' | 'google', (reason: string) => { whole: object; events: object[] }> = {
+    openai: (reason) => ({
+      whole: { choices: [{ message: { content: 'Hm' }, finish_reason: reason }] },
+      events: [{ choices: [{ delta: { content: 'Hm' } }] }, { choices: [{ delta: {}, finish_reason: reason }] }],
+    }),
+    anthropic: (reason) => ({
+      whole: { content: [{ type: 'text', text: 'Hm' }], stop_reason: reason },
+      events: [
+        { type: 'message_start', message: {} },
+        { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+        { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hm' } },
+        { type: 'content_block_stop', index: 0 },
+        { type: 'message_delta', delta: { stop_reason: reason } },
+        { type: 'message_stop' },
+      ],
+    }),
+    google: (reason) => {
+      const whole = { candidates: [{ content: { parts: [{ text: 'Hm' }] }, finishReason: reason }] };
+      return { whole, events: [whole] };
+    },
+  };
+  const reasons = {
+    openai: {
+      stop: ['stop', 'eos_token', 'eos', 'stop_sequence', 'end_turn'],
+      length: ['length', 'abort', 'made_up'],
+      content_filter: ['content_filter'],
+    },
+    anthropic: {
+      stop: ['end_turn', 'stop_sequence'],
+      length: ['max_tokens', 'model_context_window_exceeded', 'pause_turn', 'compaction', 'made_up'],
+    },
+    google: {
+      stop: ['STOP'],
+      length: ['MAX_TOKENS', 'OTHER', 'FINISH_REASON_UNSPECIFIED', 'MADE_UP'],
+      content_filter: ['SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'IMAGE_SAFETY'],
+    },
+  };
+  const failures = [
+    'MALFORMED_FUNCTION_CALL',
+    'UNEXPECTED_TOOL_CALL',
+    'TOO_MANY_TOOL_CALLS',
+    'MISSING_THOUGHT_SIGNATURE',
+    'MALFORMED_RESPONSE',
+  ];
+  const dataOf = (events: readonly object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`);
+
+  test.each(
+    Object.entries(reasons).flatMap(([provider, by]) =>
+      Object.entries(by).flatMap(([told, list]) => list.map((reason) => [provider as 'openai', reason, told] as const)),
+    ),
+  )('%s: %s is %s', async (provider, reason, told) => {
+    const { whole, events } = endings[provider](reason);
+    answerJson(JSON.stringify(whole));
+    const [choice] = (await ask(provider)).choices;
+    expect(choice).toMatchObject({ message: { content: 'Hm', refusal: null }, finish_reason: told });
+    openai.vendor.behave({ kind: 'events', events: dataOf(events) });
+    const stream = await client.chat.completions.create({
+      model: `${provider}/some-model`,
+      messages: [user],
+      stream: true,
+    });
+    expect((await Array.fromAsync(stream)).at(-1)?.choices[0]?.finish_reason).toBe(told);
+  });
+
+  test.each(failures)('google: %s is an error, with text or without', async (reason) => {
+    const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 3 };
+    for (const content of [{}, { parts: [{ text: 'Hm' }] }]) {
+      const body = { candidates: [{ content, finishReason: reason }], usageMetadata };
+      answerJson(JSON.stringify(body));
+      const error = await errorOf(ask('google'));
+      expect(error).toMatchObject({ status: 502 });
+      expect(error.headers?.get('x-should-retry')).toBe('false');
+      openai.vendor.behave({ kind: 'events', events: dataOf([body]) });
+      const read = async () =>
+        await Array.fromAsync(
+          await client.chat.completions.create({ model: 'google/some-model', messages: [user], stream: true }),
+        );
+      expect(await errorOf(read())).toMatchObject({ type: 'server_error' });
+    }
+  });
+
+  test('google: a prompt that the filter blocks is content_filter', async () => {
+    answerJson('{"promptFeedback":{"blockReason":"SAFETY"}}');
+    expect((await ask('google')).choices[0]?.finish_reason).toBe('content_filter');
+  });
+});
+
+describe('a refusal is one for the client', () => {
+  const format = { type: 'json_schema', json_schema: { name: 'sum', schema: { type: 'object' } } } as const;
+  const dataOf = (events: readonly object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`);
+  const stopped = { stop_reason: 'refusal', stop_details: { type: 'refusal', explanation: 'It is too risky.' } };
+  const vendors = [
+    [
+      'openai',
+      { choices: [{ message: { content: null, refusal: 'I cannot.' }, finish_reason: 'stop' }] },
+      [
+        { choices: [{ delta: { refusal: 'I ' } }] },
+        { choices: [{ delta: { refusal: 'cannot.' } }] },
+        { choices: [{ delta: {}, finish_reason: 'stop' }] },
+      ],
+      'I cannot.',
+    ],
+    [
+      'anthropic',
+      { content: [], ...stopped },
+      [{ type: 'message_start', message: {} }, { type: 'message_delta', delta: stopped }, { type: 'message_stop' }],
+      'It is too risky.',
+    ],
+    [
+      'anthropic',
+      { content: [], stop_reason: 'refusal' },
+      [
+        { type: 'message_start', message: {} },
+        { type: 'message_delta', delta: { stop_reason: 'refusal' } },
+        { type: 'message_stop' },
+      ],
+      'The model refused to answer.',
+    ],
+  ] as const;
+
+  test.each(vendors)('%s: parse() does not throw, plain and streamed', async (provider, whole, events, refusal) => {
+    const asked = { model: `${provider}/claude-sonnet-4-5`, messages: [user], response_format: format };
+    answerJson(JSON.stringify(whole));
+    const [choice] = (await client.chat.completions.parse(asked)).choices;
+    expect(choice).toMatchObject({ message: { content: null, refusal, parsed: null }, finish_reason: 'stop' });
+    openai.vendor.behave({ kind: 'events', events: dataOf(events) });
+    const [streamed] = (await client.chat.completions.stream(asked).finalChatCompletion()).choices;
+    expect(streamed).toMatchObject({ message: { refusal, parsed: null }, finish_reason: 'stop' });
+    expect(streamed?.message.content || null).toBeNull();
+  });
+
+  test.each(providers)('and goes back to %s as what the model said', async (provider) => {
+    await ask(provider, [user, { role: 'assistant', content: null, refusal: 'I cannot.' }, user]);
+    expect(openai.vendor.requests.at(-1)?.text).toBe('HelloI cannot.Hello');
+  });
+
+  test('text before it stays text', async () => {
+    answerJson(JSON.stringify({ content: [{ type: 'text', text: 'First, ' }], ...stopped }));
+    const [choice] = (await ask('anthropic')).choices;
+    expect(choice?.message).toMatchObject({ content: 'First, ', refusal: 'It is too risky.' });
+  });
+});
