@@ -107,7 +107,8 @@ function settingOf(warning: SharedV4Warning, { reasoningEffort }: ModelSettings)
   if (warning.type === 'compatibility' && warning.feature === 'reasoning' && reasoningEffort === 'none') {
     return ['reasoningEffort'];
   }
-  if (warning.type !== 'unsupported') return [];
+  // The model gets the schema of the tool anyway. Agents of clients set `strict` for each tool.
+  if (warning.type !== 'unsupported' || warning.feature === 'strict') return [];
   const names: Readonly<Record<string, string>> = { stopSequences: 'stop', reasoning: 'reasoningEffort' };
   return [names[warning.feature] ?? warning.feature];
 }

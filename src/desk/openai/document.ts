@@ -41,6 +41,8 @@ const Message = object(
     },
     tool_calls: { ...listOf(ref('ToolCall'), openaiLimits.tools), description: 'Of an assistant, as they came.' },
     refusal: nullable(text('Of an assistant, as it came.')),
+    name: text('Who speaks, or the tool. It is not sent on.'),
+    reasoning_content: text('Of an assistant. It is not sent on.'),
     tool_call_id: text('Of a tool: the `id` of the call, as it came.'),
   },
   ['role'],

@@ -15,6 +15,8 @@ export interface ConversationTarget {
   readonly isTranslated: boolean;
 }
 
+const isText = (value: unknown) => typeof value === 'string';
+
 /** The messages of a conversation. Throws the error for the client. */
 export function messagesOf(members: Members, target: ConversationTarget): readonly Message[] {
   const list = members.list('messages', openaiLimits.messages);
@@ -26,6 +28,8 @@ export function messagesOf(members: Members, target: ConversationTarget): readon
     const message = new Members(value, members.at(`messages.${index}`));
     const role = message.one('role', ['developer', 'system', 'user', 'assistant', 'tool']);
     if (role === undefined) throw refused(message.at('role'), 'is required');
+    // Loops of clients name who speaks. No provider's package sends it on.
+    message.text('name');
     if (role === 'tool') {
       const result = resultOf(message, called, target);
       const last = messages.at(-1);
@@ -35,10 +39,10 @@ export function messagesOf(members: Members, target: ConversationTarget): readon
     } else if (role === 'assistant') {
       messages.push(assistantOf(message, called, target));
     } else if (role === 'user') {
-      message.refuseOthers(['role', 'content']);
+      message.refuseOthers(['role', 'content', 'name']);
       messages.push({ role, content: contentOf(message, (part) => userPart(part, target)) });
     } else {
-      message.refuseOthers(['role', 'content']);
+      message.refuseOthers(['role', 'content', 'name']);
       messages.push(...textsOf(textOf(message, target)).map((content) => ({ role: 'system' as const, content })));
     }
   }
@@ -56,7 +60,11 @@ function assistantOf(
   { openToolCall, isTranslated }: ConversationTarget,
 ): Message {
   // Clients send back what they got.
-  message.refuseOthers(['role', 'content', 'refusal', 'tool_calls'], { annotations: isEmpty, audio: isEmpty });
+  message.refuseOthers(['role', 'content', 'name', 'refusal', 'tool_calls'], {
+    reasoning_content: isText,
+    annotations: isEmpty,
+    audio: isEmpty,
+  });
   const calls = (message.list('tool_calls', openaiLimits.tools) ?? []).map((value, index): ToolCall => {
     const call = new Members(value, message.at(`tool_calls.${index}`));
     call.one('type', ['function']);
@@ -87,7 +95,7 @@ function assistantOf(
 }
 
 function resultOf(message: Members, called: ReadonlyMap<string, string>, target: ConversationTarget): ToolResult {
-  message.refuseOthers(['role', 'content', 'tool_call_id']);
+  message.refuseOthers(['role', 'content', 'name', 'tool_call_id']);
   const given = message.neededText('tool_call_id');
   const name = called.get(given);
   const id = target.openToolCall(given)?.id;

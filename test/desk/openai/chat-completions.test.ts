@@ -390,7 +390,8 @@ test("LangChain's client answers plain, streams, and calls a tool in two turns",
   const turns = [
     new HumanMessage('Hello'),
     asked ?? '',
-    new ToolMessage({ content: 'wet', tool_call_id: call?.id ?? '' }),
+    // LangChain's agents name the tool.
+    new ToolMessage({ content: 'wet', tool_call_id: call?.id ?? '', name: 'weather' }),
   ];
   expect((await withTools.invoke(turns)).text).toBe('Rain.');
   expect((sent().messages as unknown[])[1]).toMatchObject(calledBack.anthropic);
@@ -401,7 +402,9 @@ test.each([
   ['logprobs', { logprobs: true }],
   ['audio', { audio: { voice: 'alloy', format: 'wav' } }],
   ['made_up', { made_up: 1 }],
-  ['messages.0.name', { messages: [{ ...user, name: 'x' }] }],
+  ['messages.0.name', { messages: [{ ...user, name: 7 }] }],
+  ['messages.0.reasoning_content', { messages: [{ role: 'assistant', content: 'x', reasoning_content: [] }] }],
+  ['messages.0.reasoning_content', { messages: [{ ...user, reasoning_content: 'x' }] }],
   ['messages.0.role', { messages: [{ role: 'function', content: 'x' }] }],
   ['messages', { messages: [] }],
   ['messages.0.content', { messages: [{ role: 'user' }] }],
@@ -428,6 +431,26 @@ test.each([
   expect(error.message).toContain(param);
   expect(openai.vendor.requests).toEqual([]);
 });
+
+test.each(providers)(
+  'what agents of clients send back is taken, and never reaches the vendor: %s',
+  async (provider) => {
+    const call = { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } };
+    const body = {
+      model: `${provider}/some-model`,
+      messages: [
+        { role: 'system', content: 'Be short.', name: 'member-name' },
+        { ...user, name: 'member-name' },
+        { role: 'assistant', content: null, name: 'member-name', reasoning_content: 'member-text', tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'call_1', name: 'member-name', content: 'wet' },
+      ],
+      tools: [{ type: 'function', function: { ...tools[0]?.function, strict: true } }],
+    };
+    const { choices } = await client.chat.completions.create(body as never);
+    expect(choices[0]?.message.content).toBe('one two three');
+    expect(JSON.stringify(sent())).not.toMatch(/member-name|member-text/);
+  },
+);
 
 test('hints, nulls and members at their defaults are ignored', async () => {
   const hints = {
