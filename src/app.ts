@@ -167,6 +167,7 @@ async function createApp(
     logger,
     verifyAccessToken: oauth.verifyAccessToken,
     corsOrigins: config.corsOrigins,
+    hsts: config.hsts,
     trustedProxies: config.trustedProxies,
     requestRates,
     requestLimit,

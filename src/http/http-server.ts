@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import type { Tracer } from '../core/concurrency/trace.ts';
+import type { HstsScope } from '../core/config/values.ts';
 import { locateUnder } from './base-path.ts';
 import { limitBodies } from './body-shares.ts';
 import { closeGracefully } from './closing.ts';
@@ -62,6 +63,8 @@ export async function createHttpServer(options: {
   consoleAccess?: ConsoleAccess | undefined;
   /** Origins whose pages may call the service; left out: none. */
   corsOrigins?: readonly string[];
+  /** For which names browsers use HTTPS alone from now on; left out: none. */
+  hsts?: HstsScope;
   /** Addresses and ranges of proxies, or `loopback`; left out: none. */
   trustedProxies?: readonly string[];
   /** The path of the public address, under which it answers too; left out: none. */
@@ -138,7 +141,7 @@ export async function createHttpServer(options: {
   logRequests(app);
   closeGracefully(app);
 
-  const sameForAll = securityHeaders();
+  const sameForAll = securityHeaders(options.hsts ?? 'off');
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     reply.headers(sameForAll);

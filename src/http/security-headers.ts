@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import helmet from 'helmet';
+import type { HstsScope } from '../core/config/values.ts';
 import { nodeHttp } from '../core/node-http.ts';
 
 /**
@@ -7,11 +8,12 @@ import { nodeHttp } from '../core/node-http.ts';
  * may run or frame them. Pages bring their own, wider policy. They are the same for all answers, so they are made once: to
  * make them for each request took an eighth of the program's own time of a small one.
  */
-export function securityHeaders(): Record<string, string> {
+export function securityHeaders(hsts: HstsScope): Record<string, string> {
   const message = new nodeHttp.IncomingMessage(new Socket());
   const response = new nodeHttp.ServerResponse(message);
   const setHeaders = helmet({
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    strictTransportSecurity: hsts === 'off' ? false : { includeSubDomains: hsts === 'subdomains' },
     xFrameOptions: { action: 'deny' },
     // For browsers long gone, and for documents that open windows: of no use to data.
     crossOriginOpenerPolicy: false,

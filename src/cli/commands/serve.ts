@@ -15,6 +15,7 @@ Settings are environment variables:
   ANNALS_SECRET_KEY            32 bytes in base64, a list rotates
   ANNALS_BASE_URL              the public address
   ANNALS_CORS_ORIGINS          *; origins whose pages may call, or none
+  ANNALS_HSTS                  host; off, or subdomains too, for browsers and HTTPS
   ANNALS_CONSOLE_INSECURE      true: people may sign in over plain HTTP
   ANNALS_OIDC_ISSUER, ANNALS_OIDC_CLIENT_ID, ANNALS_OIDC_CLIENT_SECRET,
   ANNALS_OIDC_CLIENT_SECRET_FILE, ANNALS_OIDC_RULES

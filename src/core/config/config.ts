@@ -11,8 +11,10 @@ import { type OidcSettings, readOidcSettings } from './oidc-settings.ts';
 import { readTraceSettings, type TraceSettings } from './trace-settings.ts';
 import {
   Fault,
+  type HstsScope,
   howToMakeKey,
   type LogLevel,
+  parseHsts,
   parseLogLevel,
   parseMailAddress,
   parseOnOff,
@@ -38,6 +40,8 @@ export interface Config {
   baseUrl: string | undefined;
   /** Origins whose pages may call the service; `*` is any, none at all keeps browsers out. */
   corsOrigins: string[];
+  /** The names that browsers are told to reach by HTTPS alone. */
+  hsts: HstsScope;
   /** Addresses and ranges of proxies; only their `X-Forwarded-*` headers are believed. */
   trustedProxies: string[];
   /** Requests a second of one tenant, over all processes. Undefined: no limit. */
@@ -136,6 +140,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     secretKeys,
     baseUrl,
     corsOrigins: parsed('ANNALS_CORS_ORIGINS', parseOrigins, ['*']),
+    // Below a path the host is shared with others.
+    hsts: parsed('ANNALS_HSTS', parseHsts, baseUrl === undefined || new URL(baseUrl).pathname === '/' ? 'host' : 'off'),
     trustedProxies: parsed('ANNALS_TRUSTED_PROXIES', parseProxies, ['loopback']),
     tenantRate: parsed('ANNALS_TENANT_RATE', wholeNumber(1, 1_000_000), undefined),
     consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', parseSwitch, false),

@@ -41,6 +41,14 @@ export function parseOnOff(value: string): boolean | Fault {
   return new Fault('must be on or off');
 }
 
+/** What browsers are told to reach by HTTPS alone. */
+export type HstsScope = (typeof hstsScopes)[number];
+const hstsScopes = ['off', 'host', 'subdomains'] as const;
+
+export function parseHsts(value: string): HstsScope | Fault {
+  return hstsScopes.find((scope) => scope === value) ?? new Fault(`must be ${hstsScopes.join(', ')}`);
+}
+
 export function parseLogLevel(value: string): LogLevel | Fault {
   return logLevels.find((level) => level === value) ?? new Fault(`must be one of ${logLevels.join(', ')}`);
 }
