@@ -15,6 +15,7 @@ import { createOpenToolServer } from '../desk/mcp/tool-server.ts';
 import { readModels } from '../desk/models/read-models.ts';
 import type { ModelList } from '../desk/models/schemas.ts';
 import { createOpenai, type Openai } from '../desk/openai/service.ts';
+import { isRefusedAddress } from '../providers/guarded-lookup.ts';
 import type { HttpConnections } from '../providers/http-connections.ts';
 import { createLanguageModels } from '../providers/language-models.ts';
 import { observedCalls, providerCallObserver, quotaRefusalObserver, tracedCalls } from '../providers/observed-calls.ts';
@@ -89,6 +90,7 @@ export async function createDesk(
     documents,
     askHistory: historyTexts.changes,
     openToolServer: observedToolServers(createOpenToolServer(selfHosted, times?.toolCall), { metrics, tracer }),
+    refusesAddress: (url) => isRefusedAddress(new URL(url), { allowed: config.selfHostedAllow }),
     caller: completions.caller,
     queueMail: mail.queueMail,
     jobs,

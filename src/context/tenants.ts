@@ -1,5 +1,6 @@
 import { sumCalls } from '../desk/calls/store.ts';
 import type { DocumentLists } from '../pagination/document-lists.ts';
+import { isRefusedAddress } from '../providers/guarded-lookup.ts';
 import { type Configuration, createConfiguration } from '../tenants/configuration/service.ts';
 import { createDocumentLists } from '../tenants/custom-entities/document-lists.ts';
 import { createSchemaChecker } from '../tenants/custom-entities/schema-checker.ts';
@@ -17,14 +18,15 @@ export interface TenantServices {
 
 /** `closing` gets what closes them. */
 export function createTenants(foundation: Foundation, closing: AsyncDisposableStack): TenantServices {
-  const { pool, db, sealer, logger, regexes, paginator, clock } = foundation;
+  const { config, pool, db, sealer, logger, regexes, paginator, clock } = foundation;
   const now = () => clock.now();
+  const refusesAddress = (url: string) => isRefusedAddress(new URL(url), { allowed: config.selfHostedAllow });
   const schemas = createSchemaChecker();
   closing.defer(() => schemas.close());
   const usage = createUsage({ pool, logger, now, sumCalls: (tenant) => sumCalls(db, tenant) });
   closing.defer(() => usage.close());
   return {
-    configuration: createConfiguration({ pool, db, sealer, now }),
+    configuration: createConfiguration({ pool, db, sealer, now, refusesAddress }),
     customEntities: createCustomEntities({ db, logger, regexes, paginator, schemas, now }),
     documents: createDocumentLists({ db, regexes, paginator }),
     usage,

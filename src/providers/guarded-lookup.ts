@@ -25,11 +25,9 @@ export interface GuardOptions {
  */
 export function guardedLookup(url: URL, options: GuardOptions): LookupFunction {
   const { resolve = (name, wanted, callback) => lookUp(name, wanted, callback) } = options;
-  const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
-  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
-  const accepts = (address: string) => mayBeCalled(address, { host, port }, options);
+  const accepts = (address: string) => mayBeCalled(address, endpointOf(url), options);
   // Node connects to a literal address without a lookup.
-  if (isIP(host) !== 0 && !accepts(host)) throw new Error('the address is refused');
+  if (isRefusedAddress(url, options)) throw new Error('the address is refused');
 
   return (hostname, wanted, callback) => {
     resolve(hostname, { ...wanted, all: true }, (error, addresses) => {
@@ -41,6 +39,21 @@ export function guardedLookup(url: URL, options: GuardOptions): LookupFunction {
       else callback(null, first.address, first.family);
     });
   };
+}
+
+/** What is wrong with such a URL. */
+export const refusedAddress =
+  'must not be a private, loopback, link-local or other special address that the operator has not allowed';
+
+/** Whether the URL has an IP address in place of a name, and a connection to that is refused. */
+export function isRefusedAddress(url: URL, options: Omit<GuardOptions, 'resolve'>): boolean {
+  const { host, port } = endpointOf(url);
+  return isIP(host) !== 0 && !mayBeCalled(host, { host, port }, options);
+}
+
+function endpointOf({ hostname, port, protocol }: URL): { host: string; port: number } {
+  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  return { host, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
 }
 
 function mayBeCalled(

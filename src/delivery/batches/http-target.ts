@@ -45,7 +45,7 @@ export function createHttpTarget({ http, baseUrl, now }: HttpOptions): BatchTarg
     maxAge: undefined,
     hostOf: (target) => new URL((target as TargetMembers & HttpMembers).url).host,
     check: (tenant, target) => [
-      ...faultsOfUrl('target.url', String(target.url), http.allowsPlain(tenant)),
+      ...faultsOfUrl('target.url', String(target.url), http, tenant),
       ...faultsOfTargetHeaders((target as TargetMembers & HttpMembers).headers),
     ],
 

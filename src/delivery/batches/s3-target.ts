@@ -89,7 +89,7 @@ export function createS3Target({ http, baseUrl, now }: S3Options): BatchTarget {
     maxAge: undefined,
     hostOf: (target) => addressOf(target as TargetMembers & S3Members, '').host,
     check: (tenant, { endpoint }) =>
-      endpoint === undefined ? [] : faultsOfUrl('target.endpoint', String(endpoint), http.allowsPlain(tenant)),
+      endpoint === undefined ? [] : faultsOfUrl('target.endpoint', String(endpoint), http, tenant),
 
     textsOf: (sending, changes) =>
       textsOf(changes, { ...sending, format: membersOf(sending).format ?? 'annals', baseUrl }),

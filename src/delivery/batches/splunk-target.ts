@@ -72,7 +72,7 @@ export function createSplunkTarget({
     secrets: ['token'],
     maxAge: undefined,
     hostOf: (target) => new URL((target as TargetMembers & SplunkMembers).url).host,
-    check: (tenant, { url }) => faultsOfUrl('target.url', String(url), http.allowsPlain(tenant)),
+    check: (tenant, { url }) => faultsOfUrl('target.url', String(url), http, tenant),
 
     textsOf(sending, changes) {
       const { format = 'annals', index, sourcetype } = membersOf(sending);

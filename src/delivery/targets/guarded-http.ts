@@ -7,7 +7,7 @@ import { nodeHttp } from '../../core/node-http.ts';
 import { productVersion } from '../../core/package-folder.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import { isPublic } from '../../providers/address.ts';
-import { guardedLookup, type ResolveAll } from '../../providers/guarded-lookup.ts';
+import { guardedLookup, isRefusedAddress, type ResolveAll, refusedAddress } from '../../providers/guarded-lookup.ts';
 import type { DeliveryResult } from './target.ts';
 
 /** What is sent to a target. */
@@ -39,8 +39,8 @@ export interface TargetAnswer {
 /** Sends requests to addresses that tenants name. Never rejects for what a target does. */
 export interface GuardedHttp {
   send(tenant: string, request: OutgoingRequest): Promise<Exchange>;
-  /** Whether requests of the tenant may go over plain HTTP. */
-  allowsPlain(tenant: string): boolean;
+  /** Why no request of the tenant can ever go to a URL: what it must be; undefined if one may. Names are not looked up. */
+  faultOf(tenant: string, url: URL): string | undefined;
   /** Closes all connections. */
   close(): void;
 }
@@ -172,7 +172,15 @@ export function createGuardedHttp(options: {
     });
   }
 
-  return { send, allowsPlain: (tenant) => allowedOf(tenant).length > 0, close: () => agents.clear() };
+  function faultOf(tenant: string, url: URL): string | undefined {
+    const allowed = allowedOf(tenant);
+    const isSecure = url.protocol === 'https:';
+    if (!isSecure && allowed.length === 0) return 'must begin with https://';
+    if (!isRefusedAddress(url, { allowed, refusesPublic: !isSecure })) return undefined;
+    return refusedAddress;
+  }
+
+  return { send, faultOf, close: () => agents.clear() };
 }
 
 /** Undefined if the URL names a refused address. */

@@ -1,5 +1,6 @@
 import { type TStringOptions, Type } from 'typebox';
 import type { ErrorDetail } from '../../core/errors.ts';
+import type { GuardedHttp } from './guarded-http.ts';
 
 /** A name without the characters that no host has, or an IPv6 address. */
 const host = '(?:[^\\u0000-\\u0020\\u007f"#%/:<>?@[\\\\\\]^`{|}]+|\\[[0-9A-Fa-f:.]+\\])(?::[0-9]{1,5})?';
@@ -15,8 +16,13 @@ export function targetUrl(rest: string, options: TStringOptions = {}) {
 }
 
 /** What is wrong with the URL of a target beyond its schema. Where its name leads to is checked at each connection. */
-export function faultsOfUrl(field: string, text: string, allowsPlain: boolean): ErrorDetail[] {
-  if (!URL.canParse(text)) return [{ field, message: 'must be a URL' }];
-  if (text.startsWith('https://') || allowsPlain) return [];
-  return [{ field, message: 'must begin with https://' }];
+export function faultsOfUrl(
+  field: string,
+  text: string,
+  http: Pick<GuardedHttp, 'faultOf'>,
+  tenant: string,
+): ErrorDetail[] {
+  const url = URL.parse(text);
+  const message = url === null ? 'must be a URL' : http.faultOf(tenant, url);
+  return message === undefined ? [] : [{ field, message }];
 }

@@ -46,7 +46,7 @@ export function createWebhookTarget({ http, now }: { http: GuardedHttp; now: () 
     maxAge: 'P1D',
     hostOf: ({ url }) => URL.parse(String(url))?.host ?? '',
     check: (tenant, target) => [
-      ...faultsOfUrl('target.url', String(target.url), http.allowsPlain(tenant)),
+      ...faultsOfUrl('target.url', String(target.url), http, tenant),
       ...faultsOfTargetHeaders((target as WebhookMembers).headers),
     ],
     makeKey({ signing }) {

@@ -3,7 +3,7 @@ import { mask } from '../../core/mask.ts';
 import { shownName } from '../../recording/name-fault.ts';
 import { faultsOfServers, hasTools, shownServers } from '../mcp/servers.ts';
 import type { AgentDocument } from './answer-schemas.ts';
-import { addressOf, type LlmConfig } from './llm-config.ts';
+import { addressField, addressOf, type LlmConfig } from './llm-config.ts';
 import { type AgentBody, changeHistoryTool, type NativeTool } from './schemas.ts';
 
 /** The content that a body asks for, without the fields that the service sets. `current` is the stored agent. */
@@ -32,7 +32,7 @@ export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
 export function faultsOfBody(body: AgentBody): ErrorDetail[] {
   const { llmConfig, mcpServers, nativeTools = [], allowHistoryWithTools = false } = body;
   const address = llmConfig && addressOf(llmConfig);
-  const field = llmConfig?.provider === 'self_hosted' ? 'llmConfig.baseUrl' : 'llmConfig.selfHostedParams.url';
+  const field = addressField(llmConfig?.provider);
   return [
     ...(address === undefined || URL.canParse(address) ? [] : [{ field, message: 'must be a URL' }]),
     ...faultsOfServers(mcpServers ?? []),

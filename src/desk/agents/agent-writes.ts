@@ -3,6 +3,7 @@ import { mask } from '../../core/mask.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Author } from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
+import { refusedAddress } from '../../providers/guarded-lookup.ts';
 import { faultOfDocumentId, ownDocuments } from '../../recording/documents/own-documents.ts';
 import { openHeaders, sealHeaders, takeHeaders } from '../mcp/headers.ts';
 import { type AgentRow, agentNoun, agentTable, resetFailures } from './agent-store.ts';
@@ -14,9 +15,12 @@ import {
   refuseFaults,
   writtenAgent,
 } from './agent-texts.ts';
-import { addressOf } from './llm-config.ts';
+import { addressField, addressOf } from './llm-config.ts';
 import type { AgentBody } from './schemas.ts';
 import { sealKey } from './secrets.ts';
+
+/** Whether a URL has an IP address in place of a name that the operator has not allowed: no call of it could succeed. */
+export type RefusesAddress = (url: string) => boolean;
 
 export interface OwnAgents {
   /** The agent as JSON text. Throws resource_not_found. */
@@ -37,13 +41,19 @@ interface Sent {
 }
 
 /** Agents by id, and their writing (contract 8). */
-export function createOwnAgents(options: { db: Database; sealer: Sealer; now: () => number }): OwnAgents {
+export function createOwnAgents(options: {
+  db: Database;
+  sealer: Sealer;
+  now: () => number;
+  refusesAddress: RefusesAddress;
+}): OwnAgents {
   const agents = ownDocuments(options, {
     noun: agentNoun,
     table: agentTable,
     entity: agentNoun,
     async written({ body, text }: Sent, { transaction, author: { tenant }, id, version, now }, current) {
       const { agent, before, document, fields } = await writtenAgent(text, { id, version, now }, current?.document);
+      refuseAddresses(body, before);
       const stored = before && current && { head: before, ...current };
       const { sealedKey, isNew } = keyOf({ tenant, id }, body, stored);
       const { sealedHeaders, replaced } = headersOf({ tenant, id }, body, stored);
@@ -65,6 +75,20 @@ export function createOwnAgents(options: { db: Database; sealer: Sealer; now: ()
     },
     nameOf: async (document) => (await readAgentHead(document)).shownName,
   });
+
+  /** Refuses addresses that can never be called. Those that the stored agent has stay. */
+  function refuseAddresses({ llmConfig, mcpServers }: BodyHead, before: AgentHead | undefined): void {
+    const former = new Set([
+      before && addressOf(before.llmConfig),
+      ...(before?.mcpServers ?? []).map(({ url }) => url),
+    ]);
+    const named = [
+      { field: addressField(llmConfig?.provider), url: llmConfig && addressOf(llmConfig) },
+      ...(mcpServers ?? []).map(({ url }, index) => ({ field: `mcpServers.${index}.url`, url })),
+    ];
+    const refused = named.filter(({ url }) => url !== undefined && !former.has(url) && options.refusesAddress(url));
+    if (refused.length > 0) throw invalidBody(...refused.map(({ field }) => ({ field, message: refusedAddress })));
+  }
 
   /**
    * A client that sends the mask back keeps the stored key. The service never sends a key to an address that the key

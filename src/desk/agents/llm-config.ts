@@ -111,3 +111,8 @@ export function isSelfHosted(
 export function addressOf(config: LlmConfig): string | undefined {
   return config.provider === 'self_hosted' ? config.baseUrl : config.selfHostedParams?.url;
 }
+
+/** The member of a body that has that address. */
+export function addressField(provider: LlmConfig['provider'] | undefined): string {
+  return provider === 'self_hosted' ? 'llmConfig.baseUrl' : 'llmConfig.selfHostedParams.url';
+}

@@ -6,7 +6,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { ProviderCaller } from '../../providers/provider-caller.ts';
 import type { OpenToolServer } from '../mcp/tool-server.ts';
 import type { ChatQueue } from '../queued-chat.ts';
-import { createOwnAgents, type OwnAgents } from './agent-writes.ts';
+import { createOwnAgents, type OwnAgents, type RefusesAddress } from './agent-writes.ts';
 import { type Chats, createChats } from './chat.ts';
 import { createModelCaller } from './model-caller.ts';
 import type { AskHistory, QueueMail } from './ports.ts';
@@ -36,6 +36,7 @@ export interface AgentsOptions {
   documents: DocumentLists;
   askHistory: AskHistory;
   openToolServer: OpenToolServer;
+  refusesAddress: RefusesAddress;
   caller: ProviderCaller;
   queueMail: QueueMail;
   jobs: ChatQueue;
@@ -50,7 +51,7 @@ export function createAgents(options: AgentsOptions): Agents {
     db,
     documents,
     jobs,
-    own: createOwnAgents({ db, sealer, now }),
+    own: createOwnAgents({ db, sealer, now, refusesAddress: options.refusesAddress }),
     readTools: createReadTools({ db, sealer, now, models, openToolServer }),
     chats: createChats({ db, sealer, logger, now, models, askHistory, openToolServer, queueMail, notificationEmail }),
   };

@@ -8,6 +8,7 @@ import { maxPieceBytes } from '../../pagination/pieces.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
+import { refusedAddress } from '../../providers/guarded-lookup.ts';
 import { recordDocumentChange } from '../../recording/record-document-change.ts';
 import {
   allProviderItems,
@@ -59,6 +60,8 @@ export function createConfiguration(options: {
   db: Database;
   sealer: Sealer;
   now: () => number;
+  /** Whether the `url` of `selfHostedProvider` has an address that can never be called. */
+  refusesAddress: (url: string) => boolean;
 }): Configuration {
   const { pool, db, sealer, now } = options;
   async function readProviderKeys(tenant: string): Promise<ProviderKeys> {
@@ -82,7 +85,10 @@ export function createConfiguration(options: {
     if (keys.some((key) => allProviderItems.includes(key))) await keysReadAnew();
   }
 
-  function stored(tenant: string, key: string, value: ConfigurationValue): StoredValue {
+  function stored(tenant: string, key: string, value: ConfigurationValue, place: string): StoredValue {
+    const url = value.secured ? readProviderKey(key, value.secret)?.baseUrl : undefined;
+    if (url !== undefined && options.refusesAddress(url))
+      throw invalidBody({ field: `${place}value`, message: `\`url\` ${refusedAddress}` });
     return value.secured ? { secured: true, sealed: sealSecret(sealer, tenant, key, value.secret) } : value;
   }
 
@@ -104,7 +110,7 @@ export function createConfiguration(options: {
     async create(author, sent) {
       const { tenant } = author;
       const items = sent.map((item, index): ConfigurationItem => {
-        const value = stored(tenant, item.key, checkedValue(item.key, item, `${index}.`));
+        const value = stored(tenant, item.key, checkedValue(item.key, item, `${index}.`), `${index}.`);
         return { key: item.key, value, version: 1, description: item.description };
       });
       refuseRepeatedKeys(items);
@@ -130,7 +136,7 @@ export function createConfiguration(options: {
         const isMaskOfSecret = before.value.secured && sent.value === mask;
         if (isMaskOfSecret && !secured) throw invalidBody({ field: 'value', message: noLongerSecured });
         const keepsSecret = isMaskOfSecret && secured;
-        const value = keepsSecret ? before.value : stored(tenant, key, checkedValue(key, { ...sent, secured }, ''));
+        const value = keepsSecret ? before.value : stored(tenant, key, checkedValue(key, { ...sent, secured }, ''), '');
         const after = { key, value, version: before.version + 1, description: sent.description };
         await updateItem(transaction, tenant, after);
         await recordItemChange(transaction, author, { before, after, at: now() });

@@ -233,7 +233,7 @@ test('a self-hosted model server that fails in its own way neither counts nor is
   onTestFinished(() => hosting.close());
   const baseUrl = `${vendor.baseUrl}/v1`;
   const llmConfig = { provider: 'self_hosted', model: 'm', baseUrl };
-  await putAgent(server, { tenant, token, id: 'hosted' }, { llmConfig });
+  await putAgent(hosting, { tenant, token, id: 'hosted' }, { llmConfig });
   for (let failures = 0; failures < 9; failures += 1) await chat('hosted', refused, hosting);
   for (const path of ['/chat', '/chat-stream']) {
     for (const way of ways) {
@@ -266,11 +266,11 @@ test('a self-hosted address that is refused, cannot be reached, or is no model s
   });
   const texts = new Set<string>();
   let failures = 0;
-  const places = [`http://127.0.0.1:${port}/v1`, 'http://127.0.0.1:1', 'http://169.254.169.254/latest'];
+  const places = [`http://127.0.0.1:${port}/v1`, 'http://127.0.0.1:1', 'http://localhost:2/latest'];
   // Ten failures disable, so each of them has counted.
   for (const [place, count] of [4, 3, 3].entries()) {
     const llmConfig = { provider: 'self_hosted', model: 'm', baseUrl: places[place] };
-    await putAgent(server, { tenant, token, id: 'away' }, { llmConfig });
+    await putAgent(allowing, { tenant, token, id: 'away' }, { llmConfig });
     expect([failures, (await agentOf('away')).enabled]).toEqual([failures, true]);
     for (let nth = 0; nth < count; nth += 1) {
       const response = await callAgentic(allowing, { tenant, token, path: '/chat' }, { agentId: 'away', message: 'x' });

@@ -48,7 +48,7 @@ test('keys of agents are resealed with the rest, and open with the new key alone
 test('headers of servers of tools are resealed too, and given anew where no key opens them', async () => {
   const tools = [{ name: 'search', sha256: 'a'.repeat(64) }];
   const mcpServers = [
-    { name: 'docs', url: 'http://127.0.0.1:9/mcp', headers: { Authorization: 'Bearer of-docs' }, tools },
+    { name: 'docs', url: 'https://tools.invalid/mcp', headers: { Authorization: 'Bearer of-docs' }, tools },
   ];
   await putAgent(server, { tenant, token, id: 'served' }, { mcpServers });
   const without = await secretKeysOf(newKey);

@@ -154,7 +154,7 @@ describe('a real server of the protocol', () => {
       const other = await server.token('other', { scope: 'changelog.changelog_read' });
       const own = await beside.token(tenant);
       const at = { name: 'annals', url, headers: { authorization: `Bearer ${other}` } };
-      await put('modern', { mcpServers: [at] });
+      await putAgent(beside, { tenant, token: own, id: 'modern' }, { mcpServers: [at] });
       const read = await callAgentic(
         beside,
         { tenant, token: own, path: '/agents/modern/mcp-tools' },
@@ -403,14 +403,18 @@ describe('headers', () => {
     await chat('sealed', [['docs__search', '{}']]);
     expect(stub.requests.length).toBeGreaterThan(3);
     for (const { headers } of stub.requests) expect(headers.authorization).toBe(secret);
-    const moved = [{ ...withHeaders, url: inner.url, headers: { Authorization: '********' } }];
+    const moved = [{ ...withHeaders, url: 'https://moved.invalid/mcp', headers: { Authorization: '********' } }];
     const field = 'mcpServers.0.headers.Authorization';
     expect(await faultsOf(call('PUT', '/agents/sealed', { ...shown, mcpServers: moved }))).toEqual([
       400,
       { field, message: 'must be given anew for another url' },
     ]);
     expect(
-      await faultsOf(call('PATCH', '/agents/sealed', [{ op: 'REPLACE', path: '/mcpServers/0/url', value: inner.url }])),
+      await faultsOf(
+        call('PATCH', '/agents/sealed', [
+          { op: 'REPLACE', path: '/mcpServers/0/url', value: 'https://moved.invalid/mcp' },
+        ]),
+      ),
     ).toEqual([400, { field, message: 'must be given anew for another url' }]);
     expect(await faultsOf(call('PUT', '/agents/unsealed', { ...shown, id: 'unsealed' }))).toMatchObject([
       400,
@@ -662,7 +666,7 @@ describe('a hostile server', () => {
   });
 
   test('failures of tools never disable the agent, and a server that is away leaves its tools out', async () => {
-    const other = { name: 'away', url: inner.url, tools: approved(search) };
+    const other = { name: 'away', url: inner.url.replace('127.0.0.1', 'localhost'), tools: approved(search) };
     await put('failing', { mcpServers: [docs(), other] });
     stub.answer = () => ({ content: [{ type: 'text', text: 'I failed.' }], isError: true });
     for (let round = 0; round < 11; round += 1) {

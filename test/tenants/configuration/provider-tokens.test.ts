@@ -87,7 +87,9 @@ test('calls that begin together read the keys once, and a change has effect in e
   const { pool, db, sealer } = server.context;
   const { tenant } = await newTenant();
   const by = { tenant, actor: 'test' };
-  const [one, other] = [1, 2].map(() => createConfiguration({ pool, db, sealer, now: Date.now }));
+  const [one, other] = [1, 2].map(() =>
+    createConfiguration({ pool, db, sealer, now: Date.now, refusesAddress: () => false }),
+  );
   if (one === undefined || other === undefined) throw new Error('there are two');
   const item = (value: string) => ({ value, json: JSON.stringify(value), size: { bytes: 10, values: 1, levels: 0 } });
   const keyOf = async () => (await other.readProviderKeys(tenant)).openai?.token;
