@@ -18,7 +18,6 @@ export interface PeopleSignIn extends People {
   begin(): Promise<{ url: URL; checks: Checks }>;
   /** A text says why nobody is let in; undefined: the provider did not give this code. */
   finish(callback: URL, checks: Checks): Promise<AdmittedPerson | string | undefined>;
-  signOutUrl(): Promise<URL | undefined>;
 }
 
 export interface PeopleRoutesOptions {

@@ -33,6 +33,8 @@ export interface AdmittedPerson {
   readonly subject: string;
   readonly name: string;
   readonly refreshToken: string | undefined;
+  /** The hint with which the person signs out at the provider. */
+  readonly idToken: string | undefined;
   /** When the sign-in ends where nobody can ask again; milliseconds since 1970. */
   readonly expiresAt: number;
   readonly admissions: ReadonlyMap<string, Admission>;
@@ -42,6 +44,8 @@ export interface AdmittedPerson {
 export interface People {
   /** Asks again. A text: nobody lets the person in any more; undefined: the provider ended the sign-in. */
   renew(refreshToken: string, subject: string): Promise<AdmittedPerson | string | undefined>;
+  /** Where the person signs out at the provider; undefined where it has no address for it. */
+  signOutUrl(idToken: string | undefined): Promise<URL | undefined>;
 }
 
 /** What people's sessions need of the clients, which are another module's. */
@@ -68,12 +72,15 @@ export interface PeopleSessionsOptions {
   onError: (error: unknown) => void;
 }
 
-/** Milliseconds after which the provider and the rules are asked again (contract 18). */
-export const checkedEvery = 5 * 60_000;
+/** Milliseconds after which the provider and the rules are asked again: a right that was taken away ends within five minutes (contract 18). */
+export const checkedEvery = 4 * 60_000;
+/** Milliseconds between two looks for sessions to check, and after which a check that failed is repeated. */
+export const checksEvery = 15_000;
 /** Of one person in one tenant; the oldest one ends. */
 export const maxSessionsOfPerson = 100;
-/** Sessions of a tenant that are checked in a round. */
-const maxChecks = 200;
+/** Sessions of a tenant that are checked in a round, and at once. */
+const maxChecks = 1_000;
+const checksAtOnce = 8;
 
 /** Sessions of people who signed in with a company's account: each is a session as a link begins it, of a client of its own. */
 export class PeopleSessions {
@@ -123,18 +130,20 @@ export class PeopleSessions {
     const hash = hashSecret(secret);
     const taken = await takeRenewal(db, secret.tenant, hash);
     if (taken === 'taken') throw cannotAsk('The session is being renewed just now. Try again.');
-    const refreshToken = this.#openRenewal(secret.tenant, taken?.renewal ?? null);
+    const refreshToken = this.#open(secret.tenant, 'renewal', taken?.renewal ?? null);
     if (taken === undefined || refreshToken === undefined) throw new AccessTokenFault('invalid');
-    const give = (token: string) => giveRenewal(db, secret.tenant, clientId, this.#sealRenewal(secret.tenant, token));
-    const person = await people.renew(refreshToken, taken.subject).catch(async (error: unknown) => {
+    const give = (token: string) =>
+      giveRenewal(db, secret.tenant, clientId, { renewal: this.#seal(secret.tenant, 'renewal', token), rest: 0 });
+    const renewed = await people.renew(refreshToken, taken.subject).catch(async (error: unknown) => {
       onError(error);
       await give(refreshToken);
       throw cannotAsk("Your company's provider could not be reached. You stay in this tenant.");
     });
-    if (typeof person !== 'object') {
+    if (typeof renewed !== 'object') {
       await sessions.signOut(request);
       throw new AccessTokenFault('expired');
     }
+    const person = { ...renewed, idToken: renewed.idToken ?? this.#open(secret.tenant, 'ID token', taken.idToken) };
     // The provider may have replaced the token: the session needs the new one if the change fails.
     await give(person.refreshToken ?? refreshToken);
     if (!person.admissions.has(tenant)) throw insufficientScopes();
@@ -149,9 +158,9 @@ export class PeopleSessions {
   }
 
   async #newSession(transaction: DatabaseTransaction, person: AdmittedPerson, tenant: string) {
-    const { issuer, subject, name, refreshToken, expiresAt, admissions } = person;
+    const { issuer, subject, name, refreshToken, idToken, expiresAt, admissions } = person;
     const { scopes, restriction } = admissions.get(tenant) ?? { scopes: [] };
-    const renewal = refreshToken === undefined ? null : this.#sealRenewal(tenant, refreshToken);
+    const renewal = refreshToken === undefined ? null : this.#seal(tenant, 'renewal', refreshToken);
     const left = renewal === null ? expiresAt - this.#options.now() : sessionLifetime;
     const { sessions } = this.#options;
     for (const oldest of await oldestOfPerson(transaction, tenant, person, maxSessionsOfPerson - 1))
@@ -164,24 +173,30 @@ export class PeopleSessions {
     });
     const tenants = [...admissions.keys()].sort();
     const client = { tenant, clientId, name, scopes };
-    const kept = { issuer, subject, renewal, tenants };
+    const hint = idToken === undefined ? null : this.#seal(tenant, 'ID token', idToken);
+    const kept = { issuer, subject, renewal, idToken: hint, tenants };
     return { client, ends: true, person: kept, left };
   }
 
-  /** Asks the provider and the rules again, of each person whose session was not checked for five minutes. */
+  /** Asks the provider and the rules again, of each person whose session was not checked for four minutes. */
   async checkPeople(): Promise<void> {
     const { people, onError } = this.#options;
     if (people === undefined) return;
     await forEachTenant(await tenantsWithUncheckedSessions(this.#options.db, checkedEvery), async (tenant) => {
-      for (let count = 0; count < maxChecks; count += 1) {
-        const session = await takeUncheckedSession(this.#options.db, tenant, checkedEvery);
-        if (session === undefined) return;
-        // A provider that is away ends nobody's session.
-        await this.#check(people, tenant, session).catch(async (error: unknown) => {
-          onError(error);
-          await giveRenewal(this.#options.db, tenant, session.clientId, session.renewal);
-        });
-      }
+      let left = maxChecks;
+      const checkSome = async () => {
+        for (; left > 0; left -= 1) {
+          const session = await takeUncheckedSession(this.#options.db, tenant, checkedEvery);
+          if (session === undefined) return;
+          // A provider that is away ends nobody's session. It stays unchecked, so that the next round asks again.
+          await this.#check(people, tenant, session).catch(async (error: unknown) => {
+            onError(error);
+            const { clientId, renewal } = session;
+            await giveRenewal(this.#options.db, tenant, clientId, { renewal, rest: checksEvery });
+          });
+        }
+      };
+      await Promise.all(Array.from({ length: checksAtOnce }, checkSome));
     });
   }
 
@@ -198,7 +213,7 @@ export class PeopleSessions {
       await write((transaction, secretHash) => sessions.end(transaction, tenant, secretHash));
       return;
     }
-    const refreshToken = this.#openRenewal(tenant, renewal);
+    const refreshToken = this.#open(tenant, 'renewal', renewal);
     const person = refreshToken === undefined ? undefined : await people.renew(refreshToken, subject);
     const admission = typeof person === 'object' ? person.admissions.get(tenant) : undefined;
     await write(async (transaction, secretHash) => {
@@ -210,34 +225,49 @@ export class PeopleSessions {
       await clients.setRights(transaction, tenant, clientId, admission);
       await updateCheckedSession(transaction, tenant, secretHash, {
         scopes: admission.scopes,
-        renewal: this.#sealRenewal(tenant, person.refreshToken ?? refreshToken),
+        renewal: this.#seal(tenant, 'renewal', person.refreshToken ?? refreshToken),
+        idToken: person.idToken === undefined ? undefined : this.#seal(tenant, 'ID token', person.idToken),
         tenants: [...person.admissions.keys()].sort(),
       });
     });
   }
 
-  #sealRenewal(tenant: string, refreshToken: string): Uint8Array {
-    return this.#options.sealer.seal(Buffer.from(refreshToken), renewalPurpose(tenant));
+  /** Ends the session of the request's cookie. `signOutUrl`: where its person signs out at the provider too. */
+  async signOut(request: FastifyRequest): Promise<{ cookie: string; signOutUrl: URL | undefined }> {
+    const { sessions, people, onError } = this.#options;
+    const { cookie, ended } = await sessions.signOut(request);
+    if (people === undefined || ended === undefined || ended.subject === null) return { cookie, signOutUrl: undefined };
+    const idToken = this.#open(ended.tenant, 'ID token', ended.idToken);
+    return { cookie, signOutUrl: await people.signOutUrl(idToken).catch((error: unknown) => void onError(error)) };
   }
 
-  #openRenewal(tenant: string, sealed: Uint8Array | null): string | undefined {
-    const opened = sealed === null ? undefined : this.#options.sealer.open(sealed, renewalPurpose(tenant));
+  #seal(tenant: string, what: SealedOfSession, text: string): Uint8Array {
+    return this.#options.sealer.seal(Buffer.from(text), purposeOf(tenant, what));
+  }
+
+  #open(tenant: string, what: SealedOfSession, sealed: Uint8Array | null): string | undefined {
+    const opened = sealed === null ? undefined : this.#options.sealer.open(sealed, purposeOf(tenant, what));
     return opened === undefined ? undefined : Buffer.from(opened).toString();
   }
 }
+
+type SealedOfSession = 'renewal' | 'ID token';
 
 function cannotAsk(message: string): AnnalsError {
   return new AnnalsError('service_unavailable', message);
 }
 
-function renewalPurpose(tenant: string): string {
-  return `renewal of a console session of ${tenant}`;
+function purposeOf(tenant: string, what: SealedOfSession): string {
+  return `${what} of a console session of ${tenant}`;
 }
 
-/** The sealed refresh tokens, for `annals secrets reseal`. */
-export const sealedRenewals: SealedColumn = {
+const sealedColumn = (column: string, what: SealedOfSession): SealedColumn => ({
   table: 'console_session',
-  column: 'sealed_renewal',
+  column,
   keys: ['tenant', 'secret_hash'],
-  purposeOf: ({ tenant }) => renewalPurpose(String(tenant)),
-};
+  purposeOf: ({ tenant }) => purposeOf(String(tenant), what),
+});
+
+/** The sealed refresh tokens and ID tokens, for `annals secrets reseal`. */
+export const sealedRenewals = sealedColumn('sealed_renewal', 'renewal');
+export const sealedIdTokens = sealedColumn('sealed_id_token', 'ID token');

@@ -3,6 +3,9 @@ import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { tenantsWith } from '../postgres/tenants/tenants-with.ts';
 import './tables.ts';
 
+/** Milliseconds in which a renewal is over: four requests to the provider, and the answers' work. */
+export const maxRenewal = 45_000;
+
 /** A session of a person whose provider and rules are to be asked again. */
 export interface SessionToCheck {
   clientId: string;
@@ -12,20 +15,21 @@ export interface SessionToCheck {
   forKeys: boolean;
 }
 
+/** Of sessions that were not checked for so many milliseconds, and that nobody renews. A constant text: it has no value from outside. */
 const dueForCheck = (after: number) =>
-  sql<boolean>`checked_at <= statement_timestamp() - ${after} * interval '1 millisecond' and expires_at > statement_timestamp()`;
+  `checked_at <= statement_timestamp() - interval '${Math.ceil(after)} milliseconds' and ${isFree} and expires_at > statement_timestamp()`;
+
+const isFree = '(renewing_until is null or renewing_until <= statement_timestamp())';
 
 /** The tenants with sessions that were not checked for so many milliseconds. */
 export async function tenantsWithUncheckedSessions(db: Database, after: number): Promise<string[]> {
-  const seconds = Math.ceil(after / 1_000);
-  return await tenantsWith(db, {
-    table: 'console_session',
-    condition: `checked_at <= statement_timestamp() - interval '${seconds} seconds' and expires_at > statement_timestamp()`,
-  });
+  return await tenantsWith(db, { table: 'console_session', condition: dueForCheck(after) });
 }
 
+const inMilliseconds = (time: number) => sql<Date>`statement_timestamp() + ${time} * interval '1 millisecond'`;
+
 /** When a renewal that was begun now is over, in any process: nobody else uses the refresh token, which is good once, before then. */
-const takenUntil = sql<Date>`statement_timestamp() + interval '1 minute'`;
+const takenUntil = inMilliseconds(maxRenewal);
 
 /** Takes the refresh token of such a session, until `giveRenewal` or `updateCheckedSession`. */
 export async function takeUncheckedSession(
@@ -34,9 +38,9 @@ export async function takeUncheckedSession(
   after: number,
 ): Promise<SessionToCheck | undefined> {
   const { rows } = await sql<SessionToCheck>`
-    update console_session set checked_at = ${takenUntil}
+    update console_session set renewing_until = ${takenUntil}
       where tenant = ${tenant} and secret_hash = (
-        select secret_hash from console_session where tenant = ${tenant} and ${dueForCheck(after)}
+        select secret_hash from console_session where tenant = ${tenant} and ${sql.raw(dueForCheck(after))}
           order by checked_at limit 1 for update skip locked)
       returning client_id as "clientId", subject, sealed_renewal as renewal,
         for_keys as "forKeys"`.execute(db);
@@ -48,15 +52,28 @@ export async function updateCheckedSession(
   transaction: DatabaseTransaction,
   tenant: string,
   secretHash: Uint8Array,
-  { scopes, renewal, tenants }: { scopes: readonly string[]; renewal: Uint8Array; tenants: readonly string[] },
+  {
+    scopes,
+    renewal,
+    idToken,
+    tenants,
+  }: {
+    scopes: readonly string[];
+    renewal: Uint8Array;
+    /** Left out: the provider gave none, and the one of before stays. */
+    idToken: Uint8Array | undefined;
+    tenants: readonly string[];
+  },
 ): Promise<void> {
   await transaction
     .updateTable('console_session')
     .set({
       scopes: [...scopes],
       sealed_renewal: renewal,
+      ...(idToken !== undefined && { sealed_id_token: idToken }),
       tenants: [...tenants],
       checked_at: sql<Date>`statement_timestamp()`,
+      renewing_until: null,
     })
     .where(({ and }) => and({ tenant, secret_hash: secretHash }))
     .execute();
@@ -67,6 +84,8 @@ export interface TakenRenewal {
   subject: string;
   /** Null where nobody can ask the provider again. */
   renewal: Buffer | null;
+  /** Sealed. */
+  idToken: Buffer | null;
 }
 
 /** For a change to another tenant. Undefined where the session is not a person's or has expired; taken: somebody else has the token now. */
@@ -78,24 +97,31 @@ export async function takeRenewal(
   const { rows } = await sql<TakenRenewal & { free: boolean }>`
     with before as (
       -- Here, because a cluster refuses it where it writes.
-      select case when checked_at <= statement_timestamp() then ${takenUntil} else checked_at end as taken_until,
-             checked_at is null or checked_at <= statement_timestamp() as free
+      select case when ${sql.raw(isFree)} then ${takenUntil} else renewing_until end as taken_until, ${sql.raw(isFree)} as free
         from console_session where tenant = ${tenant} and secret_hash = ${secretHash} for update
     )
-    update console_session as s set checked_at = before.taken_until
+    update console_session as s set renewing_until = before.taken_until
       from before
       where s.tenant = ${tenant} and s.secret_hash = ${secretHash} and s.subject is not null
         and s.expires_at > statement_timestamp()
-      returning s.subject, s.sealed_renewal as renewal, before.free`.execute(db);
+      returning s.subject, s.sealed_renewal as renewal, s.sealed_id_token as "idToken", before.free`.execute(db);
   const [row] = rows;
   return row === undefined || row.free ? row : 'taken';
 }
 
-/** Gives the refresh token back, or the one that has replaced it, to the session of a person's client. */
-export async function giveRenewal(db: Database, tenant: string, clientId: string, renewal: Uint8Array): Promise<void> {
+/**
+ * Gives the refresh token back, or the one that has replaced it, to the session of a person's client, which counts as unchecked as before.
+ * Nobody renews it for `rest` milliseconds.
+ */
+export async function giveRenewal(
+  db: Database,
+  tenant: string,
+  clientId: string,
+  { renewal, rest }: { renewal: Uint8Array; rest: number },
+): Promise<void> {
   await db
     .updateTable('console_session')
-    .set({ sealed_renewal: renewal, checked_at: sql<Date>`statement_timestamp()` })
+    .set({ sealed_renewal: renewal, renewing_until: rest === 0 ? null : inMilliseconds(rest) })
     .where(({ and }) => and({ tenant, client_id: clientId }))
     .execute();
 }

@@ -11,6 +11,7 @@ import { sessionKeyRoutes } from './key-routes.ts';
 import { insecureSignIn } from './own-address.ts';
 import type { ConsolePage } from './page.ts';
 import { peopleRoutes } from './people-routes.ts';
+import { checksEvery } from './people-sessions.ts';
 import type { Console } from './service.ts';
 import type { Session, StartedSession } from './sessions.ts';
 
@@ -108,7 +109,7 @@ const SessionQuery = Type.Object({
 /** Signing in to the console, and out (contract 13). */
 async function sessionRoutes(
   app: HttpServer,
-  { sessions, peopleSessions, keys, wholesOf, isSealed, allowsSignIn, people, baseUrl = '' }: Console,
+  { sessions, peopleSessions, keys, wholesOf, isSealed, allowsSignIn, baseUrl = '' }: Console,
 ): Promise<void> {
   app.post(path, { config, schema: { ...schema, body: SignIn }, bodyLimit: maxSignInBytes }, async (request, reply) => {
     if (!allowsSignIn) throw insecureSignIn();
@@ -138,10 +139,8 @@ async function sessionRoutes(
   });
 
   app.delete(path, { config, schema }, async (request, reply) => {
-    const { cookie, ofPerson } = await sessions.signOut(request);
+    const { cookie, signOutUrl } = await peopleSessions.signOut(request);
     reply.header('set-cookie', cookie);
-    // Whoever signed in with a company's account signs out there too, where that has an address.
-    const signOutUrl = ofPerson ? await people?.signOutUrl().catch(() => undefined) : undefined;
     return signOutUrl === undefined ? await reply.code(204).send() : await reply.send({ signOutUrl: signOutUrl.href });
   });
 }
@@ -177,8 +176,6 @@ function shown(session: Session, { keys, wholesOf }: Pick<Console, 'keys' | 'who
 
 /** Milliseconds. A session that has expired is refused at once; its row stays until then. */
 const every = 60_000;
-/** How often Annals looks for people whose five minutes are over. */
-const checksEvery = 15_000;
 
 /** Deletes the sessions and links of the console that have expired. */
 export async function consoleUpkeep(app: HttpServer, { sessions, peopleSessions }: Console): Promise<void> {

@@ -20,6 +20,8 @@ export interface SessionOfPerson {
   subject: string;
   /** Sealed; null where nobody can ask the provider again. */
   renewal: Uint8Array | null;
+  /** The ID token, sealed; null where the provider gave none at the last renewal and before. */
+  idToken: Uint8Array | null;
   /** Every tenant that lets the person in. */
   tenants: readonly string[];
 }
@@ -61,9 +63,16 @@ export async function insertSession(
   return expiresAt;
 }
 
-function columnsOf({ issuer, subject, renewal, tenants }: SessionOfPerson) {
+function columnsOf({ issuer, subject, renewal, idToken, tenants }: SessionOfPerson) {
   const checkedAt = renewal === null ? null : sql<Date>`statement_timestamp()`;
-  return { issuer, subject, sealed_renewal: renewal, tenants: [...tenants], checked_at: checkedAt };
+  return {
+    issuer,
+    subject,
+    sealed_renewal: renewal,
+    sealed_id_token: idToken,
+    tenants: [...tenants],
+    checked_at: checkedAt,
+  };
 }
 
 /** Deletes the client's sessions but the newest ones. */
@@ -99,6 +108,7 @@ export interface EndedSession {
   /** Of a person: what the OpenID provider knows them by. */
   issuer: string | null;
   subject: string | null;
+  idToken: Uint8Array | null;
   /** Whether it was over already, and stayed for its keys. */
   forKeys: boolean;
 }
@@ -108,6 +118,7 @@ const endedColumns = [
   'by_link as byLink',
   'issuer',
   'subject',
+  'sealed_id_token as idToken',
   'for_keys as forKeys',
 ] as const;
 
@@ -182,7 +193,7 @@ export async function keepForKeys(
 ): Promise<void> {
   await transaction
     .updateTable('console_session')
-    .set({ secret_hash: randomBytes(32), expires_at: until, for_keys: true })
+    .set({ secret_hash: randomBytes(32), expires_at: until, for_keys: true, sealed_id_token: null })
     .where(({ and }) => and({ tenant, secret_hash: secretHash }))
     .execute();
 }

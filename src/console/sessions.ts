@@ -134,8 +134,10 @@ export class Sessions {
     if (locked?.some((one) => hash?.equals(one)) !== true) throw new AccessTokenFault('expired');
   }
 
-  /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header and whether it was a person's. */
-  async signOut(request: FastifyRequest): Promise<{ cookie: string; ofPerson: boolean }> {
+  /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header and what the session was. */
+  async signOut(
+    request: FastifyRequest,
+  ): Promise<{ cookie: string; ended: (EndedSession & { tenant: string }) | undefined }> {
     const secret = this.#cookie.read(request.headers.cookie);
     const caller = callerOf(request);
     const ended =
@@ -143,7 +145,7 @@ export class Sessions {
       (await this.write(secret.tenant, (transaction) =>
         this.end(transaction, secret.tenant, hashSecret(secret), { caller }),
       ));
-    return { cookie: this.#cookie.clear, ofPerson: typeof ended?.subject === 'string' };
+    return { cookie: this.#cookie.clear, ended: secret && ended && { ...ended, tenant: secret.tenant } };
   }
 
   /** Deletes sessions and links that have expired, with the clients that links have made. */

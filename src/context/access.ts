@@ -78,7 +78,11 @@ export async function createAccess(
     },
     people: config.oidc && createPeopleSignIn(config.oidc, { now, readRestriction, onBadRules }),
     now,
-    onError: (error) => logger.warn({ err: error }, 'a person could not be checked; it is tried again in five minutes'),
+    onError: (error) =>
+      logger.warn(
+        { err: error },
+        'the OpenID provider could not be asked about a person; Annals asks again in 15 seconds',
+      ),
     wholesOf,
     isSealed: (tenant) =>
       doWork({ tenant, timeLimit: requestLimit }, async () => (await readLog(db, tenant))?.checkpoint != null),

@@ -19,12 +19,21 @@ export function chosenIdInPath($id: string, example: string) {
   return Type.String({ $id, description: `It must ${mustBeId}.`, examples: [example] });
 }
 
+/** Marks and controls that turn the direction of a text (Unicode, Bidi_Control), for a class of a pattern: a name with them shows as another. */
+export const bidirectionalControls = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
+
+/** A text that people read as a name, of any length. */
+export const shownText = {
+  pattern: `^[^${bidirectionalControls}]*$`,
+  'x-must': 'have no characters that turn the direction of a text',
+} as const;
+
 export const maxNameCharacters = 200;
 
 /** What holds for names that people give. */
 export const nameRules = {
-  pattern: `^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]{1,${maxNameCharacters}}$`,
-  'x-must': `have 1 to ${maxNameCharacters} characters and no control characters`,
+  pattern: `^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff${bidirectionalControls}]{1,${maxNameCharacters}}$`,
+  'x-must': `have 1 to ${maxNameCharacters} characters and no control characters, nor any that turn the direction of a text`,
 } as const;
 
 /** The name that people give such a document. */

@@ -48,6 +48,7 @@ function faultOfName(name: string): string | undefined {
   if (name.trim() === '') return 'must not be empty';
   if ([...name].length > maxName) return `must not have more than ${maxName} characters`;
   if (/\p{Cc}/u.test(name)) return 'must not contain control characters';
+  if (/\p{Bidi_Control}/u.test(name)) return 'must not contain characters that turn the direction of a text';
   if (!name.isWellFormed()) return 'must not contain lone surrogates';
   if (reservedNames.has(name)) return 'must not be system, external or unknown';
   return undefined;

@@ -8,6 +8,8 @@ export interface Person {
   readonly claims: Claims;
   /** Asks for the claims again; undefined where the provider gives none. */
   readonly refreshToken: string | undefined;
+  /** As it was signed: the hint with which the person signs out there. */
+  readonly idToken: string | undefined;
   /** When what the provider said ends, in milliseconds since 1970. */
   readonly expiresAt: number;
 }
@@ -28,13 +30,17 @@ export interface IdentityProvider {
   /** The same person with the claims of today; undefined where the provider ended the sign-in. */
   renew(refreshToken: string, subject: string): Promise<Person | undefined>;
   /** Where the browser goes to sign out there too; undefined where the provider has no address for it. */
-  signOutUrl(): Promise<URL | undefined>;
+  signOutUrl(idToken: string | undefined): Promise<URL | undefined>;
 }
 
 export interface ProviderSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
+  /** Scopes that are requested beside the usual ones. */
+  readonly scopes: readonly string[];
+  /** Whether the userinfo endpoint has to be asked for more claims than these. */
+  readonly lacksClaims: (claims: Claims) => boolean;
   /** The address of our callback, and of the page after signing out. */
   readonly callback: string;
   readonly afterSignOut: string;
@@ -47,12 +53,17 @@ export const providerLimits = { answer: 10, clockTolerance: 30 };
 
 /** Milliseconds after which the provider's description is read again. */
 const descriptionLifetime = 60 * 60_000;
+/** Milliseconds after which it is read again, with the keys, before a signature is checked: keys may be replaced without notice. */
+export const keysLifetime = 10_000;
 
-const scope = 'openid profile email offline_access';
+const usualScopes = ['openid', 'profile', 'email'];
+
+/** Longer ones are left out at signing out: servers refuse a request line of more than 8 KiB. */
+const maxHint = 6_000;
 
 export function createIdentityProvider(settings: ProviderSettings): IdentityProvider {
-  const { issuer, clientId, clientSecret, callback, afterSignOut, now } = settings;
-  let known: { reading: Promise<oidc.Configuration>; until: number } | undefined;
+  const { issuer, clientId, clientSecret, scopes, lacksClaims, callback, afterSignOut, now } = settings;
+  let known: { reading: Promise<oidc.Configuration>; at: number } | undefined;
 
   async function discover(): Promise<oidc.Configuration> {
     const server = new URL(issuer);
@@ -64,26 +75,43 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     });
   }
 
-  async function configuration(): Promise<oidc.Configuration> {
-    if (known === undefined || known.until <= now())
-      known = { reading: discover(), until: now() + descriptionLifetime };
+  /** Its keys are read when they are first needed, and are then as old as the description. */
+  async function configuration(lifetime: number): Promise<oidc.Configuration> {
+    if (known === undefined || now() - known.at >= lifetime) known = { reading: discover(), at: now() };
     const { reading } = known;
     try {
       return await reading;
     } catch (error) {
       if (known?.reading === reading) known = undefined;
-      throw error;
+      throw withAdvice(error);
     }
+  }
+
+  function scopeFor({ scopes_supported: supported }: oidc.ServerMetadata): string {
+    const offline = supported?.includes('offline_access') === false ? [] : ['offline_access'];
+    return [...new Set([...usualScopes, ...offline, ...scopes])].join(' ');
+  }
+
+  /** The claims of the ID token, and of the userinfo endpoint what it lacks. */
+  async function claimsOf(
+    config: oidc.Configuration,
+    { access_token: token }: oidc.TokenEndpointResponse,
+    { claims, subject }: { claims: oidc.IDToken | undefined; subject: string },
+  ): Promise<Claims> {
+    if (claims !== undefined) {
+      const hasMore = config.serverMetadata().userinfo_endpoint !== undefined;
+      if (!hasMore || !lacksClaims(claims)) return claims;
+    }
+    return filledClaims(claims ?? {}, await oidc.fetchUserInfo(config, token, subject));
   }
 
   return {
     async begin() {
-      const config = await configuration();
+      const config = await configuration(descriptionLifetime);
       const checks = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier: oidc.randomPKCECodeVerifier() };
-      const { scopes_supported: scopes } = config.serverMetadata();
       const url = oidc.buildAuthorizationUrl(config, {
         redirect_uri: callback,
-        scope: scopes?.includes('offline_access') === false ? scope.replace(' offline_access', '') : scope,
+        scope: scopeFor(config.serverMetadata()),
         state: checks.state,
         nonce: checks.nonce,
         code_challenge: await oidc.calculatePKCECodeChallenge(checks.verifier),
@@ -94,13 +122,14 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
 
     async finish(address, { state, nonce, verifier }) {
       try {
-        const tokens = await oidc.authorizationCodeGrant(await configuration(), address, {
+        const config = await configuration(keysLifetime);
+        const tokens = await oidc.authorizationCodeGrant(config, address, {
           expectedState: state,
           expectedNonce: nonce,
           pkceCodeVerifier: verifier,
           idTokenExpected: true,
         });
-        return personOf(tokens);
+        return await personOf(config, tokens);
       } catch (error) {
         if (error instanceof oidc.AuthorizationResponseError && error.error === 'access_denied') return 'declined';
         if (isInvalidGrant(error)) return undefined;
@@ -110,32 +139,74 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
 
     async renew(refreshToken, subject) {
       try {
-        const config = await configuration();
+        const config = await configuration(keysLifetime);
         const tokens = await oidc.refreshTokenGrant(config, refreshToken);
-        const claims = tokens.claims() ?? (await oidc.fetchUserInfo(config, tokens.access_token, subject));
+        const { id_token: idToken, refresh_token: next = refreshToken } = tokens;
+        const claims = await claimsOf(config, tokens, { claims: tokens.claims(), subject });
         if (claims.sub !== subject) throw new Error('The provider renewed the sign-in of another person.');
-        return { issuer, subject, claims, refreshToken: tokens.refresh_token ?? refreshToken, expiresAt: now() };
+        return { issuer, subject, claims, refreshToken: next, idToken, expiresAt: now() };
       } catch (error) {
         if (isInvalidGrant(error)) return undefined;
         throw error;
       }
     },
 
-    async signOutUrl() {
-      const config = await configuration();
+    async signOutUrl(idToken) {
+      const config = await configuration(descriptionLifetime);
       if (config.serverMetadata().end_session_endpoint === undefined) return undefined;
-      return oidc.buildEndSessionUrl(config, { post_logout_redirect_uri: afterSignOut });
+      return oidc.buildEndSessionUrl(config, {
+        post_logout_redirect_uri: afterSignOut,
+        ...(idToken !== undefined && idToken.length <= maxHint && { id_token_hint: idToken }),
+      });
     },
   };
 
-  function personOf(tokens: Awaited<ReturnType<typeof oidc.authorizationCodeGrant>>): Person {
-    const claims = tokens.claims();
-    if (claims === undefined) throw new Error('The provider gave no ID token.');
-    const { refresh_token: refreshToken } = tokens;
-    return { issuer: claims.iss, subject: claims.sub, claims, refreshToken, expiresAt: claims.exp * 1_000 };
+  async function personOf(
+    config: oidc.Configuration,
+    tokens: Awaited<ReturnType<typeof oidc.authorizationCodeGrant>>,
+  ): Promise<Person> {
+    const signed = tokens.claims();
+    if (signed === undefined) throw new Error('The provider gave no ID token.');
+    const { iss, sub: subject, exp } = signed;
+    const claims = await claimsOf(config, tokens, { claims: signed, subject });
+    const { refresh_token: refreshToken, id_token: idToken } = tokens;
+    return { issuer: iss, subject, claims, refreshToken, idToken, expiresAt: exp * 1_000 };
   }
 }
 
 function isInvalidGrant(error: unknown): boolean {
   return error instanceof oidc.ResponseBodyError && error.error === 'invalid_grant';
+}
+
+/**
+ * Claims of an ID token with what it lacks. An address and whether it was verified stay together: what one source says of its address
+ * proves nothing about another's.
+ */
+export function filledClaims(signed: Claims, more: Claims): Claims {
+  const { email, email_verified: _, ...filled } = { ...more, ...signed };
+  if (email === undefined) return filled;
+  const said = signed.email === undefined ? more : signed;
+  const verified = said.email_verified ?? (more.email === email ? more.email_verified : undefined);
+  return { ...filled, email, ...(verified !== undefined && { email_verified: verified }) };
+}
+
+const unknownAuthority = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** Says what to do where the provider's certificate is from an authority that Node does not know, such as a company's own. */
+function withAdvice(error: unknown): unknown {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code !== undefined && unknownAuthority.has(code))
+      return new Error(
+        `The certificate of the OpenID provider is from an authority that Node does not know (${code}). Start Annals with the authority's certificate in NODE_EXTRA_CA_CERTS.`,
+        { cause: error },
+      );
+  }
+  return error;
 }

@@ -41,6 +41,8 @@ export interface SignInRules {
   admit(claims: Claims): Admissions;
   /** Whether a rule asks for groups that the provider left out because there are too many. */
   lacksGroups(claims: Claims): boolean;
+  /** Whether these lack a claim that a rule asks for, or the person's name. */
+  lacksClaims(claims: Claims): boolean;
 }
 
 const faultsOf = compileFaultFinder(RulesFile);
@@ -54,11 +56,14 @@ const faultsOf = compileFaultFinder(RulesFile);
  * rules.admit({ groups: ['auditors'] }); // acme, with that scope
  */
 export function readRules(text: string, readRestriction: ReadRestriction): SignInRules {
-  const rules = parse(text).map((rule, place) => ({
+  const rules = parse(text).map(({ claims, ...rule }, place) => ({
     ...rule,
+    wanted: Object.entries(claims).map(([name, values]) => ({ path: pathOfClaim(name), values: [values].flat() })),
     scopes: rule.scopes.filter(isScope),
     restriction: restrictionOf(rule, place, readRestriction),
   }));
+  const named = new Set(rules.flatMap(({ wanted }) => wanted.map(({ path: [claim = ''] }) => claim)));
+  if (named.has('email')) named.add('email_verified');
   return {
     admit(claims) {
       const admitted = new Map<string, Admission>();
@@ -70,7 +75,8 @@ export function readRules(text: string, readRestriction: ReadRestriction): SignI
       }
       return admitted;
     },
-    lacksGroups: (claims) => leavesOutGroups(claims) && rules.some((rule) => 'groups' in rule.claims),
+    lacksGroups: (claims) => leavesOutGroups(claims) && named.has('groups'),
+    lacksClaims: (claims) => [...named, 'name'].some((claim) => ownMember(claims, claim) === undefined),
   };
 }
 
@@ -94,7 +100,7 @@ function parse(text: string): RuleOfFile[] {
 }
 
 function restrictionOf(
-  { query, hide, scopes }: RuleOfFile,
+  { query, hide, scopes }: Omit<RuleOfFile, 'claims'>,
   place: number,
   read: ReadRestriction,
 ): Restriction | undefined {
@@ -112,21 +118,30 @@ function restrictionOf(
   }
 }
 
+interface WantedClaim {
+  /** Its name, and the keys that lead to what is in it. */
+  readonly path: readonly string[];
+  /** Any of these. */
+  readonly values: readonly unknown[];
+}
+
 /** All claims of the rule have to hold. */
-function matches({ claims: wanted, trustEmail = false }: RuleOfFile, claims: Claims): boolean {
-  return Object.entries(wanted).every(([name, values]) => {
-    if (name === 'email' && !trustEmail && claims.email_verified !== true) return false;
-    const has = claimOf(claims, name);
-    const given = Array.isArray(has) ? has : [has];
-    return (Array.isArray(values) ? values : [values]).some((one) => given.includes(one));
+function matches(
+  { wanted, trustEmail = false }: { wanted: readonly WantedClaim[]; trustEmail?: boolean },
+  claims: Claims,
+): boolean {
+  return wanted.every(({ path, values }) => {
+    if (path[0] === 'email' && !trustEmail && claims.email_verified !== true) return false;
+    const has = [path.reduce<unknown>(ownMember, claims)].flat();
+    return values.some((value) => has.includes(value));
   });
 }
 
 /** A claim by its name, or, where that begins with a slash, by a JSON Pointer (RFC 6901). */
-function claimOf(claims: Claims, name: string): unknown {
-  if (!name.startsWith('/')) return ownMember(claims, name);
+function pathOfClaim(name: string): string[] {
+  if (!name.startsWith('/')) return [name];
   const keys = name.slice(1).split('/');
-  return keys.reduce<unknown>((at, key) => ownMember(at, key.replaceAll('~1', '/').replaceAll('~0', '~')), claims);
+  return keys.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 function ownMember(value: unknown, key: string): unknown {

@@ -15,6 +15,8 @@ export interface AdmittedPerson {
   /** What change entries show as actor. */
   readonly name: string;
   readonly refreshToken: string | undefined;
+  /** As it was signed. */
+  readonly idToken: string | undefined;
   /** When the sign-in ends where nobody can ask again; milliseconds since 1970. */
   readonly expiresAt: number;
   readonly admissions: Admissions;
@@ -34,6 +36,7 @@ export interface SignInSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
+  readonly scopes: readonly string[];
   readonly rulesFile: string;
   readonly baseUrl: string;
 }
@@ -50,6 +53,7 @@ export function createPeopleSignIn(
   const rules = watchedRules(rulesFile, (text) => readRules(text, readRestriction), onBadRules);
   const identities = createIdentityProvider({
     ...provider,
+    lacksClaims: (claims) => rules().lacksClaims(claims),
     callback: `${baseUrl}/console/oidc/callback`,
     afterSignOut: `${baseUrl}/console/`,
     now,
@@ -59,8 +63,8 @@ export function createPeopleSignIn(
     const { admit: admitBy, lacksGroups } = rules();
     const admissions = admitBy(person.claims);
     if (admissions.size === 0) return lacksGroups(person.claims) ? 'groups_left_out' : 'not_admitted';
-    const { issuer, subject, refreshToken, expiresAt } = person;
-    return { issuer, subject, refreshToken, expiresAt, admissions, name: nameOf(person) };
+    const { issuer, subject, refreshToken, idToken, expiresAt } = person;
+    return { issuer, subject, refreshToken, idToken, expiresAt, admissions, name: nameOf(person) };
   }
 
   return {
@@ -73,7 +77,7 @@ export function createPeopleSignIn(
       const person = await identities.renew(refreshToken, subject);
       return person === undefined ? undefined : admit(person);
     },
-    signOutUrl: () => identities.signOutUrl(),
+    signOutUrl: (idToken) => identities.signOutUrl(idToken),
   };
 }
 

@@ -1,5 +1,5 @@
 import { sealedSigningKeys } from '../../access/oauth/signing-key.ts';
-import { sealedRenewals } from '../../console/people-sessions.ts';
+import { sealedIdTokens, sealedRenewals } from '../../console/people-sessions.ts';
 import { sealedSubscriptions } from '../../delivery/subscriptions/secrets.ts';
 import { sealedAgentKeys } from '../../desk/agents/secrets.ts';
 import { sealedOutcomes } from '../../desk/completions/idempotency.ts';
@@ -16,6 +16,7 @@ import { withInterruptibleDatabase } from '../with-database.ts';
 /** Every sealed column of the modules. */
 const sealedColumns: readonly SealedColumn[] = [
   sealedRenewals,
+  sealedIdTokens,
   sealedAgentKeys,
   sealedConfiguration,
   sealedErasureKey,

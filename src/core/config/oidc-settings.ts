@@ -6,11 +6,14 @@ export interface OidcSettings {
   issuer: string;
   clientId: string;
   clientSecret: string;
+  /** Scopes that are requested beside `openid profile email offline_access`. */
+  scopes: readonly string[];
   rulesFile: string;
   /** The public address: the provider sends people back there. */
   baseUrl: string;
 }
 
+const optional = ['ANNALS_OIDC_CLIENT_SECRET', 'ANNALS_OIDC_CLIENT_SECRET_FILE', 'ANNALS_OIDC_SCOPE'] as const;
 const variables = ['ANNALS_OIDC_ISSUER', 'ANNALS_OIDC_CLIENT_ID', 'ANNALS_OIDC_RULES'] as const;
 
 /** Reads the variables. Undefined where none of them is there; all or none count. */
@@ -22,11 +25,10 @@ export function readOidcSettings(
   const issuer = parsed('ANNALS_OIDC_ISSUER', parseIssuer, undefined);
   const clientId = text('ANNALS_OIDC_CLIENT_ID');
   const rulesFile = text('ANNALS_OIDC_RULES');
+  const scopes = parsed('ANNALS_OIDC_SCOPE', parseScopes, []);
   const fromFile = parsed('ANNALS_OIDC_CLIENT_SECRET_FILE', readSecretFile, undefined);
   const clientSecret = text('ANNALS_OIDC_CLIENT_SECRET') ?? fromFile;
-  const isAbsent = [...variables, 'ANNALS_OIDC_CLIENT_SECRET', 'ANNALS_OIDC_CLIENT_SECRET_FILE'].every(
-    (name) => text(name) === undefined,
-  );
+  const isAbsent = [...variables, ...optional].every((name) => text(name) === undefined);
   if (isAbsent) return undefined;
   for (const name of variables) {
     if (text(name) === undefined) onFault(`${name} is required where another ANNALS_OIDC_ variable is set`);
@@ -41,7 +43,7 @@ export function readOidcSettings(
     onFault('ANNALS_BASE_URL is required with ANNALS_OIDC_ISSUER: the provider sends people back there');
   if (issuer === undefined || clientId === undefined || rulesFile === undefined) return undefined;
   if (clientSecret === undefined || baseUrl === undefined) return undefined;
-  return { issuer, clientId, clientSecret, rulesFile, baseUrl };
+  return { issuer, clientId, clientSecret, scopes, rulesFile, baseUrl };
 }
 
 function parseIssuer(value: string): string | Fault {
@@ -53,6 +55,14 @@ function parseIssuer(value: string): string | Fault {
   return new Fault(
     'must be a URL that begins with https://, without query and fragment; http:// is for this machine alone',
   );
+}
+
+/** Names of scopes have these characters (RFC 6749, 3.3). */
+function parseScopes(value: string): readonly string[] | Fault {
+  const scopes = value.split(/ +/).filter((scope) => scope !== '');
+  return scopes.every((scope) => /^[!#-[\]-~]+$/.test(scope))
+    ? scopes
+    : new Fault('must be scopes with a space between them: groups offline_access');
 }
 
 function readSecretFile(file: string): string | Fault {

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { MetadataInput } from '../../http/body-members.ts';
+import { shownText } from '../../http/chosen-id.ts';
 import { anyCase } from '../../http/openapi/any-case.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 import { McpServersInput } from '../mcp/schemas.ts';
@@ -11,8 +12,8 @@ const AgentId = Type.String({ $id: 'AgentId', description: 'At most 255 bytes of
 export const AgentsPath = Type.Object({ tenant: TenantName });
 export const AgentPath = Type.Object({ tenant: TenantName, id: AgentId });
 
-const Texts = (description: string, options: { minProperties?: number } = {}) =>
-  Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,35}$' }), Type.String({ maxLength: 10_000 }), {
+const Texts = (description: string, options: { minProperties?: number } = {}, text: object = {}) =>
+  Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,35}$' }), Type.String({ maxLength: 10_000, ...text }), {
     ...options,
     description,
     additionalProperties: false,
@@ -48,7 +49,7 @@ const Trigger = Type.Object(
 export const AgentBody = Type.Object(
   {
     id: Type.Optional(Type.String()),
-    name: Texts('By language.', { minProperties: 1 }),
+    name: Texts('By language.', { minProperties: 1 }, shownText),
     description: Type.Optional(Texts('By language.')),
     enabled: Type.Optional(
       Type.Boolean({

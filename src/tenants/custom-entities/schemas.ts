@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { MetadataInput, metadataMembers, unsupportedMember } from '../../http/body-members.ts';
+import { shownText } from '../../http/chosen-id.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 import { filterParameter, pagingParameters } from '../../pagination/parameters.ts';
 import { maxOperations } from './patch-document.ts';
@@ -28,8 +29,8 @@ const InstanceMetadata = Type.Object(metadataMembers, {
 
 const mapByLanguage = 'be a map by language, such as {"en": "Warranty claim"}';
 
-const Texts = (options: object) =>
-  Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,35}$' }), Type.String(), {
+const Texts = (options: object, text: Partial<typeof shownText> = {}) =>
+  Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,35}$' }), Type.String(text), {
     additionalProperties: false,
     ...options,
   });
@@ -43,7 +44,7 @@ const examplesOfTypes = [
 ];
 
 const typeMembers = {
-  name: Texts({ minProperties: 1, description: 'By language.', 'x-must': mapByLanguage }),
+  name: Texts({ minProperties: 1, description: 'By language.', 'x-must': mapByLanguage }, shownText),
   jsonSchema: Type.Optional(
     Type.Unsafe<unknown>({
       anyOf: [{ type: 'object', additionalProperties: true }, { type: 'boolean' }],

@@ -7,7 +7,14 @@ import { guessLimits } from '../../../src/access/oauth/guess-limiter.ts';
 import { readRules } from '../../../src/access/sign-in/rules.ts';
 import { maxRulesBytes } from '../../../src/access/sign-in/service.ts';
 import { signInLifetime } from '../../../src/console/people-routes.ts';
-import { maxSessionsOfPerson, sealedRenewals } from '../../../src/console/people-sessions.ts';
+import {
+  checkedEvery,
+  checksEvery,
+  maxSessionsOfPerson,
+  sealedIdTokens,
+  sealedRenewals,
+} from '../../../src/console/people-sessions.ts';
+import { maxRenewal } from '../../../src/console/renewal-store.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
 import { resealColumn } from '../../../src/postgres/reseal.ts';
@@ -34,6 +41,7 @@ const usual = rules(
   { claims: { email: 'eve@partner.example' }, tenants: ['beta'], scopes: reading },
   { claims: { email: 'trusted@partner.example' }, tenants: ['beta'], scopes: reading, trustEmail: true },
   { claims: { '/realm_access/roles': 'history' }, tenants: ['beta'], scopes: reading },
+  { claims: { '/email': 'pointed@partner.example' }, tenants: ['beta'], scopes: reading },
 );
 
 beforeAll(async () => {
@@ -61,6 +69,8 @@ afterEach(async () => {
   provider.isAway = false;
   provider.givesRefreshTokens = true;
   provider.endedSubjects.clear();
+  provider.userInfo = undefined;
+  provider.scopes = undefined;
   passed = 0;
   await writeFile(rulesFile, usual);
 });
@@ -141,6 +151,28 @@ describe('the flow', () => {
     expect(rows).toHaveLength(0);
   });
 
+  test('the ID token is the hint at signing out: that of the sign-in, of the last check, and of a tenant that was changed to', async () => {
+    const hintOf = async (signedIn: Browser) => {
+      const { signOutUrl } = (await (await signedIn.signOut()).json()) as { signOutUrl: string };
+      return new URL(signOutUrl).searchParams.get('id_token_hint');
+    };
+    const first = await signIn();
+    const given = provider.lastIdToken;
+    expect(await hintOf(first.browser)).toBe(given);
+
+    const { browser } = await signIn();
+    const before = provider.lastIdToken;
+    await people.check();
+    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
+    expect(provider.lastIdToken).not.toBe(before);
+    expect(await hintOf(browser)).toBe(provider.lastIdToken);
+
+    // A server would refuse so long a request line.
+    provider.claims = { ...provider.claims, groups: ['auditors', ...'x'.repeat(3_000)] };
+    const long = await signIn();
+    expect(await hintOf(long.browser)).toBeNull();
+  });
+
   test.each([
     ['https://evil.example/', ''],
     ['//evil.example/', 'evil.example/'],
@@ -177,6 +209,8 @@ describe('who is let in', () => {
     ['one that it has not', { email: 'eve@partner.example' }, 'not_admitted'],
     ['one that it says is not', { email: 'eve@partner.example', email_verified: 'true' }, 'not_admitted'],
     ['one that the rule trusts', { email: 'trusted@partner.example' }, undefined],
+    ['a verified address that a pointer names', { email: 'pointed@partner.example', email_verified: true }, undefined],
+    ['one that is not verified', { email: 'pointed@partner.example' }, 'not_admitted'],
     ['a role inside of a claim', { realm_access: { roles: ['history'] } }, undefined],
     ['a group by a part of its name', { groups: ['auditorsx'] }, 'not_admitted'],
     ['groups that were left out for their number', { _claim_names: { groups: 'src1' } }, 'groups_left_out'],
@@ -190,6 +224,7 @@ describe('who is let in', () => {
     [{ name: 'Zoë', email: 'z@example.org' }, 'Zoë'],
     [{ name: 'system', email: 'z@example.org' }, 'z@example.org'],
     [{ name: '\u0000' }, 'u-3'],
+    [{ name: 'Jane \u202eeoD', email: 'z\u2066@example.org' }, 'u-3'],
   ])('the session is named by the first that may be an actor: %j', async (claims, name) => {
     provider.claims = { sub: 'u-3', groups: ['auditors'], ...claims };
     const { browser } = await signIn();
@@ -438,7 +473,32 @@ test('the accesses tell who signed in with a company account, who signed out, an
   expect(await accessesOf('beta', 'u-told')).toEqual(told);
 });
 
-describe('asked again after five minutes', () => {
+describe('asked again after four minutes', () => {
+  test('a right that was taken away ends within five minutes, the asking included', () => {
+    expect(checkedEvery + checksEvery + maxRenewal).toBeLessThanOrEqual(5 * 60_000);
+  });
+
+  test('a check that failed is repeated in the next round, not after four more minutes', async () => {
+    const { browser } = await signIn();
+    provider.isAway = true;
+    await check();
+    provider.isAway = false;
+    provider.endedSubjects.add('u-1');
+    const { peopleSessions } = server.context.webConsole;
+    await people.pass(checksEvery);
+    await peopleSessions.checkPeople();
+    expect((await sessionOf(browser)).status).toBe(401);
+  });
+
+  test('a change of tenant that is refused does not put the check off', async () => {
+    const { browser } = await signIn();
+    await people.pass(checkedEvery);
+    expect((await browser.post('/console/api/session', { tenant: 'gamma' })).status).toBe(403);
+    provider.endedSubjects.add('u-1');
+    await server.context.webConsole.peopleSessions.checkPeople();
+    expect((await sessionOf(browser)).status).toBe(401);
+  });
+
   const check = () => people.check();
 
   test('a rule that changes gives the session other scopes, or ends it', async () => {
@@ -469,7 +529,7 @@ describe('asked again after five minutes', () => {
     expect((await accessesOf('acme', 'u-1')).at(-1)).toMatchObject({ kind: 'refused', details: { why: 'provider' } });
   });
 
-  test('before five minutes nobody is asked', async () => {
+  test('before four minutes nobody is asked', async () => {
     const { browser } = await signIn();
     provider.endedSubjects.add('u-1');
     await server.context.webConsole.peopleSessions.checkPeople();
@@ -588,8 +648,10 @@ describe('asked again after five minutes', () => {
     await signIn();
     const fresh = randomBytes(32);
     const both = createSealer([fresh, ...testSecretKeys]);
-    const reseal = () => resealColumn(server.database.db, both, sealedRenewals);
-    expect(await reseal()).toEqual({ resealed: 1, current: 0, unreadable: 0 });
-    expect(await reseal()).toEqual({ resealed: 0, current: 1, unreadable: 0 });
+    for (const column of [sealedRenewals, sealedIdTokens]) {
+      const reseal = () => resealColumn(server.database.db, both, column);
+      expect(await reseal()).toEqual({ resealed: 1, current: 0, unreadable: 0 });
+      expect(await reseal()).toEqual({ resealed: 0, current: 1, unreadable: 0 });
+    }
   });
 });

@@ -242,7 +242,10 @@ test('the secret of the OpenID client comes from its variable or from its file; 
   // Any file that has a text.
   const byFile = { ANNALS_OIDC_CLIENT_SECRET_FILE: import.meta.filename };
   const byText = { ANNALS_OIDC_CLIENT_SECRET: 'secret of the text' };
-  expect(readConfig({ ...other, ...byText }).oidc?.clientSecret).toBe('secret of the text');
+  expect(readConfig({ ...other, ...byText }).oidc).toMatchObject({ clientSecret: 'secret of the text', scopes: [] });
+  const scoped = (ANNALS_OIDC_SCOPE: string) => ({ ...other, ...byText, ANNALS_OIDC_SCOPE });
+  expect(readConfig(scoped(' groups  offline_access ')).oidc?.scopes).toEqual(['groups', 'offline_access']);
+  expect(faultsOf(scoped('a "b"')).faults).toEqual([expect.stringMatching(/^ANNALS_OIDC_SCOPE must be scopes/)]);
   expect(readConfig({ ...other, ...byFile }).oidc?.clientSecret).toContain('Any file that has a text');
   const { faults } = faultsOf({ ...other, ...byText, ...byFile });
   expect(faults).toEqual([

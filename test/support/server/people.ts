@@ -72,11 +72,16 @@ export class PeopleServer {
     return { browser, ...(await this.comeBack(browser, this.provider.signIn(address))) };
   }
 
-  /** Five minutes pass: the provider and the rules are asked again. */
+  /** So many milliseconds pass for the sessions. */
+  async pass(time: number): Promise<void> {
+    await sql`
+      update console_session set checked_at = checked_at - ${time} * interval '1 millisecond',
+        renewing_until = renewing_until - ${time} * interval '1 millisecond'`.execute(this.server.database.db);
+  }
+
+  /** Four minutes pass: the provider and the rules are asked again. */
   async check(): Promise<void> {
-    await sql`update console_session set checked_at = checked_at - ${checkedEvery} * interval '1 millisecond'`.execute(
-      this.server.database.db,
-    );
+    await this.pass(checkedEvery);
     await this.server.context.webConsole.peopleSessions.checkPeople();
   }
 }

@@ -7,9 +7,9 @@ export const keepsCompiled = {
 } as const;
 
 /** Runs a program of this folder in a process of its own. */
-export function startScript(name: string, args: string[], stdio: StdioOptions): ChildProcess {
+export function startScript(name: string, args: string[], stdio: StdioOptions, environment: object = {}): ChildProcess {
   return spawn(process.execPath, [join(import.meta.dirname, name), ...args], {
     stdio,
-    env: { ...process.env, ...keepsCompiled },
+    env: { ...process.env, ...keepsCompiled, ...environment },
   });
 }

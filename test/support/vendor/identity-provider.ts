@@ -29,6 +29,14 @@ export class TestIdentityProvider {
   /** It answers every request with 503. */
   isAway = false;
   givesRefreshTokens = true;
+  /** What the userinfo endpoint answers beside `sub`; undefined: there is none. */
+  userInfo: Record<string, unknown> | undefined;
+  /** Scopes that its description lists; undefined: none. */
+  scopes: string[] | undefined;
+  /** The last ID token that it has given. */
+  lastIdToken = '';
+  /** How often its keys were read. */
+  keyReads = 0;
   /** The provider ends a sign-in. */
   endedSubjects = new Set<string>();
   /** Requests to renew, since it was held. */
@@ -37,9 +45,9 @@ export class TestIdentityProvider {
   readonly #codes = new Map<string, Begun>();
   readonly #refreshTokens = new Map<string, Record<string, unknown>>();
   readonly #server: Server;
-  readonly #keys: { own: CryptoKey; foreign: CryptoKey; published: object };
+  #keys: { own: CryptoKey; foreign: CryptoKey; published: { kid: string } };
 
-  private constructor(server: Server, keys: { own: CryptoKey; foreign: CryptoKey; published: object }) {
+  private constructor(server: Server, keys: { own: CryptoKey; foreign: CryptoKey; published: { kid: string } }) {
     this.#server = server;
     this.#keys = keys;
   }
@@ -83,6 +91,13 @@ export class TestIdentityProvider {
     return resolve;
   }
 
+  /** Signs with a new key from now on, and publishes that one alone. */
+  async rotateKeys(): Promise<void> {
+    const { privateKey: own, publicKey } = await generateKeyPair('RS256');
+    const published = { ...(await exportJWK(publicKey)), kid: randomUUID(), alg: 'RS256', use: 'sig' };
+    this.#keys = { ...this.#keys, own, published };
+  }
+
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     this.#server.close();
@@ -92,7 +107,11 @@ export class TestIdentityProvider {
   async #answer(path: string, form: URLSearchParams): Promise<{ status: number; answer: object }> {
     if (this.isAway) return { status: 503, answer: { error: 'temporarily_unavailable' } };
     if (path === '/.well-known/openid-configuration') return { status: 200, answer: this.#description() };
-    if (path === '/jwks') return { status: 200, answer: { keys: [this.#keys.published] } };
+    if (path === '/jwks') {
+      this.keyReads += 1;
+      return { status: 200, answer: { keys: [this.#keys.published] } };
+    }
+    if (path === '/userinfo') return { status: 200, answer: { sub: this.claims.sub, ...this.userInfo } };
     if (path !== '/token') return { status: 404, answer: {} };
     if (form.get('client_secret') !== this.clientSecret) return { status: 401, answer: { error: 'invalid_client' } };
     return form.get('grant_type') === 'refresh_token' ? await this.#renew(form) : await this.#exchange(form);
@@ -106,6 +125,8 @@ export class TestIdentityProvider {
       token_endpoint: `${issuer}/token`,
       jwks_uri: `${issuer}/jwks`,
       end_session_endpoint: `${issuer}/sign-out`,
+      ...(this.userInfo && { userinfo_endpoint: `${issuer}/userinfo` }),
+      ...(this.scopes && { scopes_supported: this.scopes }),
       response_types_supported: ['code'],
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['RS256'],
@@ -142,11 +163,12 @@ export class TestIdentityProvider {
   async #tokens(claims: Record<string, unknown>): Promise<{ status: number; answer: object }> {
     const now = Math.floor(Date.now() / 1_000);
     const all = { iss: this.issuer, aud: this.clientId, iat: now, exp: now + 600, ...claims, ...this.wrong.claims };
+    this.lastIdToken = await this.#sign(all);
     const answer = {
       access_token: randomUUID(),
       token_type: 'Bearer',
       expires_in: 600,
-      id_token: await this.#sign(all),
+      id_token: this.lastIdToken,
     };
     if (!this.givesRefreshTokens) return { status: 200, answer };
     const refresh = randomUUID();
@@ -161,6 +183,6 @@ export class TestIdentityProvider {
     if (alg === 'HS256')
       return await new SignJWT(claims).setProtectedHeader({ alg }).sign(Buffer.from(this.clientSecret.padEnd(32)));
     const key = foreignKey ? this.#keys.foreign : this.#keys.own;
-    return await new SignJWT(claims).setProtectedHeader({ alg, kid: 'k' }).sign(key);
+    return await new SignJWT(claims).setProtectedHeader({ alg, kid: this.#keys.published.kid }).sign(key);
   }
 }

@@ -1,0 +1,184 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import {
+  createIdentityProvider,
+  filledClaims,
+  type IdentityProvider,
+  keysLifetime,
+} from '../../../src/access/sign-in/provider.ts';
+import { readRules } from '../../../src/access/sign-in/rules.ts';
+import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { rulesOf } from '../../support/server/people.ts';
+import { startScript } from '../../support/server/script.ts';
+import { TestIdentityProvider } from '../../support/vendor/identity-provider.ts';
+
+let vendor: TestIdentityProvider;
+/** A clock that stands still. */
+const start = Date.now();
+let now = start;
+
+beforeAll(async () => {
+  vendor = await TestIdentityProvider.start();
+});
+
+afterAll(async () => {
+  await vendor.stop();
+});
+
+beforeEach(() => {
+  now = start;
+  vendor.claims = { sub: 'u-1' };
+  vendor.userInfo = undefined;
+  vendor.scopes = undefined;
+});
+
+function newProvider({ scopes = [] as string[], claims = { groups: 'auditors' } as object } = {}): IdentityProvider {
+  const rules = readRules(
+    rulesOf({ claims, tenants: ['acme'], scopes: ['changelog.changelog_read'] }),
+    readRestriction,
+  );
+  return createIdentityProvider({
+    issuer: vendor.issuer,
+    clientId: vendor.clientId,
+    clientSecret: vendor.clientSecret,
+    scopes,
+    lacksClaims: (has) => rules.lacksClaims(has),
+    callback: 'https://annals.example/console/oidc/callback',
+    afterSignOut: 'https://annals.example/console/',
+    now: () => now,
+  });
+}
+
+async function signIn(provider: IdentityProvider) {
+  const { url, checks } = await provider.begin();
+  const person = await provider.finish(vendor.signIn(url), checks);
+  if (typeof person !== 'object') throw new Error(`nobody was signed in: ${person}`);
+  return person;
+}
+
+test('keys that the provider replaced without notice are read again, at most every ten seconds', async () => {
+  const provider = newProvider();
+  await signIn(provider);
+  await vendor.rotateKeys();
+  const reads = vendor.keyReads;
+  now = start + keysLifetime - 1;
+  await expect(signIn(provider)).rejects.toThrow();
+  expect(vendor.keyReads).toBe(reads);
+  now = start + keysLifetime;
+  await signIn(provider);
+  await signIn(provider);
+  expect(vendor.keyReads).toBe(reads + 1);
+  expect(keysLifetime).toBe(10_000);
+});
+
+describe('scopes', () => {
+  const scopesOf = async (provider: IdentityProvider) => (await provider.begin()).url.searchParams.get('scope');
+
+  test('a provider that lists its scopes without offline_access is not asked for it, unless the setting names it', async () => {
+    expect(await scopesOf(newProvider())).toBe('openid profile email offline_access');
+    vendor.scopes = ['openid', 'profile'];
+    expect(await scopesOf(newProvider())).toBe('openid profile email');
+    expect(await scopesOf(newProvider({ scopes: ['offline_access'] }))).toBe('openid profile email offline_access');
+  });
+
+  test('the setting adds scopes, each once', async () => {
+    expect(await scopesOf(newProvider({ scopes: ['groups', 'email'] }))).toBe(
+      'openid profile email offline_access groups',
+    );
+  });
+});
+
+describe('userinfo', () => {
+  test('it gives the claims that the ID token lacks, at the sign-in and at each renewal', async () => {
+    vendor.claims = { sub: 'u-1', name: 'Of the token' };
+    vendor.userInfo = { groups: ['auditors'], name: 'Of userinfo' };
+    const provider = newProvider();
+    const person = await signIn(provider);
+    expect(person.claims).toMatchObject({ name: 'Of the token', groups: ['auditors'] });
+    vendor.userInfo = { groups: [] };
+    const renewed = await provider.renew(person.refreshToken ?? '', 'u-1');
+    expect(renewed?.claims).toMatchObject({ name: 'Of the token', groups: [] });
+  });
+
+  test('that of another person is refused', async () => {
+    vendor.userInfo = { sub: 'u-2', groups: ['auditors'] };
+    await expect(signIn(newProvider())).rejects.toThrow();
+  });
+
+  test('it is not asked where the ID token has all that rules name, nor where there is none', async () => {
+    // It would be refused.
+    vendor.userInfo = { sub: 'u-2' };
+    vendor.claims = { sub: 'u-1', name: 'Jane', groups: [] };
+    expect((await signIn(newProvider())).claims.groups).toEqual([]);
+    vendor.userInfo = undefined;
+    vendor.claims = { sub: 'u-1' };
+    expect((await signIn(newProvider())).claims.groups).toBeUndefined();
+  });
+
+  test.each<[string, object, object, object]>([
+    [
+      'an address of userinfo with its verification',
+      {},
+      { email: 'a', email_verified: true },
+      { email: 'a', email_verified: true },
+    ],
+    [
+      'a verification of the same address',
+      { email: 'a' },
+      { email: 'a', email_verified: true },
+      { email: 'a', email_verified: true },
+    ],
+    ['not that of another one', { email: 'a' }, { email: 'b', email_verified: true }, { email: 'a' }],
+    [
+      'nor over what the ID token says',
+      { email: 'a', email_verified: false },
+      { email: 'a', email_verified: true },
+      { email: 'a', email_verified: false },
+    ],
+    ['nor that of the ID token for another address', { email_verified: true }, { email: 'b' }, { email: 'b' }],
+  ])('an address and its verification stay together: %s', (_what, signed, more, filled) => {
+    expect(filledClaims(signed as never, more as never)).toEqual(filled);
+  });
+});
+
+test("a provider behind a company's own authority: the error names NODE_EXTRA_CA_CERTS, and with it the provider is reached", async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'annals-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+  const files = ['-keyout', key, '-out', cert];
+  const ec = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'];
+  execFileSync('openssl', ['req', '-x509', ...ec, '-nodes', '-days', '2', ...subject, ...files], { stdio: 'ignore' });
+  const secure = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (_request, response) => {
+    const issuer = `https://localhost:${(secure.address() as AddressInfo).port}`;
+    const description = { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` };
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(description));
+  });
+  secure.listen(0, 'localhost');
+  await once(secure, 'listening');
+  onTestFinished(() => void secure.close());
+  const issuer = `https://localhost:${(secure.address() as AddressInfo).port}`;
+  const begin = async (authority: object) => {
+    const child = startScript('begin-sign-in.ts', [issuer], ['ignore', 'pipe', 'inherit'], authority);
+    return await text(child.stdout as Readable);
+  };
+  expect(await begin({})).toMatch(/DEPTH_ZERO_SELF_SIGNED_CERT.*NODE_EXTRA_CA_CERTS/);
+  expect(await begin({ NODE_EXTRA_CA_CERTS: cert })).toContain(`${issuer}/authorize?`);
+});
+
+test('groups that were left out for their number are recognised where a pointer names them', () => {
+  const rules = readRules(
+    rulesOf({ claims: { '/groups': 'auditors' }, tenants: ['acme'], scopes: ['changelog.changelog_read'] }),
+    readRestriction,
+  );
+  expect(rules.lacksGroups({ hasgroups: true })).toBe(true);
+  expect(rules.lacksGroups({})).toBe(false);
+});
