@@ -14,7 +14,7 @@ import {
   wholeBars,
 } from './bars.ts';
 import { chartColours } from './chart-colours.ts';
-import { tickText } from './tick-text.ts';
+import { tickTexts } from './tick-text.ts';
 
 /** Draws stacked bars in an element; `onText` is called with the figures of the bar or the range at the pointer. */
 export function drawBars(
@@ -59,9 +59,7 @@ export function drawBars(
           grid: { show: false },
           size: 26,
           space: 64,
-          // Where the last bar ends, the next day or hour begins, which the chart does not show.
-          values: (_plot, ticks, _axis, _space, distance) =>
-            ticks.map((tick) => (tick < last ? tickText(tick, distance, usedZone) : '')),
+          values: (_plot, ticks, _axis, _space, distance) => tickTexts(ticks, distance, { zone: usedZone, end: last }),
         },
         {
           ...axis,

@@ -1,20 +1,28 @@
-const whole = new Intl.NumberFormat('en');
+// Numbers have the form of the browser's language; the words are English.
+const dollarsStyle = { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' } as const;
 
-const cents = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+export type NumberTexts = ReturnType<typeof numberTexts>;
 
-/** A count with its thousands set apart: `4,944`. */
-export function countText(count: number): string {
-  return whole.format(count);
+/** How a language writes numbers; undefined: that of the browser. */
+export function numberTexts(locale?: string) {
+  const whole = new Intl.NumberFormat(locale);
+  const tenths = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+  const cents = new Intl.NumberFormat(locale, dollarsStyle);
+  const parts = new Intl.NumberFormat(locale, {
+    ...dollarsStyle,
+    minimumFractionDigits: 0,
+    maximumSignificantDigits: 3,
+  });
+  return {
+    /** A count with its thousands set apart: `4,944`. */
+    count: (count: number) => whole.format(count),
+    tenths: (number: number) => tenths.format(number),
+    /** US dollars, as short as their size lets them be: `$12.34`, `$0.00042`. */
+    dollars: (dollars: number) => (dollars >= 0.1 ? cents : parts).format(dollars),
+  };
 }
 
-/** US dollars, as short as their size lets them be: `$12.34`, `$0.00042`. */
-export function dollarsText(dollars: number): string {
-  if (dollars === 0) return '$0';
-  if (dollars >= 0.1) return `$${cents.format(dollars)}`;
-  return `$${Number(dollars.toPrecision(3))
-    .toFixed(12)
-    .replace(/\.?0+$/, '')}`;
-}
+export const { count: countText, tenths: tenthsText, dollars: dollarsText } = numberTexts();
 
 /** `1 change`, `2 changes`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
@@ -30,5 +38,5 @@ export function bytesText(bytes: number): string {
     size /= 1_024;
     unit += 1;
   }
-  return `${unit === 0 || size >= 100 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`;
+  return `${unit === 0 || size >= 100 ? countText(Math.round(size)) : tenthsText(size)} ${units[unit]}`;
 }

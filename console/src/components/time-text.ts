@@ -35,17 +35,20 @@ export function zoneName(): string {
 const formats = { local: formatsOf(undefined), utc: formatsOf('UTC') };
 
 function formatsOf(zone: string | undefined) {
-  const options = { timeZone: zone, hourCycle: 'h23' } as const;
-  // The Swedish form is that of ISO 8601: 2026-09-30 12:00:00.
+  // Times have the form of the browser's language; the words are English. Two digits, so that columns line up.
+  const day = { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' } as const;
+  const minute = { hour: '2-digit', minute: '2-digit' } as const;
+  const second = { ...minute, second: '2-digit' } as const;
   return {
-    second: new Intl.DateTimeFormat('sv-SE', { ...options, dateStyle: 'short', timeStyle: 'medium' }),
-    minute: new Intl.DateTimeFormat('sv-SE', { ...options, dateStyle: 'short', timeStyle: 'short' }),
-    day: new Intl.DateTimeFormat('sv-SE', { ...options, dateStyle: 'short' }),
-    clock: new Intl.DateTimeFormat('sv-SE', { ...options, timeStyle: 'medium' }),
+    second: new Intl.DateTimeFormat(undefined, { ...day, ...second }),
+    minute: new Intl.DateTimeFormat(undefined, { ...day, ...minute }),
+    day: new Intl.DateTimeFormat(undefined, day),
+    weekday: new Intl.DateTimeFormat(undefined, { timeZone: zone, dateStyle: 'full' }),
+    clock: new Intl.DateTimeFormat(undefined, { timeZone: zone, ...second }),
   };
 }
 
-export type TimeDetail = 'second' | 'minute' | 'day' | 'clock';
+export type TimeDetail = 'second' | 'minute' | 'day' | 'weekday' | 'clock';
 
 /** A time as a text. `at` is milliseconds since 1970, or RFC 3339. Days of usage are UTC: give them `zone`. */
 export function timeText(

@@ -8,8 +8,6 @@ import './data.css';
 
 // Nobody begins with one of these.
 const InstancesView = later(async () => (await import('./instances/instances-view.tsx')).InstancesView);
-const AccessesView = later(async () => (await import('./accesses/accesses-view.tsx')).AccessesView);
-const ProofView = later(async () => (await import('../proof/proof-view.tsx')).ProofView);
 const TypeEditor = later(async () => (await import('./types/type-editor.tsx')).TypeEditor);
 
 const types = ['schema.schema_read', 'schema.schema_manage'];
@@ -26,11 +24,9 @@ export const dataViews: readonly View[] = [
     Content: ConfigurationView,
   },
   { path: 'data/jobs', tab: 'Jobs', scopes: ['ai.agent_read', 'ai.agent_manage', ...historyScopes], Content: JobsView },
-  { path: 'data/accesses', tab: 'Accesses', scopes: ['changelog.access_read'], Content: AccessesView },
-  { path: 'data/proof', tab: 'Proof', scopes: ['changelog.proof_read'], Content: ProofView },
 ];
 
-/** Custom entities, configuration, jobs, accesses and proof: what the tenant keeps in the service besides its history. */
+/** Custom entities, configuration and jobs: what the tenant keeps in the service besides its history. */
 export function DataPage() {
   return <TabbedViews root="data" label="Data" views={dataViews} />;
 }

@@ -3,7 +3,7 @@ import { Button } from '../components/button.tsx';
 import { momentOf, momentText, startOfDay, type TimeBounds } from '../components/days.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { FormField } from '../components/form-field.tsx';
-import { timeText, zoneName } from '../components/time-text.ts';
+import { zoneName } from '../components/time-text.ts';
 
 interface DaysDialogProps {
   readonly onClose: () => void;
@@ -73,7 +73,7 @@ export function DaysDialog({ onClose, onChoose }: DaysDialogProps) {
 }
 
 function lastMonth(): Chosen {
-  const [year = 0, month = 0] = timeText(Date.now(), 'day').split('-').map(Number);
+  const [year = 0, month = 0] = momentText(Date.now()).split('-').map(Number);
   const dateOf = (time: number) => new Date(time).toISOString().slice(0, 10);
   return {
     first: dateOf(Date.UTC(year, month - 2, 1)),

@@ -4,7 +4,7 @@ import { ChangeTypeMark } from '../components/change-type.tsx';
 import { isField } from '../components/is-field.ts';
 import { Name } from '../components/name.tsx';
 import { Time } from '../components/time.tsx';
-import { timeText, timeZone } from '../components/time-text.ts';
+import { timeText } from '../components/time-text.ts';
 import { Link } from '../router/link.tsx';
 import { place, setParameters, type Target } from '../router/location.ts';
 import { PathSummary } from './path-summary.tsx';
@@ -39,19 +39,10 @@ export function EntryList({ entries, open }: EntryListProps) {
 function daysOf(entries: readonly Entry[]): [string, Entry[]][] {
   const days = new Map<string, Entry[]>();
   for (const entry of entries) {
-    const day = dayTitle(entry.at);
+    const day = timeText(entry.at, 'weekday');
     days.set(day, [...(days.get(day) ?? []), entry]);
   }
   return [...days];
-}
-
-const weekdays = {
-  local: new Intl.DateTimeFormat('en-GB', { weekday: 'long' }),
-  utc: new Intl.DateTimeFormat('en-GB', { weekday: 'long', timeZone: 'UTC' }),
-};
-
-function dayTitle(at: string): string {
-  return `${weekdays[timeZone.value].format(new Date(at))}, ${timeText(at, 'day')}`;
 }
 
 /** The address of an entry's detail, beside the list as it is. */

@@ -7,7 +7,7 @@ import { EmptyState } from '../components/empty-state.tsx';
 import { FailureBox } from '../components/failure-box.tsx';
 import { LoadingLine, Skeleton } from '../components/loading.tsx';
 import { Name } from '../components/name.tsx';
-import { counted } from '../components/numbers.ts';
+import { counted, countText } from '../components/numbers.ts';
 import { PageHeader } from '../components/page-header.tsx';
 import { Time } from '../components/time.tsx';
 import { SaveButton } from './save-button.tsx';
@@ -55,7 +55,7 @@ function Sealed({ log }: { readonly log: HistoryLog }) {
     <>
       <section class="card" aria-label="Sealed">
         <h2 class="card-header">
-          Sealed up to change {size.toLocaleString('en')}, {sinceText(Date.parse(signedAt), Date.now())}
+          Sealed up to change {countText(size)}, {sinceText(Date.parse(signedAt), Date.now())}
         </h2>
         <div class="card-body stack">
           <p>

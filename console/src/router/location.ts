@@ -10,6 +10,12 @@ export interface Place {
 /** The path of `<base href>`, which the service writes; it ends with a slash. */
 export const basePath = new URL(document.baseURI).pathname;
 
+/** Views that stood elsewhere: addresses of before lead to them. */
+const moved: Readonly<Record<string, string>> = {
+  'data/accesses': 'security/accesses',
+  'data/proof': 'security/proof',
+};
+
 /** The address that the browser shows now. Every view is one, so that it can be shared. */
 export const place = signal<Place>(readPlace());
 
@@ -59,6 +65,6 @@ export function parametersWith(changes: NonNullable<Target['parameters']>): NonN
 
 function readPlace(): Place {
   const { pathname, search } = location;
-  const below = pathname.startsWith(basePath) ? pathname.slice(basePath.length) : '';
-  return { path: below.replace(/^\/+|\/+$/g, ''), parameters: new URLSearchParams(search) };
+  const below = (pathname.startsWith(basePath) ? pathname.slice(basePath.length) : '').replace(/^\/+|\/+$/g, '');
+  return { path: moved[below] ?? below, parameters: new URLSearchParams(search) };
 }

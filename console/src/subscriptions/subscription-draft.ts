@@ -1,5 +1,6 @@
 import type { Subscription, SubscriptionInput } from '@annals/client';
 import { mask } from '../api/mask.ts';
+import { type Duration, durationOf, isoOf, noDuration } from '../components/durations.ts';
 import { type TargetField, type TargetType, targetOf, targets } from './target-fields.ts';
 
 /** A header as it is being written. */
@@ -16,7 +17,7 @@ export interface SubscriptionDraft {
   readonly enabled: boolean;
   readonly q: string;
   readonly from: string;
-  readonly maxAge: string;
+  readonly maxAge: Duration;
   /** One path a line. */
   readonly hide: string;
   readonly type: TargetType;
@@ -34,7 +35,7 @@ export function newDraft(q: string): SubscriptionDraft {
     enabled: true,
     q,
     from: 'now',
-    maxAge: '',
+    maxAge: noDuration,
     hide: '',
     type: 'webhook',
     texts: {},
@@ -44,7 +45,7 @@ export function newDraft(q: string): SubscriptionDraft {
 }
 
 export function draftOf(subscription: Subscription): SubscriptionDraft {
-  const { name, enabled, q, from, maxAge = '', hide = [] } = subscription;
+  const { name, enabled, q, from, maxAge, hide = [] } = subscription;
   const members = targetOf(subscription);
   const { fields } = targets[members.type];
   const of = (kinds: readonly TargetField['kind'][]) => fields.filter(({ kind }) => kinds.includes(kind));
@@ -53,7 +54,7 @@ export function draftOf(subscription: Subscription): SubscriptionDraft {
     enabled,
     q,
     from,
-    maxAge,
+    maxAge: maxAge === undefined ? noDuration : durationOf(maxAge),
     hide: hide.join('\n'),
     type: members.type,
     texts: Object.fromEntries(
@@ -67,13 +68,14 @@ export function draftOf(subscription: Subscription): SubscriptionDraft {
 /** What is sent for a draft. `current` is the subscription that is replaced. */
 export function inputOf(draft: SubscriptionDraft, current: Subscription | undefined): SubscriptionInput {
   const { name, enabled, q, from, maxAge, hide } = draft;
+  const age = isoOf(maxAge);
   const paths = linesOf(hide);
   return {
     name: name.trim(),
     enabled,
     q,
     from: current?.from ?? from,
-    ...(maxAge.trim() === '' ? {} : { maxAge: maxAge.trim() }),
+    ...(age === undefined ? {} : { maxAge: age }),
     ...(paths.length === 0 ? {} : { hide: paths }),
     // Its members depend on its type. The service checks them, and its errors stand at their fields.
     target: sentTarget(draft, current) as SubscriptionInput['target'],

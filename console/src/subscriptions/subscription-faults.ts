@@ -11,6 +11,7 @@ const ownParts: readonly string[] = ['name', 'q', 'from', 'maxAge', 'hide'];
 /** What is missing. All else the service tells. */
 export function missingParts(draft: SubscriptionDraft, current: Subscription | undefined): SubscriptionFaults {
   const found: Record<string, string> = draft.name.trim() === '' ? { name: 'Give it a name.' } : {};
+  if (!/^\d*$/.test(draft.maxAge.count.trim())) found.maxAge = 'Write a whole number, such as 7.';
   for (const { name, label, kind, isRequired } of targets[draft.type].fields) {
     const isEmpty = (draft.texts[name] ?? '').trim() === '';
     const isKept = kind === 'secret' && keepsSecret(name, draft.type, current);

@@ -1,4 +1,5 @@
 import type { Subscription } from '@annals/client';
+import { DurationField } from '../components/duration-field.tsx';
 import { FormField } from '../components/form-field.tsx';
 import { CheckField, TextField } from '../components/text-field.tsx';
 import { HeadersField } from './headers-field.tsx';
@@ -79,14 +80,13 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
               )}
             </FormField>
           ) : undefined}
-          <TextField
+          <DurationField
             key="age"
-            kind="code"
             label="Greatest age"
-            hint="What was older when it was recorded is skipped and counted: P1D is a day, PT1H an hour. Empty: P1D for webhooks and alerts, any age for batches."
+            hint="What was older when it was recorded is skipped and counted. Empty: a day for webhooks and alerts, any age for batches."
             error={faults.maxAge}
             value={draft.maxAge}
-            onText={(maxAge) => onChange({ maxAge })}
+            onDuration={(maxAge) => onChange({ maxAge })}
           />
           <FormField
             key="hide"

@@ -2,6 +2,7 @@ import type { Subscription } from '@annals/client';
 import { annals } from '../api/annals.ts';
 import { readsHistory } from '../api/session.ts';
 import { useRequest } from '../api/use-request.ts';
+import { durationWords } from '../components/durations.ts';
 import { FailureBox } from '../components/failure-box.tsx';
 import { Skeleton } from '../components/loading.tsx';
 import { Name } from '../components/name.tsx';
@@ -155,7 +156,7 @@ function Settings({ subscription }: { readonly subscription: Subscription }) {
         </>
       ) : undefined}
       <dt>Greatest age</dt>
-      <dd>{maxAge === undefined ? 'any' : <span class="mono">{maxAge}</span>}</dd>
+      <dd>{maxAge === undefined ? 'any' : durationWords(maxAge)}</dd>
       <dt>Hidden</dt>
       <dd class={hide.length === 0 ? undefined : 'mono'}>
         {hide.length === 0 ? 'nothing' : <Name text={hide.join(', ')} />}

@@ -58,9 +58,15 @@ export function SubscriptionsView() {
               <tr>
                 <SortHeading label="Name" field="name" list={list} />
                 <th scope="col">State</th>
-                <th scope="col">Pending</th>
-                <th scope="col">Parked</th>
-                <th scope="col">Skipped</th>
+                <th scope="col" class="amount">
+                  Pending
+                </th>
+                <th scope="col" class="amount">
+                  Parked
+                </th>
+                <th scope="col" class="amount">
+                  Skipped
+                </th>
                 <th scope="col">Last delivery</th>
                 <th scope="col">Last error</th>
               </tr>
@@ -93,13 +99,13 @@ function Row({ subscription }: { readonly subscription: Subscription }) {
       <td>
         <SubscriptionState state={state} />
       </td>
-      <td class="number" data-label="pending">
+      <td class="amount" data-label="pending">
         {countText(pending)}
       </td>
-      <td class={`number${parked > 0 ? ' subscription-parked' : ''}`} data-label="parked">
+      <td class={`amount${parked > 0 ? ' subscription-parked' : ''}`} data-label="parked">
         {countText(parked)}
       </td>
-      <td class="number" data-label="skipped">
+      <td class="amount" data-label="skipped">
         {countText(skipped)}
       </td>
       <td class="nowrap" data-label="last delivery">

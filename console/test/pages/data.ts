@@ -193,12 +193,20 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await call('DELETE', job);
     for (let count = 0; count < 2; count += 1)
       await call('POST', '/changelog/demo/viewer-tokens', { q: 'entity:order', subject: 'Customer 17' });
-    const page = await open('data/accesses?q=kind%3Aviewer_token_made');
+    const page = await open('security/accesses?q=kind%3Aviewer_token_made');
     await page.getByRole('cell', { name: 'Viewer token made' }).waitFor();
     await page.getByRole('cell', { name: '2 times for Customer 17' }).waitFor();
     await checkAccessibility(page);
-    await goWithin(page, 'data/accesses');
+    await goWithin(page, 'security/accesses');
     await page.getByRole('cell', { name: 'Signed in' }).first().waitFor();
+    // Where from, with what, and in which session.
+    const signedIn = page.getByRole('row', { name: /Signed in/ }).first();
+    await signedIn.getByRole('cell', { name: '127.0.0.1' }).waitFor();
+    await signedIn.getByRole('cell', { name: /^Chrome \d+, Linux$/ }).waitFor();
+    await signedIn.getByRole('button').click();
+    await expect.poll(() => page.getByLabel('Filter').inputValue()).toMatch(/^session:"/);
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
+    await goWithin(page, 'data/accesses');
     await page.getByRole('button', { name: 'Exports', exact: true }).click();
     await page.getByRole('cell', { name: 'Export downloaded' }).first().waitFor();
     await page
@@ -207,7 +215,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
       .waitFor();
     await expect.poll(() => page.getByRole('cell', { name: 'Signed in' }).count()).toBe(0);
 
-    const other = await open('data/accesses', { scope: 'ai.agent_read' });
+    const other = await open('security/accesses', { scope: 'ai.agent_read' });
     await other.getByText('There is no such page').waitFor();
   });
 

@@ -8,6 +8,25 @@ import { sidewaysRoom } from '../support/sideways-room.ts';
 
 /** What a person finds on the History page. */
 export function historyTests(the: () => ConsoleUnderTest): void {
+  test('numbers and dates have the form of the browser, whatever the words', async () => {
+    const { open, server } = the();
+    const page = await open('history');
+    const total = await totalOf(page);
+    const browser = page.context().browser();
+    if (browser === null) throw new Error('the page has no browser');
+    await using context = await browser.newContext({ locale: 'de-DE', timezoneId: 'Europe/Berlin' });
+    await context.addCookies(await page.context().cookies());
+    const german = await context.newPage();
+    await german.goto(`${server.baseUrl}/console/history`);
+    await expect.poll(() => german.locator('.history-total').textContent()).toBe(total.toLocaleString('de-DE'));
+    expect(total).toBeGreaterThan(1_000);
+    await expect
+      .poll(() => german.locator('.entry-day').first().textContent())
+      .toMatch(/^\p{L}+tag, \d+\. \p{L}+ \d{4}$|^Mittwoch, /u);
+    await expect.poll(() => german.locator('.history-chart header').textContent()).toMatch(/\d\d\.\d\d\.\d{4} – /);
+    await expect.poll(() => page.locator('.history-chart header').textContent()).toMatch(/\d\d\/\d\d\/\d{4} – /);
+  });
+
   test('the total, the chart, the facets and the list say the same', async () => {
     const { open } = the();
     const page = await open('history');
@@ -148,10 +167,10 @@ export function historyTests(the: () => ConsoleUnderTest): void {
       await page.getByRole('application').focus();
       for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowLeft']) await page.keyboard.press(key);
       const readout = page.locator('.bar-chart-readout');
-      await expect.poll(() => readout.textContent()).toMatch(/^[\d-]+ {3}[\d,]+/);
+      await expect.poll(() => readout.textContent()).toMatch(/^[\d/]+ {3}[\d,]+/);
       const [, day = '', count = ''] = /^(\S+) {3}([\d,]+)/.exec((await readout.textContent()) ?? '') ?? [];
       await page.keyboard.press('Enter');
-      await expect.poll(() => query.inputValue()).toContain(`>="${day}T00:00:00`);
+      await expect.poll(() => query.inputValue()).toContain(`>="${day.split('/').toReversed().join('-')}T00:00:00`);
       expect((await query.inputValue()).match(midnight)).toHaveLength(2);
       await expect.poll(() => totalOf(page)).toBe(Number(count.replaceAll(',', '')));
     }

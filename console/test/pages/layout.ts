@@ -23,7 +23,7 @@ export function layoutTests(the: () => ConsoleUnderTest): void {
     const addresses = await fillPages(the());
     const faults: string[] = [];
     for (const { width, height } of windows) {
-      const page = await the().open('about:blank', { width, height, statuses: [404] });
+      const page = await the().open('about:blank', { width, height, statuses: [400, 404] });
       const settled = await slowDown(page);
       for (const address of addresses) {
         await page.goto(`${the().server.baseUrl}/console/${address}`);
@@ -104,8 +104,8 @@ async function fillPages(the: ConsoleUnderTest): Promise<readonly string[]> {
     'data/type/new',
     'data/configuration',
     'data/jobs',
-    'data/accesses',
-    'data/proof',
+    'security/accesses',
+    'security/proof',
     'no-such-page',
     'data/no-such-page',
   ];

@@ -27,12 +27,12 @@ export function proofTests(the: () => ConsoleUnderTest): void {
     await server.createTenant(tenant);
     await recordLife(server, tenant, { entity: 'product', entityId: 'brisk-go' }, ['{"n":1}', '{"n":2}', '{"n":3}']);
     await recordLife(server, tenant, { entity: 'product', entityId: 'other' }, ['{"n":1}', undefined]);
-    const page = await open('data/proof', { tenant, statuses: [404] });
+    const page = await open('security/proof', { tenant, statuses: [404] });
     await page.getByText('This history is not sealed yet').waitFor();
     await seal(server, tenant);
     const log = await readLog(db, tenant);
     await page.reload();
-    await page.getByRole('heading', { name: `Sealed up to change ${log?.size.toLocaleString('en')}` }).waitFor();
+    await page.getByRole('heading', { name: `Sealed up to change ${log?.size.toLocaleString('en-GB')}` }).waitFor();
     await page.getByText('The history was sealed for the first time').waitFor();
     await checkAccessibility(page);
     expect(await saved(page, 'Checkpoint')).toBe(log?.checkpoint);

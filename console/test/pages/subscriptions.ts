@@ -26,10 +26,12 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await page.getByLabel('Name').fill('Parcels to the ERP');
     const address = page.getByLabel('Address');
     await address.fill('ftp://erp.example.com');
-    await page.getByLabel('Greatest age').fill('a week');
+    const age = page.getByRole('textbox', { name: 'Greatest age' });
+    await age.fill('a week');
     await save.click();
-    await expect.poll(() => page.getByLabel('Greatest age').getAttribute('aria-invalid')).toBe('true');
-    await page.getByLabel('Greatest age').fill('P7D');
+    await expect.poll(() => age.getAttribute('aria-invalid')).toBe('true');
+    await age.fill('2');
+    await page.getByRole('combobox', { name: 'Greatest age: unit' }).selectOption('weeks');
     await save.click();
     await expect.poll(() => address.getAttribute('aria-invalid')).toBe('true');
     await page.getByRole('button', { name: 'Add a header' }).click();
@@ -50,6 +52,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     // What is stored and not shown stays when something else is changed.
     await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await expect.poll(() => page.getByLabel('Name of header 1').inputValue()).toBe('Authorization');
+    expect([await age.inputValue(), await page.getByLabel('Greatest age: unit').inputValue()]).toEqual(['2', 'weeks']);
     expect(await page.getByLabel('Value of header 1').inputValue()).toBe('');
     await page.getByLabel('Name', { exact: true }).fill('Parcels');
     await save.click();

@@ -1,4 +1,5 @@
 import type { Agent } from '@annals/client';
+import { countText } from '../../components/numbers.ts';
 import { type AgentDraft, type DraftText, isSelfHosted, keepsKey } from './agent-draft.ts';
 
 /** The parts of the form that can be wrong. */
@@ -88,5 +89,5 @@ function faultOfNumber(
   if (text.trim() === '') return undefined;
   const number = Number(text);
   if (number >= min && number <= max && (!whole || Number.isInteger(number))) return undefined;
-  return `A ${whole ? 'whole ' : ''}number from ${min.toLocaleString('en')} to ${max.toLocaleString('en')}.`;
+  return `A ${whole ? 'whole ' : ''}number from ${countText(min)} to ${countText(max)}.`;
 }

@@ -74,7 +74,7 @@ export function BudgetsView() {
                   <td class="budget-use">
                     <Used budget={budget} />
                   </td>
-                  <td class="number">{budget.alerts.map((percent) => `${percent} %`).join(', ')}</td>
+                  <td class="nowrap">{budget.alerts.map((percent) => `${percent} %`).join(', ')}</td>
                   <td class="nowrap">
                     <Button kind="quiet" aria-label={`Edit ${budget.id}`} onClick={() => setEdited(budget)}>
                       Edit

@@ -48,9 +48,11 @@ export function CallsView() {
                 <SortHeading label="Model" field="model" list={list} />
                 <SortHeading label="Client" field="client" list={list} />
                 <th scope="col">Agent or user</th>
-                <SortHeading label="Tokens" field="outputTokens" list={list} />
-                <th scope="col">Cost</th>
-                <SortHeading label="Duration" field="durationMs" list={list} />
+                <SortHeading label="Tokens" amount field="outputTokens" list={list} />
+                <th scope="col" class="amount">
+                  Cost
+                </th>
+                <SortHeading label="Duration" amount field="durationMs" list={list} />
                 <th scope="col">End</th>
               </tr>
             </thead>
@@ -70,15 +72,13 @@ export function CallsView() {
                     {call.agent === undefined ? undefined : <AgentName id={call.agent} />}
                     {call.user === undefined ? undefined : <Name text={call.user} />}
                   </td>
-                  <td class="number nowrap">
+                  <td class="amount">
                     {tokensText(call.inputTokens)} in, {tokensText(call.outputTokens)} out
                   </td>
-                  <td class="number nowrap" title={call.costUsd == null ? undefined : `$${call.costUsd}`}>
+                  <td class="amount" title={call.costUsd == null ? undefined : `$${call.costUsd}`}>
                     {call.costUsd == null ? 'unknown' : dollarsText(Number(call.costUsd))}
                   </td>
-                  <td class="number nowrap">
-                    {call.durationMs === undefined ? '' : `${countText(call.durationMs)} ms`}
-                  </td>
+                  <td class="amount">{call.durationMs === undefined ? '' : `${countText(call.durationMs)} ms`}</td>
                   <td class="nowrap">
                     {call.cause === undefined ? (
                       (call.finishReason ?? '').replaceAll('_', ' ')

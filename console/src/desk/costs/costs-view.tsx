@@ -113,11 +113,21 @@ function Shown({ seen }: { readonly seen: Seen }) {
           <thead>
             <tr>
               <th scope="col">{words[by]}</th>
-              <th scope="col">Cost</th>
-              <th scope="col">Calls</th>
-              <th scope="col">Tokens in</th>
-              <th scope="col">Tokens out</th>
-              <th scope="col">Cost unknown</th>
+              <th scope="col" class="amount">
+                Cost
+              </th>
+              <th scope="col" class="amount">
+                Calls
+              </th>
+              <th scope="col" class="amount">
+                Tokens in
+              </th>
+              <th scope="col" class="amount">
+                Tokens out
+              </th>
+              <th scope="col" class="amount">
+                Cost unknown
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -125,6 +135,12 @@ function Shown({ seen }: { readonly seen: Seen }) {
               <Row key={`${item.name} ${item.others}`} item={item} by={by} colour={colourOf(seen, item)} />
             ))}
           </tbody>
+          <tfoot>
+            <tr>
+              <th scope="row">Total</th>
+              <Amounts of={total} />
+            </tr>
+          </tfoot>
         </table>
       </TableScroll>
     </>
@@ -132,7 +148,7 @@ function Shown({ seen }: { readonly seen: Seen }) {
 }
 
 function Row({ item, by, colour }: { readonly item: CostsOf; readonly by: SeenBy; readonly colour: string }) {
-  const { name, others, costUsd, calls, inputTokens, outputTokens, callsWithoutCost } = item;
+  const { name, others } = item;
   return (
     <tr>
       <td>
@@ -145,14 +161,23 @@ function Row({ item, by, colour }: { readonly item: CostsOf; readonly by: SeenBy
           <Name text={name} />
         )}
       </td>
-      <td class="number nowrap" title={`$${costUsd}`}>
+      <Amounts of={item} />
+    </tr>
+  );
+}
+
+function Amounts({ of }: { readonly of: Seen['total'] }) {
+  const { costUsd, calls, inputTokens, outputTokens, callsWithoutCost } = of;
+  return (
+    <>
+      <td class="amount" title={`$${costUsd}`}>
         {dollarsText(Number(costUsd))}
       </td>
-      <td class="number">{countText(calls)}</td>
-      <td class="number">{countText(inputTokens)}</td>
-      <td class="number">{countText(outputTokens)}</td>
-      <td class="number">{callsWithoutCost === 0 ? '' : counted(callsWithoutCost, 'call')}</td>
-    </tr>
+      <td class="amount">{countText(calls)}</td>
+      <td class="amount">{countText(inputTokens)}</td>
+      <td class="amount">{countText(outputTokens)}</td>
+      <td class="amount">{callsWithoutCost === 0 ? '' : counted(callsWithoutCost, 'call')}</td>
+    </>
   );
 }
 

@@ -12,7 +12,7 @@ export interface Seen {
   readonly by: SeenBy;
   /** The highest cost first. */
   readonly items: readonly CostsOf[];
-  readonly total: Pick<CostsOf, 'calls' | 'costUsd' | 'callsWithoutCost'>;
+  readonly total: Omit<CostsOf, 'name' | 'others'>;
   /** Milliseconds since 1970, in UTC. */
   readonly starts: readonly number[];
   readonly end: number;
@@ -68,7 +68,13 @@ function totalOf(items: readonly CostsOf[]): Seen['total'] {
   const pico = items.reduce((all, { costUsd }) => all + picoOf(costUsd), 0n);
   const digits = String(pico).padStart(13, '0');
   const total = `${digits.slice(0, -12)}.${digits.slice(-12)}`.replace(/\.?0+$/, '');
-  return { calls: sum(({ calls }) => calls), costUsd: total, callsWithoutCost: sum((item) => item.callsWithoutCost) };
+  return {
+    costUsd: total,
+    calls: sum(({ calls }) => calls),
+    inputTokens: sum(({ inputTokens }) => inputTokens),
+    outputTokens: sum(({ outputTokens }) => outputTokens),
+    callsWithoutCost: sum(({ callsWithoutCost }) => callsWithoutCost),
+  };
 }
 
 function picoOf(dollars: string): bigint {

@@ -45,9 +45,9 @@ export function RequestsView() {
                 <SortHeading label="Time" field="metadata.createdAt" list={list} />
                 <SortHeading label="Agent" field="triggerAgentId" list={list} />
                 <th scope="col">Outcome</th>
-                <SortHeading label="Duration" field="durationMs" list={list} />
-                <SortHeading label="Tokens in" field="promptTokens" list={list} />
-                <SortHeading label="Tokens out" field="completionTokens" list={list} />
+                <SortHeading label="Duration" amount field="durationMs" list={list} />
+                <SortHeading label="Tokens in" amount field="promptTokens" list={list} />
+                <SortHeading label="Tokens out" amount field="completionTokens" list={list} />
               </tr>
             </thead>
             <tbody>
@@ -70,9 +70,9 @@ export function RequestsView() {
                     <SeverityBadge severity={log.severity} />{' '}
                     {log.cause === undefined ? undefined : <span class="muted">{causeText(log.cause)}</span>}
                   </td>
-                  <td class="number nowrap">{durationText(log.durationMs)}</td>
-                  <td class="number">{countText(log.promptTokens)}</td>
-                  <td class="number">{countText(log.completionTokens)}</td>
+                  <td class="amount">{durationText(log.durationMs)}</td>
+                  <td class="amount">{countText(log.promptTokens)}</td>
+                  <td class="amount">{countText(log.completionTokens)}</td>
                 </tr>
               ))}
             </tbody>

@@ -44,9 +44,9 @@ export function SessionsView() {
                 <SortHeading label="Last request" field="metadata.modifiedAt" list={list} />
                 <th scope="col">Agents</th>
                 <th scope="col">Outcome</th>
-                <SortHeading label="Working time" field="durationMs" list={list} />
-                <SortHeading label="Tokens in" field="promptTokens" list={list} />
-                <SortHeading label="Tokens out" field="completionTokens" list={list} />
+                <SortHeading label="Working time" amount field="durationMs" list={list} />
+                <SortHeading label="Tokens in" amount field="promptTokens" list={list} />
+                <SortHeading label="Tokens out" amount field="completionTokens" list={list} />
               </tr>
             </thead>
             <tbody>
@@ -71,9 +71,9 @@ export function SessionsView() {
                   <td>
                     <SeverityBadge severity={log.severity} />
                   </td>
-                  <td class="number nowrap">{durationText(log.durationMs)}</td>
-                  <td class="number">{countText(log.promptTokens)}</td>
-                  <td class="number">{countText(log.completionTokens)}</td>
+                  <td class="amount">{durationText(log.durationMs)}</td>
+                  <td class="amount">{countText(log.promptTokens)}</td>
+                  <td class="amount">{countText(log.completionTokens)}</td>
                 </tr>
               ))}
             </tbody>

@@ -1,14 +1,16 @@
 import type { Access } from '@annals/client';
-import { annals } from '../../api/annals.ts';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { Name } from '../../components/name.tsx';
-import { bytesText, counted } from '../../components/numbers.ts';
-import { PageHeader } from '../../components/page-header.tsx';
-import { Time } from '../../components/time.tsx';
-import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
-import { ListCard } from '../../lists/list-card.tsx';
-import { SortHeading } from '../../lists/sort-heading.tsx';
-import { useList } from '../../lists/use-list.ts';
+import { annals } from '../api/annals.ts';
+import { EmptyState } from '../components/empty-state.tsx';
+import { Name } from '../components/name.tsx';
+import { bytesText, counted } from '../components/numbers.ts';
+import { PageHeader } from '../components/page-header.tsx';
+import { Time } from '../components/time.tsx';
+import { FilterBar, FilterChip } from '../lists/filter-bar.tsx';
+import { ListCard } from '../lists/list-card.tsx';
+import { SortHeading } from '../lists/sort-heading.tsx';
+import { useList } from '../lists/use-list.ts';
+import { quoted } from '../query-text/quoted.ts';
+import { programText } from './program-text.ts';
 
 const words: Readonly<Record<NonNullable<Access['kind']>, string>> = {
   signed_in: 'Signed in',
@@ -74,6 +76,9 @@ export function AccessesView() {
                 <SortHeading label="Who" field="name" list={list} />
                 <SortHeading label="What" field="kind" list={list} />
                 <th scope="col">How</th>
+                <th scope="col">Address</th>
+                <th scope="col">Browser or program</th>
+                <th scope="col">Session</th>
               </tr>
             </thead>
             <tbody>
@@ -91,6 +96,15 @@ export function AccessesView() {
                       <Name text={detailsOf(access)} />
                     </span>
                   </td>
+                  <td class="nowrap">
+                    <Name text={access.address ?? ''} />
+                  </td>
+                  <td class="nowrap" title={access.program}>
+                    <Name text={programText(access.program ?? '')} />
+                  </td>
+                  <td class="nowrap">
+                    <Session access={access} onFilter={list.setFilter} />
+                  </td>
                 </tr>
               ))}
             </tbody>
@@ -101,13 +115,30 @@ export function AccessesView() {
   );
 }
 
+/** Leads to all accesses of the session. Reads have none; their client joins them. */
+function Session({ access, onFilter }: { readonly access: Access; readonly onFilter: (filter: string) => void }) {
+  const { session, client = '' } = access;
+  const [field, id] = session === undefined ? ['client', client] : ['session', session];
+  if (id === '') return null;
+  return (
+    <button
+      type="button"
+      class="text-button mono"
+      title={`All accesses of this ${field}: ${id}`}
+      onClick={() => onFilter(`${field}:${quoted(id)}`)}
+    >
+      <Name text={id.length > 12 ? `…${id.slice(-8)}` : id} />
+    </button>
+  );
+}
+
 function detailsOf({ kind, details = {}, count = 1 }: Access): string {
   const { by = '', why = '', scope = '', subject = '', format = '', bytes = 0 } = details;
   if (kind === 'signed_in') return reasons[by] ?? '';
   if (kind === 'refused') return `${counted(count, 'time')}: ${refusals[why] ?? why}`;
   if (kind === 'viewer_token_made') return `${counted(count, 'time')} for ${subject}`;
-  if (kind === 'read') return `${counted(count, 'request')}: ${Object.keys(details).join(', ')}`;
   if (kind === 'key_revoked') return refusals[why] ?? '';
+  if (kind === 'read') return `${counted(count, 'request')}: ${Object.keys(details).join(', ')}`;
   if (kind === 'export_downloaded') return `${format}, ${bytesText(Number(bytes))}`;
   return String(scope);
 }
