@@ -1,3 +1,4 @@
+import { parseExactNumbers } from '../../core/json/exact-numbers.ts';
 import type { Tool, ToolCall } from '../../providers/port.ts';
 import type { ToolFault } from '../../providers/tool-fetch.ts';
 import { cutText } from './answer-text.ts';
@@ -233,7 +234,7 @@ export function toolInstructions(hasTools: boolean, away: readonly string[] = []
 
 function objectOf(input: string): Record<string, unknown> | undefined {
   try {
-    const given: unknown = JSON.parse(input.trim() === '' ? '{}' : input);
+    const given = parseExactNumbers(input.trim() === '' ? '{}' : input);
     return typeof given === 'object' && given !== null && !Array.isArray(given)
       ? (given as Record<string, unknown>)
       : undefined;

@@ -749,7 +749,7 @@ describe('the limits of a chat', () => {
     expect((await toolsOf('twins', 'twin')).room - room).toBe(bytesOf(search) - '[]'.length);
   });
 
-  test('hold for tools of others: the bytes of results together, and an input that is no object or too long', async () => {
+  test('hold for tools of others: the bytes of results together, and an input that is no object or too long; digits stay', async () => {
     await put('limited', { llmConfig: { provider: 'openai', model: 'm', apiKey: agentKey, contextTokens: 1_000_000 } });
     const inputOf = (length: number) => JSON.stringify({ q: 'x'.repeat(length - '{"q":""}'.length) });
     const inputs = await chat('limited', [
@@ -759,6 +759,9 @@ describe('the limits of a chat', () => {
       ['docs__search', ''],
     ]);
     expect(inputs.calls.map(({ outcome }) => outcome)).toEqual(['not_run', 'not_run', 'answered', 'answered']);
+    const exact = '{"q":"x","id":9007199254740993,"price":1.10,"big":[1e400,-0]}';
+    await chat('limited', [['docs__search', exact]]);
+    expect(stub.requests.at(-1)?.text).toContain(`"arguments":${exact}`);
     stub.answer = () => ({ content: [{ type: 'text', text: 'y'.repeat(200_000) }] });
     const filled = await chat('limited', Array(7).fill(['docs__search', '{}']));
     expect(filled.calls.map(({ outcome }) => outcome)).toEqual([...Array(6).fill('answered'), 'not_run']);

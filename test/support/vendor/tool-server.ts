@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { json } from 'node:stream/consumers';
+import { text as bodyOf } from 'node:stream/consumers';
 import type { ToolDefinition } from '../../../src/desk/mcp/tool-definition.ts';
 import { ownPort } from '../server/own-port.ts';
 
@@ -20,6 +20,8 @@ export interface ToolRequest {
   readonly verb: string;
   readonly headers: IncomingHttpHeaders;
   readonly message: RpcMessage;
+  /** The message as it came. */
+  readonly text: string;
 }
 
 /** Answers a message as it likes. Returns false where the server is to answer as usual. */
@@ -41,9 +43,8 @@ export const objectSchema = { type: 'object', properties: { q: { type: 'string' 
 /** The revision is 2025-11-25: with a session, answers in JSON. */
 export async function startToolServer(): Promise<ToolServerStub> {
   const server = createServer((request, response) => {
-    json(request)
-      .catch(() => ({}))
-      .then((body) => serve(body as RpcMessage, request.method ?? '', request.headers, response))
+    bodyOf(request)
+      .then((text) => serve(text, request.method ?? '', request.headers, response))
       .catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');
@@ -61,8 +62,9 @@ export async function startToolServer(): Promise<ToolServerStub> {
     },
   };
 
-  function serve(message: RpcMessage, verb: string, headers: IncomingHttpHeaders, response: ServerResponse): void {
-    stub.requests.push({ verb, headers, message });
+  function serve(text: string, verb: string, headers: IncomingHttpHeaders, response: ServerResponse): void {
+    const message: RpcMessage = text === '' ? {} : JSON.parse(text);
+    stub.requests.push({ verb, headers, message, text });
     if (stub.misbehave(message, response)) return;
     switch (message.method) {
       case 'initialize':
