@@ -1,3 +1,6 @@
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { HumanMessage } from '@langchain/core/messages';
+import { ChatOpenAI } from '@langchain/openai';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { errorOf } from './errors.ts';
@@ -326,8 +329,16 @@ describe('an answer ends as the vendor says', () => {
   });
 
   test('google: a prompt that the filter blocks is content_filter', async () => {
-    answerJson('{"promptFeedback":{"blockReason":"SAFETY"}}');
+    const blocked = { promptFeedback: { blockReason: 'SAFETY' } };
+    answerJson(JSON.stringify(blocked));
     expect((await ask('google')).choices[0]?.finish_reason).toBe('content_filter');
+    openai.vendor.behave({ kind: 'events', events: dataOf([blocked]) });
+    const stream = await client.chat.completions.create({
+      model: 'google/some-model',
+      messages: [user],
+      stream: true,
+    });
+    expect((await Array.fromAsync(stream)).at(-1)?.choices[0]?.finish_reason).toBe('content_filter');
   });
 });
 
@@ -378,6 +389,29 @@ describe('a refusal is one for the client', () => {
   test.each(providers)('and goes back to %s as what the model said', async (provider) => {
     await ask(provider, [user, { role: 'assistant', content: null, refusal: 'I cannot.' }, user]);
     expect(openai.vendor.requests.at(-1)?.text).toBe('HelloI cannot.Hello');
+  });
+
+  test('the AI SDK reads it as such; LangChain, which does not show it, reads no text, and its next turn works', async () => {
+    const apiKey = await openai.server.token(tenant);
+    const baseURL = `${openai.server.baseUrl}/openai/${tenant}/v1`;
+    const langchain = new ChatOpenAI({
+      model: 'anthropic/some-model',
+      apiKey,
+      maxRetries: 0,
+      configuration: { baseURL },
+    });
+    answerJson(JSON.stringify({ content: [], ...stopped }));
+    const refused = await langchain.invoke('Hello');
+    expect(refused).toMatchObject({ text: '', response_metadata: { finish_reason: 'stop' } });
+    const sdk = createOpenAICompatible({ name: 'annals', baseURL, apiKey });
+    const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Hello' }] }];
+    const { content, finishReason } = await sdk('anthropic/some-model').doGenerate({ prompt });
+    expect({ content, reason: finishReason.unified }).toMatchObject({
+      content: [{ type: 'text', text: 'It is too risky.' }],
+      reason: 'content-filter',
+    });
+    openai.vendor.behave({ kind: 'answer', text: 'Yes.' });
+    expect((await langchain.invoke([new HumanMessage('Hello'), refused, new HumanMessage('Why?')])).text).toBe('Yes.');
   });
 
   test('text before it stays text', async () => {
