@@ -18,6 +18,7 @@ declare
   moment constant timestamptz := clock_timestamp();
   corrected text[];
   settled_calls jsonb;
+  has_budgets boolean;
 begin
   select * into quota from completion_quota q where q.tenant = of_tenant;
   if not found then
@@ -40,9 +41,14 @@ begin
     return;
   end if;
 
-  perform from completion_quota q where q.tenant = of_tenant for update;
-  perform call_record_write(of_tenant, completion_quota_charge_expired(of_tenant));
-  select * into quota from completion_quota q where q.tenant = of_tenant;
+  select * into quota from completion_quota q where q.tenant = of_tenant for update;
+  -- Asked first: a call pays for what it has no use for twice, when it reserves and when it settles.
+  if exists (select from completion_reservation r
+               where r.tenant = of_tenant and not r.charged and r.expires_at <= moment)
+  then
+    perform call_record_write(of_tenant, completion_quota_charge_expired(of_tenant));
+    select * into quota from completion_quota q where q.tenant = of_tenant;
+  end if;
 
   if cardinality(settled) > 0 then
     with gone as (
@@ -66,11 +72,14 @@ begin
       into quota.input_used, quota.output_used, quota.input_reserved, quota.output_reserved,
            corrected, settled_calls
       from gone left join jsonb_array_elements(calls) as ended (call) on ended.call ->> 'id' = gone.reservation::text;
-    perform call_sum_add(of_tenant, call_record_take(of_tenant, corrected));
+    if corrected is not null then
+      perform call_sum_add(of_tenant, call_record_take(of_tenant, corrected));
+    end if;
     perform call_record_write(of_tenant, settled_calls);
     changed := true;
   end if;
-  if cardinality(wanted) > 0 and exists (select from budget b where b.tenant = of_tenant) then
+  has_budgets := cardinality(wanted) > 0 and exists (select from budget b where b.tenant = of_tenant);
+  if has_budgets then
     perform call_sum_records(of_tenant);
   end if;
 
@@ -87,12 +96,14 @@ begin
       end if;
       waits := waits or outcome = 'wait';
     end if;
-    if outcome = 'reserved' then
+    if outcome = 'reserved' and has_budgets then
       select decided.outcome, decided.budget, decided.bound, decided.rest into outcome, budget, bound, rest
         from budget_decide(of_tenant, begun[i], bounded[i], input_bounds[i], granted) as decided;
-    end if;
-    if outcome = 'free' and call_reserves_quota(begun[i]) then
-      outcome := 'reserved';
+      if outcome = 'free' and call_reserves_quota(begun[i]) then
+        outcome := 'reserved';
+      end if;
+    elsif outcome = 'reserved' and not call_reserves_quota(begun[i]) then
+      outcome := 'free';
     end if;
     if outcome = 'reserved' then
       insert into completion_reservation (tenant, reservation, input, output, cost, expires_at, sent, call)
