@@ -50,7 +50,7 @@ export function createDelivery(
   const webhook = createWebhookTarget({ http, now });
   const batched = [
     createHttpTarget({ http, baseUrl, now }),
-    createS3Target({ http, baseUrl, now }),
+    createS3Target({ http, baseUrl, now, unconditional: config.s3Unconditional }),
     createSplunkTarget({ http, baseUrl, now }),
   ];
   const email = createEmailTarget({

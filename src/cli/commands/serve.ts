@@ -28,6 +28,7 @@ Settings are environment variables:
   ANNALS_PROOF_KEY_FILE        the key that seals histories: annals proof key
   ANNALS_DELIVERIES            on; off sends nothing that subscriptions want
   ANNALS_DELIVERY_ALLOW        private addresses of targets, by tenant
+  ANNALS_S3_UNCONDITIONAL      stores without If-None-Match
   ANNALS_WORKERS               1; processes that answer, max for one a core
   LOG_LEVEL                    info; JSON lines on stderr
   OTEL_EXPORTER_OTLP_ENDPOINT  a collector of traces

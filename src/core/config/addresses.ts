@@ -46,6 +46,16 @@ export function parseAllowedAddresses(value: string): AllowedAddress[] | Fault {
   return allowed;
 }
 
+/** Hosts as they stand in a URL: `swift.example`, `swift.example:8080`. */
+export function parseHosts(value: string): string[] | Fault {
+  const hosts = value.split(',').map((part) => part.trim().toLowerCase());
+  const wrong = hosts.findIndex((host) => !/^(?:[\w.-]+|\[[0-9a-f:]+\])(?::\d{1,5})?$/.test(host));
+  if (wrong === -1) return hosts;
+  return new Fault(
+    `must be a list, with commas, of hosts (swift.example, swift.example:8080); number ${wrong + 1} is none`,
+  );
+}
+
 /** Private addresses by tenant: `acme=10.0.0.0/8,acme=erp:8443,other=10.1.2.3`. */
 export function parseAllowedOfTenants(value: string): ReadonlyMap<string, readonly AllowedAddress[]> | Fault {
   const tenants = new Map<string, AllowedAddress[]>();

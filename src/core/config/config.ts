@@ -3,6 +3,7 @@ import {
   type Listener,
   parseAllowedAddresses,
   parseAllowedOfTenants,
+  parseHosts,
   parseListener,
   parseProxies,
 } from './addresses.ts';
@@ -72,6 +73,8 @@ export interface Config {
   /** Undefined: the vendor's own. */
   providerBaseUrls: Record<Provider, string | undefined>;
   selfHostedAllow: AllowedAddress[];
+  /** Object stores that may lack conditional writes, as `host` or `host:port`. */
+  s3Unconditional: string[];
   /** Whether this process sends what subscriptions want. */
   deliveries: boolean;
   /** Private addresses that subscriptions may name, by tenant. */
@@ -165,6 +168,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     },
     deliveries: parsed('ANNALS_DELIVERIES', parseOnOff, true),
     deliveryAllow: parsed('ANNALS_DELIVERY_ALLOW', parseAllowedOfTenants, new Map<string, readonly AllowedAddress[]>()),
+    s3Unconditional: parsed('ANNALS_S3_UNCONDITIONAL', parseHosts, []),
     selfHostedAllow: parsed('ANNALS_SELF_HOSTED_ALLOW', parseAllowedAddresses, []),
     modelsFile: text('ANNALS_MODELS_FILE'),
     pricesFile: text('ANNALS_PRICES_FILE'),

@@ -26,10 +26,16 @@ export interface S3Options {
   http: GuardedHttp;
   baseUrl: string | undefined;
   now: () => number;
+  /** Stores without conditional writes that the operator accepts, as `host` or `host:port`. */
+  unconditional: readonly string[];
 }
 
+const noCondition =
+  'The store does not support If-None-Match, which keeps an object from being overwritten. The operator can accept that: ' +
+  'ANNALS_S3_UNCONDITIONAL.';
+
 /** Objects in a bucket, each stored once: its name says which changes it has, and an object that is there is never written again. */
-export function createS3Target({ http, baseUrl, now }: S3Options): BatchTarget {
+export function createS3Target({ http, baseUrl, now, unconditional }: S3Options): BatchTarget {
   const membersOf = ({ target }: Pick<Sending, 'target'>) => target as TargetMembers & S3Members;
   const folderOf = (sending: Sending, day: string) =>
     `${membersOf(sending).prefix ?? ''}${sending.subscription}/date=${day}`;
@@ -47,14 +53,25 @@ export function createS3Target({ http, baseUrl, now }: S3Options): BatchTarget {
     return await http.send(sending.tenant, { ...request, body, signal: sending.signal });
   }
 
-  async function store(sending: Sending, object: ObjectToStore): Promise<BatchResult> {
+  const isUnconditional = (sending: Sending) => unconditional.includes(addressOf(membersOf(sending), '').host);
+
+  /** Stores an object unless there is one. Without a condition an object that comes between the two requests is overwritten. */
+  async function put(sending: Sending, { key, mediaType, body, sha256, changes }: ObjectToStore): Promise<Exchange> {
     const headers = {
-      'content-type': object.mediaType,
-      [hashHeader]: object.sha256,
-      [changesHeader]: String(object.changes),
-      'if-none-match': '*',
+      'content-type': mediaType,
+      [hashHeader]: sha256,
+      [changesHeader]: String(changes),
+      ...(!isUnconditional(sending) && { 'if-none-match': '*' }),
     };
-    const stored = await ask(sending, 'PUT', object.key, headers, object.body);
+    return await ask(sending, 'PUT', key, headers, body);
+  }
+
+  async function store(sending: Sending, object: ObjectToStore): Promise<BatchResult> {
+    if (isUnconditional(sending)) {
+      const found = await compare(sending, object);
+      if (found.isAbsent !== true) return found;
+    }
+    const stored = await put(sending, object);
     return stored.answer?.status === 412 ? await compare(sending, object, stored) : explained(stored);
   }
 
@@ -105,8 +122,10 @@ export function createS3Target({ http, baseUrl, now }: S3Options): BatchTarget {
     async test(sending) {
       const key = `${membersOf(sending).prefix ?? ''}${sending.subscription}/test.json`;
       const body = Buffer.from(this.join(sending, this.textsOf(sending, [sampleChange(now())])));
-      const stored = await ask(sending, 'PUT', key, { 'content-type': 'application/json' }, body);
-      return resultOfTest(explained(stored));
+      const sample = { key, body, mediaType: 'application/json', sha256: '', hashes: [], changes: 0 };
+      const stored = await put(sending, sample);
+      // An earlier sample is there, so the store heeds the condition.
+      return resultOfTest(stored.answer?.status === 412 ? resultWith(stored, 'delivered') : explained(stored));
     },
 
     objects: {
@@ -129,6 +148,8 @@ export function createS3Target({ http, baseUrl, now }: S3Options): BatchTarget {
 function explained({ result, answer }: Exchange): BatchResult {
   const { outcome, status, error } = result;
   if (status === undefined || outcome === 'delivered') return result;
+  if (status === 501) return { ...result, error: `${error} ${noCondition}` };
+  if (result.answer === undefined) return result;
   const [, code] = /<Code>([A-Za-z]{1,100})<\/Code>/.exec(answer?.body.toString('latin1') ?? '') ?? [];
   const isMoved = status >= 300 && status < 400;
   const told = [error, code && `${code}.`, isMoved && 'Is this the region of the bucket?'].filter(Boolean);

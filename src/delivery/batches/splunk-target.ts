@@ -113,8 +113,8 @@ function eventText(
 function explained(answer: Exchange): BatchResult {
   const { code, text } = saidIn(answer);
   const { result } = answer;
-  const { outcome, status, error } = result;
-  if (status === undefined || typeof code !== 'number' || typeof text !== 'string') return result;
+  const { outcome, error } = result;
+  if (result.answer === undefined || typeof code !== 'number' || typeof text !== 'string') return result;
   return resultWith(answer, outcome, `${error} ${text.slice(0, 200)} (code ${code}).`);
 }
 

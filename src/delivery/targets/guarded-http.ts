@@ -205,7 +205,7 @@ function readBeginning(response: IncomingMessage, read: (beginning: Buffer) => v
   response.once('close', () => read(Buffer.concat(chunks).subarray(0, targetLimits.answerBytes)));
 }
 
-/** Of a target that the operator has allowed nothing is kept but whether it took what was sent. */
+/** Of the answers of a target that the operator has allowed the status alone is kept. */
 function resultOf(
   response: IncomingMessage,
   { beginning, begun, socket }: { beginning: Buffer; begun: number; socket: Socket | undefined },
@@ -216,9 +216,10 @@ function resultOf(
   const retryAfter = millisecondsOf(headers['retry-after']);
   return {
     outcome,
-    ...(shown && { status, answer: textOf(beginning) }),
+    status,
+    ...(shown && { answer: textOf(beginning) }),
     ...durationOf(begun, socket),
-    ...(outcome !== 'delivered' && { error: shown ? errorOf(status) : 'The target did not take it.' }),
+    ...(outcome !== 'delivered' && { error: errorOf(status) }),
     ...(retryAfter !== undefined && { retryAfter }),
     ...([429, 502, 504].includes(status) && { isBusy: true }),
   };

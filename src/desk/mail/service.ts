@@ -72,7 +72,15 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
         transporter ??= openTransporter(settings.smtpUrl);
         const opened = await transporter;
         // An address object is always one recipient, whatever its text contains.
-        await opened.sendMail({ from: settings.from, to: { name: '', address: to }, subject, text, messageId });
+        const headers = headersOf(settings.from);
+        await opened.sendMail({
+          from: settings.from,
+          to: { name: '', address: to },
+          subject,
+          text,
+          messageId,
+          headers,
+        });
       } catch (error) {
         const pause = Math.min(maxPause, firstPause * 2 ** Math.min(attempts, 20));
         if (error instanceof ProgramReplaced) logger.error({ err: error }, 'no mail can be sent');
@@ -122,6 +130,13 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
       void transporter?.then((opened) => opened.close()).catch(() => {});
     },
   };
+}
+
+/** No program answers such a mail (RFC 3834), and mail programs offer to end them (RFC 2369). */
+function headersOf(from: string): Record<string, string> {
+  const [, address = from.trim()] = /<([^<>]+)>\s*$/.exec(from) ?? [];
+  const encoded = address.replaceAll(/[%?&#"\s]/g, encodeURIComponent);
+  return { 'Auto-Submitted': 'auto-generated', 'List-Unsubscribe': `<mailto:${encoded}>` };
 }
 
 function codeOf(error: unknown): unknown {

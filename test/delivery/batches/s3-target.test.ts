@@ -14,8 +14,12 @@ import { localHttp } from './senders.ts';
 
 const id = '3f0c2a5e-6d0b-4c1e-9a57-1f0b6c2d7e88';
 
-async function open(members: object = {}, now = Date.UTC(2026, 10, 23, 12)) {
-  const server = await startS3Server();
+async function open(
+  members: object = {},
+  now = Date.UTC(2026, 10, 23, 12),
+  { isUnconditional = false, isAccepted = false } = {},
+) {
+  const server = await startS3Server({ isUnconditional });
   onTestFinished(() => server.close());
   const { region, bucket, accessKeyId, secretAccessKey } = server;
   const s3 = {
@@ -29,7 +33,12 @@ async function open(members: object = {}, now = Date.UTC(2026, 10, 23, 12)) {
     ...members,
   };
   const sending = sendingOf(s3, id);
-  const target = createS3Target({ http: localHttp(), baseUrl: undefined, now: () => now });
+  const target = createS3Target({
+    http: localHttp(),
+    baseUrl: undefined,
+    now: () => now,
+    unconditional: isAccepted ? [new URL(server.url).host] : [],
+  });
   return { server, sending, target };
 }
 
@@ -129,6 +138,36 @@ test('a sample says that it is one, and may be repeated', async () => {
   for (const _time of [1, 2]) expect(await target.test(sending)).toMatchObject({ outcome: 'delivered' });
   expect([...server.objects.keys()]).toEqual([`annals/${id}/test.json`]);
   expect(String(server.objects.get(`annals/${id}/test.json`)?.body)).toContain('"sample":true');
+});
+
+test('a store without If-None-Match gets nothing, and the sample and the batch say which setting accepts it', async () => {
+  const { server, sending, target } = await open({}, undefined, { isUnconditional: true });
+  const refusal = {
+    outcome: 'failed',
+    status: 501,
+    error: expect.stringMatching(/501.*If-None-Match.*ANNALS_S3_UNCONDITIONAL/),
+  };
+  expect(await target.test(sending)).toMatchObject(refusal);
+  expect(await target.deliverBatch(sending, batchOf('one\n'))).toMatchObject(refusal);
+  expect(server.objects.size).toBe(0);
+});
+
+test('where the operator accepts such a store, an object is looked for before it is written, and never written twice', async () => {
+  const { server, sending, target } = await open({}, undefined, { isUnconditional: true, isAccepted: true });
+  expect(await target.test(sending)).toMatchObject({ outcome: 'delivered' });
+  server.requests.length = 0;
+  for (const _time of [1, 2])
+    expect(await target.deliverBatch(sending, batchOf('one\n'))).toMatchObject({ outcome: 'delivered' });
+  expect(server.requests).toEqual([`HEAD ${key} 404`, `PUT ${key} 200`, `HEAD ${key} 200`]);
+  expect(await target.deliverBatch(sending, batchOf('two\n'))).toMatchObject({ outcome: 'suspended' });
+  expect(gunzipSync(server.objects.get(key)?.body ?? '').toString()).toBe('one\n');
+});
+
+test('the sample is sent with the condition of a delivery, and a repeated one finds the first', async () => {
+  const { server, sending, target } = await open();
+  await target.test(sending);
+  await target.test(sending);
+  expect(server.requests.map((line) => line.split(' ').at(-1))).toEqual(['200', '412']);
 });
 
 test('s3rver, an S3 server from npm, takes an object with its metadata', async () => {

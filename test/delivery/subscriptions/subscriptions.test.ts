@@ -273,7 +273,7 @@ test('a sample says that it is one, and both keys sign for a day after a rotatio
   const { id, secret } = await acme.make({ q: 'entity:none', target: webhook({ url: receiver.url }) });
   const rotated = await acme.call<{ secret: string }>('POST', `/${id}/rotate`);
   expect(rotated.body.secret).not.toBe(secret);
-  expect((await acme.call('POST', `/${id}/test`)).body).toEqual({ outcome: 'delivered' });
+  expect((await acme.call('POST', `/${id}/test`)).body).toEqual({ outcome: 'delivered', status: 204 });
   const [sample] = receiver.received;
   expect(JSON.parse(sample?.body ?? '')).toMatchObject({ type: 'test', data: { test: true } });
   expect(String(sample?.headers['webhook-signature']).split(' ')).toHaveLength(2);
@@ -281,7 +281,7 @@ test('a sample says that it is one, and both keys sign for a day after a rotatio
   expect(attempts).toMatchObject([{ kind: 'test', outcome: 'delivered' }]);
   const { answer } = receiver;
   receiver.answer = (_received, response) => void response.writeHead(429, { 'retry-after': '7' }).end();
-  const refused = { outcome: 'failed', error: 'The target did not take it.' };
+  const refused = { outcome: 'failed', status: 429, error: 'The target answered 429.' };
   expect((await acme.call('POST', `/${id}/test`)).body).toEqual(refused);
   receiver.answer = answer;
   await acme.call('DELETE', `/${id}`);

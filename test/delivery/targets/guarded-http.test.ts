@@ -35,7 +35,7 @@ function open(options: Options = { allowed: loopback }) {
 
 test('a private address is refused unless it is allowed for this tenant, and reads like one that cannot be reached', async () => {
   const send = open();
-  expect((await send(receiver.url)).result).toEqual({ outcome: 'delivered' });
+  expect((await send(receiver.url)).result).toEqual({ outcome: 'delivered', status: 204 });
   const refused = await send(receiver.url, { tenant: 'globex' });
   expect(receiver.received).toHaveLength(1);
   const unreachable = await send(`http://127.0.0.1:${await ownPort()}/`);
@@ -103,10 +103,14 @@ test('a redirect, also one that leads inward, is not followed', async () => {
   expect(inward.received).toEqual([]);
 });
 
-test('of what an allowed address answers nothing is kept but whether it took it', async () => {
+test('of what an allowed address answers the status alone is kept', async () => {
   receiver.answer = (_received, response) =>
     void response.writeHead(500, { 'content-type': 'text/plain' }).end('inner secrets');
-  expect((await open()(receiver.url)).result).toEqual({ outcome: 'failed', error: 'The target did not take it.' });
+  expect((await open()(receiver.url)).result).toEqual({
+    outcome: 'failed',
+    status: 500,
+    error: 'The target answered 500.',
+  });
 });
 
 test.each([

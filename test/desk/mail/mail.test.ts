@@ -32,6 +32,8 @@ test('a mail arrives as it was queued, once, at a real server', async () => {
   const [{ message = '' } = {}] = server.received('<one@annals>');
   expect(message).toMatch(/^From: Annals <annals@shop.example>\r$/m);
   expect(message).toMatch(/^To: jane@shop.example\r$/m);
+  expect(message).toMatch(/^Auto-Submitted: auto-generated\r$/m);
+  expect(message).toMatch(/^List-Unsubscribe: <mailto:annals@shop.example>\r$/m);
   expect(message).toContain('Line one');
 });
 

@@ -34,7 +34,8 @@ export interface S3Server {
 
 const conditional = 'if-none-match';
 
-export async function startS3Server(): Promise<S3Server> {
+/** `isUnconditional`: refuses every condition, as OpenStack Swift does. */
+export async function startS3Server({ isUnconditional = false } = {}): Promise<S3Server> {
   const settings = { region: 'eu-central-1', bucket: 'history', accessKeyId: 'AKIATEST', secretAccessKey: 's3cr3t/+=' };
   const objects = new Map<string, KeptObject>();
   const requests: string[] = [];
@@ -63,7 +64,7 @@ export async function startS3Server(): Promise<S3Server> {
     }
     if (request.method !== 'PUT') return end(405, 'MethodNotAllowed');
     const condition = request.headers[conditional];
-    if (condition !== undefined && condition !== '*') return end(501, 'NotImplemented');
+    if (condition !== undefined && (isUnconditional || condition !== '*')) return end(501, 'NotImplemented');
     if (condition === '*' && known !== undefined) return end(412, 'PreconditionFailed');
     const metadata = Object.entries(request.headers).filter(([name]) => name.startsWith('x-amz-meta-'));
     objects.set(key, {
