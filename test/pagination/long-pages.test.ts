@@ -71,7 +71,7 @@ describe('a page with more text than a piece', () => {
 
   test('shows a row that has changed since as it is now, and keeps no connection for a client that reads slowly', async () => {
     const response = await openPage();
-    await expect.poll(() => inUse(), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => inUse()).toBe(0);
     await server.database.pool.query(
       `update custom_instance set document = '{"id":"040","changed":true}' where tenant = $1 and id = '040'`,
       [tenant],
@@ -86,7 +86,7 @@ describe('a page with more text than a piece', () => {
   test('is cut off where a row is deleted before it was sent: half an answer never looks whole', async () => {
     const response = await openPage();
     expect(response.statusCode).toBe(200);
-    await expect.poll(() => inUse(), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => inUse()).toBe(0);
     await server.database.pool.query(`delete from custom_instance where tenant = $1 and id = '039'`, [tenant]);
     await expect(
       (async () => {

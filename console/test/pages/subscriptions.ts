@@ -75,7 +75,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
       }),
     );
     await recordLife(server, tenant, { entity: 'letter' }, ['{"n":1}']);
-    await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => receiver.received.length).toBe(1);
     const page = await open('subscriptions', { width: 380, height: 760 });
     await page.getByText('active', { exact: true }).waitFor();
     expect(await sidewaysRoom(page)).toBe(0);
@@ -102,7 +102,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'Replay…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
     await page.getByText('The replay has begun.').waitFor();
-    await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBeGreaterThan(before);
+    await expect.poll(() => receiver.received.length).toBeGreaterThan(before);
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('It was paused by a client.').waitFor();
     await page.getByRole('button', { name: 'Resume' }).click();

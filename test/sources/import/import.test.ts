@@ -174,7 +174,7 @@ test('what a pipe has brought is recorded after half a second without more, whil
   const source = new Readable({ read() {} });
   source.push(`${line({ id: 'a' })}\n${line({ id: 'b' })}\n${line({ id: 'c' }).slice(0, 9)}`);
   const importing = run(source, recorder);
-  await expect.poll(() => recorder.sizes, { timeout: 20_000 }).toEqual([2]);
+  await expect.poll(() => recorder.sizes).toEqual([2]);
   source.push(line({ id: 'c' }).slice(9));
   source.push(null);
   expect((await importing).counts).toEqual({ ...none, read: 3, recorded: 3 });

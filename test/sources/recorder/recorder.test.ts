@@ -264,7 +264,7 @@ describe('who may record', () => {
     expect((await send(clientSecret)).status).toBe(200);
     expect((await send('wrong')).status).toBe(401);
     await revokeClient(server.context.db, clientId);
-    await expect.poll(async () => (await send(clientSecret)).status, { timeout: 10_000 }).toBe(401);
+    await expect.poll(async () => (await send(clientSecret)).status).toBe(401);
     const main = await server.call(`/changelog/${tenant}/changelogs`, { headers: basic(clientSecret) });
     expect(main.status).toBe(401);
   });
@@ -396,7 +396,7 @@ test('while the database is away nothing is taken, and the answer says when to s
     await bringBack();
   }
   const answered = async () => (await (await post(again)).json()) as { recorded?: number; duplicate?: number };
-  await expect.poll(answered, { timeout: 20_000 }).toMatchObject({ read: 1 });
+  await expect.poll(answered).toMatchObject({ read: 1 });
   expect(await answered()).toMatchObject({ duplicate: 1 });
 });
 

@@ -1,14 +1,8 @@
-import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { requestShares } from '../../../src/http/request-work.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
-import { keepsCompiled } from '../../support/server/script.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const scope = 'recorder.change_record';
@@ -88,61 +82,4 @@ test('a bystander records at once beside two tenants that have all their request
   for (const { letGo } of attackers) await letGo();
   await Promise.all(sent);
   for (const { entries } of attackers) expect(await entries()).toBe(all);
-});
-
-test('a long request is read in turns of the event loop, and none is long', async () => {
-  const { clientId, clientSecret } = await server.createClient('long', { scope });
-  const authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
-  const child = fork(join(import.meta.dirname, '../../support/server/probed-recorder.ts'), {
-    env: {
-      ...keepsCompiled,
-      PATH: process.env.PATH,
-      DATABASE_URL: server.database.url,
-      ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
-      ANNALS_RECORDER_PORT: '0',
-      LOG_LEVEL: 'warn',
-    },
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  });
-  try {
-    const [baseUrl] = child.stdout === null ? [] : await once(createInterface({ input: child.stdout }), 'line');
-    const maxTurn = async (): Promise<number> => {
-      const answered = once(child, 'message');
-      child.send('tell');
-      const [{ maxTurn: milliseconds }] = await answered;
-      return milliseconds;
-    };
-    const post = async (body: Buffer<ArrayBuffer>) => {
-      const headers = {
-        authorization,
-        'content-type': 'application/x-ndjson',
-        'content-encoding': 'gzip',
-      };
-      const answer = await fetch(`${baseUrl}/recorder/long/changes`, { method: 'POST', headers, body });
-      expect(answer.status).toBe(200);
-    };
-    const lines = (count: number, after: unknown) =>
-      gzipSync(Array.from({ length: count }, () => JSON.stringify(change(after))).join('\n'));
-    const bodies = {
-      '2,000 changes of 4 KB': lines(2_000, { note: 'note '.repeat(780) }),
-      'a change of 15 MB': lines(1, { note: 'note '.repeat(3_000_000) }),
-      'a change of 300,000 values': lines(
-        1,
-        Array.from({ length: 300_000 }, (_none, index) => index),
-      ),
-    };
-    // The first request of a process compiles code.
-    for (let turn = 0; turn < 5; turn++) await post(lines(200, { a: 1, b: ['c'] }));
-    const held: Record<string, number> = {};
-    for (const [name, body] of Object.entries(bodies)) {
-      await maxTurn();
-      await post(body);
-      held[name] = await maxTurn();
-    }
-    // Turns are to have 50 ms of processor time at most. A slow and busy machine takes up to three times as long for the same work.
-    for (const [name, milliseconds] of Object.entries(held)) expect(milliseconds, name).toBeLessThan(150);
-  } finally {
-    child.kill('SIGTERM');
-    await once(child, 'exit');
-  }
 });

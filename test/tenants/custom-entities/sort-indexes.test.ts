@@ -96,7 +96,7 @@ test('the list tells which indexes are not complete, and one whose making was in
   await writer.query('begin');
   await writer.query('lock table custom_instance in row exclusive mode');
   const interrupted = expect(createSortIndex(server.context.db, 'b')).rejects.toThrow('canceling statement');
-  await expect.poll(states, { timeout: 20_000 }).toEqual([[null, 'building']]);
+  await expect.poll(states).toEqual([[null, 'building']]);
   await cancelIndexBuilds(pool);
   await interrupted;
   await writer.query('rollback');
