@@ -153,6 +153,48 @@ test('a process of its own waits for a database that is away', async () => {
   expect(String(await printed)).toContain('"after"');
 });
 
+test('a process that starts while the database is away waits, says so once, and prints what comes when it is back', async () => {
+  const proxy = await startDatabaseProxy(database.url);
+  proxy.failAfter(0, 'away');
+  const file = join(folder, 'away.cursor');
+  const tail = startAnnals(['tail', '--tenant', tenant, '--cursor-file', file], {
+    ...environment,
+    DATABASE_URL: proxy.url,
+  });
+  let stderr = '';
+  tail.process.stderr?.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  onTestFinished(async () => {
+    tail.process.kill('SIGKILL');
+    await tail.ended;
+    await proxy.close();
+  });
+  await Promise.race([
+    expect.poll(() => proxy.refused, { timeout: 30_000 }).toBeGreaterThan(2),
+    tail.ended.then((ended) => {
+      throw new Error(`tail ended with ${ended.code}: ${ended.stderr}`);
+    }),
+  ]);
+  expect(stderr).toContain('It waits until the database is back.');
+  proxy.mend();
+  await expect.poll(() => stderr, { timeout: 30_000 }).toContain('the database can be reached again');
+  const printed = once(tail.process.stdout as NodeJS.ReadableStream, 'data');
+  await record(42, { entity: 'later' });
+  expect(String(await printed)).toContain('"later"');
+  expect(stderr.match(/It waits/g)).toHaveLength(1);
+});
+
+test.each([
+  ['a wrong database', '/nothing-there'],
+  ['an unknown tenant', ''],
+])('waiting does not mend %s: it ends', async (_what, path) => {
+  const url = new URL(database.url);
+  if (path !== '') url.pathname = path;
+  const { code, stderr } = await annals(['tail', '--tenant', 'nobody'], { ...environment, DATABASE_URL: url.href });
+  expect([code, stderr]).toEqual([1, expect.not.stringContaining('It waits')]);
+});
+
 test('a restored database is told, and nothing that it has is left out', async () => {
   const tail = startTail('--q', `occurredAt:>="${new Date(now + 50).toISOString()}"`, '--after', 'start');
   await record(50);

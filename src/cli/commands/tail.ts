@@ -1,13 +1,17 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AnnalsError } from '../../core/errors.ts';
 import { OperatorError } from '../../core/operator-error.ts';
 import type { Feed } from '../../history/feed/feed.ts';
 import { RestoredCursor } from '../../history/feed/feed-cursor.ts';
 import type { Position } from '../../history/positions/position-store.ts';
+import { tlsFailure } from '../../postgres/connections/tls.ts';
+import { isUnreachable } from '../../postgres/connections/unreachable.ts';
 import { hasCode } from '../../postgres/write-once.ts';
 import { parseCommand } from '../arguments.ts';
-import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { type Command, type CommandIo, Stopped, UsageError } from '../command.ts';
+import { reportOf } from '../error-report.ts';
 import { written } from '../output.ts';
 import { requireNamedTenant } from '../require-tenant.ts';
 import { withContext } from '../with-context.ts';
@@ -17,7 +21,7 @@ export const command: Command = {
 
 Prints the changes of a tenant as they are recorded, as NDJSON, until you stop it. It reads
 the database of the settings, as "annals import" does, so it goes on while the service is
-restarted; while the database is away it waits. Each change that matches comes at least once,
+restarted; while the database is away, at the start too, it waits. Each change that matches comes at least once,
 in the order of positions.
 
   --q Q               a query of the change history; it has no default window here
@@ -46,20 +50,63 @@ Examples:
     const { tenant, q, after } = values;
     if (tenant === undefined) throw new UsageError('tail needs --tenant');
     const file = values['cursor-file'] === undefined ? undefined : resolve(values['cursor-file']);
-    return await withContext(io, async ({ db, feed }, _config, watch) => {
-      await requireNamedTenant(db, tenant);
-      const signal = AbortSignal.any([io.stop, watch.signal]);
-      const kept = file === undefined ? undefined : await readCursor(file);
-      const begin = await feed.positionOf(tenant, kept ?? after).catch((error: unknown) => {
-        if (kept === undefined || !(error instanceof AnnalsError) || error.status !== 400) throw error;
-        throw new OperatorError(`${file} holds no cursor of the feed of ${tenant}. Move it away to begin anew`);
-      });
-      await tail(feed, { tenant, q, begin, file, signal }, io);
-      if (watch.reason !== undefined) throw new OperatorError(watch.reason);
-      return 0;
-    });
+    /** Behind what was printed, once it has begun. */
+    let reached: string | undefined;
+    return await whileAway(io, (isBack) =>
+      withContext(io, async ({ db, feed }, _config, watch) => {
+        await requireNamedTenant(db, tenant);
+        const signal = AbortSignal.any([io.stop, watch.signal]);
+        const kept = reached ?? (file === undefined ? undefined : await readCursor(file));
+        const begin = await feed.positionOf(tenant, kept ?? after).catch((error: unknown) => {
+          if (kept === undefined || !(error instanceof AnnalsError) || error.status !== 400) throw error;
+          throw new OperatorError(`${file} holds no cursor of the feed of ${tenant}. Move it away to begin anew`);
+        });
+        reached = feed.cursorOf(tenant, begin);
+        isBack();
+        const onPrinted = (cursor: string) => {
+          reached = cursor;
+        };
+        await tail(feed, { tenant, q, begin, file, signal, onPrinted }, io);
+        if (watch.reason !== undefined) throw new OperatorError(watch.reason);
+        return 0;
+      }),
+    );
   },
 };
+
+/** Milliseconds. */
+const firstPause = 500;
+const maxPause = 15_000;
+
+/** Does the work again while the database cannot be reached, with growing pauses, and says so once, and once when it is back. */
+async function whileAway(io: CommandIo, work: (isBack: () => void) => Promise<number>): Promise<number> {
+  let pause = firstPause;
+  let isAway = false;
+  const isBack = () => {
+    if (isAway) io.tell('annals tail: the database can be reached again.');
+    isAway = false;
+    pause = firstPause;
+  };
+  for (;;) {
+    try {
+      return await work(isBack);
+    } catch (error) {
+      if (io.stop.aborted || !mayComeBack(error)) throw error;
+      if (!isAway) io.tell(`${reportOf(error, 'tail').lines.join(' ')}. It waits until the database is back.`);
+      isAway = true;
+      await sleep(pause, undefined, { signal: io.stop }).catch(() => {});
+      if (io.stop.aborted) throw new Stopped(io.stop.reason);
+      pause = Math.min(maxPause, 2 * pause);
+    }
+  }
+}
+
+/** Whether the database is away. Waiting mends no wrong password, database or certificate. */
+function mayComeBack(error: unknown): boolean {
+  if (!(error instanceof Error) || tlsFailure(error) !== undefined) return false;
+  const code = 'code' in error ? String(error.code) : '';
+  return !/^(?:28|3D)/.test(code) && (isUnreachable(error) || mayComeBack(error.cause));
+}
 
 interface Tail {
   readonly tenant: string;
@@ -67,12 +114,13 @@ interface Tail {
   readonly begin: Position;
   readonly file: string | undefined;
   readonly signal: AbortSignal;
+  readonly onPrinted: (cursor: string) => void;
 }
 
 /** Of one read: what is printed again where the process is killed before it has noted the cursor. */
 const portion = { maxItems: 1_000, maxBytes: 1024 * 1024 };
 
-async function tail(feed: Feed, { tenant, q, begin, file, signal }: Tail, io: CommandIo): Promise<void> {
+async function tail(feed: Feed, { tenant, q, begin, file, signal, onPrinted }: Tail, io: CommandIo): Promise<void> {
   let after = begin;
   // Whoever begins with now, and is stopped before the first change, goes on from here.
   if (file !== undefined) await writeCursor(file, feed.cursorOf(tenant, after));
@@ -88,6 +136,7 @@ async function tail(feed: Feed, { tenant, q, begin, file, signal }: Tail, io: Co
         // The cursor is that of what was printed. The end of the process reports a failed write.
         const fault = await written(io.stdout, items.map(({ text }) => `${text}\n`).join(''));
         if (fault !== undefined) return;
+        onPrinted(cursor);
         if (file !== undefined) await writeCursor(file, cursor);
       }
     } catch (error) {
