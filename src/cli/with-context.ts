@@ -1,3 +1,4 @@
+import type { FastifyBaseLogger } from 'fastify';
 import { type Context, createContext } from '../context/context.ts';
 import type { WorkerName } from '../context/foundation.ts';
 import type { Config } from '../core/config/config.ts';
@@ -12,17 +13,24 @@ import { type CurrentDatabase, closeInTime, withCurrentDatabase } from './with-d
 export async function withContext<Result>(
   io: CommandIo,
   work: (context: Context, config: Config, watch: SchemaWatch) => Promise<Result>,
+  logger?: FastifyBaseLogger,
 ): Promise<Result> {
-  return await withCurrentDatabase(io, (database) => withContextOn(database, work));
+  return await withCurrentDatabase(io, (database) => withContextOn(database, work, { logger }));
 }
 
 /** Builds the service on a database that is open, runs the work and closes the service. */
 export async function withContextOn<Result>(
   { config, url, secretKeys, watch }: CurrentDatabase,
   work: (context: Context, config: Config, watch: SchemaWatch) => Promise<Result>,
-  worker?: WorkerName,
+  { worker, logger }: { worker?: WorkerName; logger?: FastifyBaseLogger | undefined } = {},
 ): Promise<Result> {
-  const context = await createContext({ config, databaseUrl: url, secretKeys, worker });
+  const context = await createContext({
+    config,
+    databaseUrl: url,
+    secretKeys,
+    worker,
+    overrides: logger === undefined ? {} : { logger },
+  });
   try {
     return await work(context, config, watch);
   } finally {

@@ -5,7 +5,7 @@ import type { ProviderName } from '../providers/port.ts';
 /** A call that nobody made, for pages about costs. */
 export interface MadeUpCall {
   readonly call: BegunCall;
-  readonly end: EndOfCall;
+  readonly end: EndOfCall & { readonly usage: { readonly inputTokens: number; readonly outputTokens: number } };
 }
 
 const dayLength = 86_400_000;
@@ -52,7 +52,7 @@ export function madeUpCalls(
   return calls;
 }
 
-function endOf(random: () => number): EndOfCall {
+function endOf(random: () => number): MadeUpCall['end'] {
   const inputTokens = Math.floor(400 + 9_000 * random() ** 3);
   const usage = {
     inputTokens,

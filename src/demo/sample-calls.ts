@@ -1,3 +1,6 @@
+// The prompt stands on a line of its own behind a JSON answer.
+const newline = String.raw`-w '\n'`;
+
 /** What the calls of the demo are made for. */
 export interface SampleCallOptions {
   baseUrl: string;
@@ -25,7 +28,7 @@ export function sampleCalls(options: SampleCallOptions): string {
   const { baseUrl, recorderUrl, tenant, clientId, clientSecret, tailSettings, now } = options;
   const calls = questions(options).map(
     ({ what, parameters }) =>
-      `# ${what}\ncurl -sG $ANNALS_URL/changelog/${tenant}/changelogs -H "Authorization: Bearer $TOKEN" ${parameters}\n`,
+      `# ${what}\ncurl -sG $ANNALS_URL/changelog/${tenant}/changelogs -H "Authorization: Bearer $TOKEN" ${newline} ${parameters}\n`,
   );
   return `
 export ANNALS_URL=${baseUrl}
@@ -39,10 +42,10 @@ TOKEN=$(curl -s -u "$ANNALS_CLIENT_ID:$ANNALS_CLIENT_SECRET" -d grant_type=clien
 
 ${calls.join('\n')}
 # An application records a change, ...
-curl -s -u "$ANNALS_CLIENT_ID:$ANNALS_CLIENT_SECRET" $ANNALS_RECORDER_URL/recorder/${tenant}/changes -H 'content-type: application/json' -d '${JSON.stringify(sampleChange(now))}'
+curl -s -u "$ANNALS_CLIENT_ID:$ANNALS_CLIENT_SECRET" $ANNALS_RECORDER_URL/recorder/${tenant}/changes -H 'content-type: application/json' ${newline} -d '${JSON.stringify(sampleChange(now))}'
 
 # ... and here it is
-curl -sG $ANNALS_URL/changelog/${tenant}/changelogs -H "Authorization: Bearer $TOKEN" -d size=1 -d context=true --data-urlencode 'q=entity:product entityId:desk-lamp'
+curl -sG $ANNALS_URL/changelog/${tenant}/changelogs -H "Authorization: Bearer $TOKEN" ${newline} -d size=1 -d context=true --data-urlencode 'q=entity:product entityId:desk-lamp'
 
 # Changes as they are recorded, and all before them: server-sent events, until ^C
 curl -sNG $ANNALS_URL/changelog/${tenant}/feed -H "Authorization: Bearer $TOKEN" -H 'accept: text/event-stream' -d after=start --data-urlencode 'q=entity:product'
@@ -65,8 +68,8 @@ export OPENAI_API_KEY=${openaiKey}
 curl -sN $OPENAI_BASE_URL/chat/completions -H "Authorization: Bearer $OPENAI_API_KEY" -H 'content-type: application/json' -d '${JSON.stringify(sampleCompletion)}'
 
 # What calls of models have cost, by model, and the budget
-curl -s "$ANNALS_URL/usage/${tenant}/costs?by=model" -H "Authorization: Bearer $TOKEN"
-curl -s $ANNALS_URL/usage/${tenant}/budgets/monthly -H "Authorization: Bearer $TOKEN"
+curl -s "$ANNALS_URL/usage/${tenant}/costs?by=model" -H "Authorization: Bearer $TOKEN" ${newline}
+curl -s $ANNALS_URL/usage/${tenant}/budgets/monthly -H "Authorization: Bearer $TOKEN" ${newline}
 `;
 }
 

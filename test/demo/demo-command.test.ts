@@ -12,6 +12,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { command as demoCommand } from '../../src/cli/commands/demo.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { Browser } from '../support/server/browser.ts';
+import { makeDataFolder, removeDataFolder } from '../support/server/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { eventually } from '../support/server/patience.ts';
 
@@ -138,6 +139,17 @@ test('with --ai any OpenAI client, chats and completions get answers that say th
     expect(Number(costUsd)).toBeGreaterThan(0);
     expect(callsWithoutCost).toBe(0);
   }
+  // The chats that were paid for are requests of the agent.
+  const requests = (await call('/ai-service/demo/agentic/logs/requests?pageSize=500')) as {
+    messages: { message: string }[];
+  }[];
+  const chats = (await call('/usage/demo/calls?q=operation:chat&pageSize=500')) as unknown[];
+  expect(requests.length).toBeGreaterThan(100);
+  expect(
+    requests.filter(({ messages }) => /^Made up\. Call 1 of the model: \d+ prompt/.test(messages[0]?.message ?? '')),
+  ).toHaveLength(requests.length - 1);
+  // That of above asked the model twice.
+  expect(chats).toHaveLength(requests.length + 1);
   const { use } = (await call('/usage/demo/budgets/monthly')) as { use: { spentUsd: string } };
   expect(Number(use.spentUsd)).toBeLessThan(10);
 });
@@ -203,6 +215,26 @@ test('the scripts under examples run with what the demo prints', async () => {
   );
 });
 
+test('each JSON answer of the calls ends with a newline', () => {
+  const answers = demo.calls.split('\n').filter((line) => line.startsWith('curl -s') && !line.startsWith('curl -sN'));
+  expect(answers.length).toBeGreaterThan(12);
+  expect(answers.filter((line) => !line.includes(" -w '\\n'"))).toEqual([]);
+});
+
+test('with a database of its own the demo seals its history, and its log goes to a file that it names', async () => {
+  const folder = await makeDataFolder();
+  onTestFinished(() => removeDataFolder(folder));
+  const own = await startDemo(undefined, [], { ANNALS_DATA_DIR: folder, LOG_LEVEL: 'info' });
+  const authorization = `Bearer ${await tokenOf(own)}`;
+  const readLog = async () => await fetch(`${own.baseUrl}/changelog/demo/log`, { headers: { authorization } });
+  await eventually(async () => (await readLog()).status).toBe(200);
+  const { code, stderr } = await own.end();
+  expect(code).toBe(0);
+  expect(stderr).toContain(`The log is in ${join(folder, 'demo.log')}.`);
+  expect(stderr).not.toContain('"level"');
+  expect(await readFile(join(folder, 'demo.log'), 'utf8')).toMatch(/^\{"level":"info".*"msg":"service listening/m);
+});
+
 test('a second start records nothing again and has a client of its own, in place of the first one', async () => {
   const before = await everything(demo, await tokenOf(demo));
   const { code, stderr } = await demo.end();
@@ -249,7 +281,11 @@ test('a port that is in use is told before anything is recorded', async () => {
   expect(rows).toEqual([]);
 });
 
-async function startDemo(databaseUrl: string, args: string[] = []): Promise<RunningDemo> {
+async function startDemo(
+  databaseUrl: string | undefined,
+  args: string[] = [],
+  settings: Record<string, string> = {},
+): Promise<RunningDemo> {
   const stop = new AbortController();
   const stdout = new PassThrough();
   const stderr = new PassThrough();
@@ -257,10 +293,10 @@ async function startDemo(databaseUrl: string, args: string[] = []): Promise<Runn
   const lines: string[] = [];
   const code = demoCommand.run(args, {
     environment: {
-      DATABASE_URL: databaseUrl,
-      ANNALS_SECRET_KEY: secretKey,
+      ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl, ANNALS_SECRET_KEY: secretKey }),
       PORT: '0',
       LOG_LEVEL: 'silent',
+      ...settings,
     },
     stdin: new PassThrough(),
     stdout,
@@ -306,7 +342,7 @@ function exported(variable: string, calls: string): string {
 
 async function pasteRecording(running: RunningDemo, call: string): Promise<unknown> {
   const [, path = '', body = ''] =
-    /^curl -s -u "\$ANNALS_CLIENT_ID:\$ANNALS_CLIENT_SECRET" \$ANNALS_RECORDER_URL(\S+) -H 'content-type: application\/json' -d '([^']+)'$/.exec(
+    /^curl -s -u "\$ANNALS_CLIENT_ID:\$ANNALS_CLIENT_SECRET" \$ANNALS_RECORDER_URL(\S+) -H 'content-type: application\/json' -w '\\n' -d '([^']+)'$/.exec(
       call,
     ) ?? [];
   const { calls } = running;

@@ -1,16 +1,24 @@
-import { resolve } from 'node:path';
+import { existsSync, mkdirSync, openSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { createKey, listKeys, revokeKey } from '../../access/keys/key-store.ts';
 import { createClient, listClients, revokeClient } from '../../access/oauth/clients.ts';
 import type { Context } from '../../context/context.ts';
-import type { Config } from '../../core/config/config.ts';
-import { madeUpCalls } from '../../demo/made-up-calls.ts';
+import { type Config, readConfig } from '../../core/config/config.ts';
+import { OperatorError } from '../../core/operator-error.ts';
+import { type MadeUpCall, madeUpCalls } from '../../demo/made-up-calls.ts';
 import { type MadeUpProvider, startMadeUpProvider } from '../../demo/made-up-provider.ts';
 import { type PreparedShop, preparedShop } from '../../demo/prepared-shop.ts';
 import { sampleCalls } from '../../demo/sample-calls.ts';
+import { writeLogs } from '../../desk/agents/log-store.ts';
+import { type LoggedRequest, noteOf } from '../../desk/agents/request-log.ts';
 import type { AgentBody } from '../../desk/agents/schemas.ts';
 import { readPrices } from '../../desk/costs/read-prices.ts';
 import { changelogDialect } from '../../history/ask/dialect.ts';
+import { makeProofKey } from '../../history/proof/sealing/make-key.ts';
+import { LogStream } from '../../http/log-stream.ts';
+import { createLogger } from '../../http/logger.ts';
 import { scopes } from '../../http/scopes.ts';
+import type { Database } from '../../postgres/database.ts';
 import { createTenant } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { parseQuery } from '../../query/parse.ts';
@@ -38,12 +46,13 @@ entity. The settings are those of "annals serve", but it always runs one process
 recorder listens too, on a free port unless ANNALS_RECORDER_PORT names one.
 
 Prints the base URL, calls to paste with a client for this start, and a link that signs
-in to the console. It revokes the clients of earlier starts. The next start uses the same
+in to the console. Without DATABASE_URL the log goes to demo.log in ANNALS_DATA_DIR, and a
+key beside it, demo-proof.pem, seals the history. Revokes the clients of earlier starts. The next start uses the same
 history again: for a new shop choose another ANNALS_DATA_DIR.
 
   --ai    also has a provider of language models that makes its answers up, and says
           so in each: completions, chats and OpenAI clients work without a key. Shows
-          an agent, a budget, and the costs of calls that nobody made.
+          an agent, a budget, and the costs and logs of calls that nobody made.
 
 Example:
   PORT=3000 annals demo --ai`,
@@ -55,9 +64,13 @@ Example:
     // In a thread, while PostgreSQL makes the database of a first start. A later start does not use it.
     const shop = preparedShop(Date.now());
     shop.catch(() => {});
+    using files = openFiles(io);
     try {
-      await withContext(withReceiver(io, provider), (context, config, watch) =>
-        runDemo(context, config, { io, watch, shop, hasAi: provider !== undefined }),
+      await withContext(
+        { ...io, environment: environmentOf(io, { provider, proofKey: files?.proofKey }) },
+        (context, config, watch) =>
+          runDemo(context, config, { io, watch, shop, hasAi: provider !== undefined, logFile: files?.logFile }),
+        files?.logger,
       );
     } catch (error) {
       // As for serve: the process was asked to stop before it had started.
@@ -67,18 +80,51 @@ Example:
   },
 };
 
+/**
+ * The folder of the demo's own database also has its log, so that the terminal keeps the calls, and a key that seals the history.
+ * Beside the database of an operator nothing is written.
+ */
+function openFiles({ environment }: CommandIo) {
+  const { databaseUrl, dataDir, logLevel } = readConfig(environment);
+  if (databaseUrl !== undefined) return undefined;
+  const [logFile, proofKey] = [join(dataDir, 'demo.log'), join(dataDir, 'demo-proof.pem')];
+  let opened: number;
+  try {
+    mkdirSync(dataDir, { recursive: true });
+    opened = openSync(logFile, 'a');
+  } catch (cause) {
+    throw new OperatorError(`${logFile} cannot be written; set ANNALS_DATA_DIR to another folder`, { cause });
+  }
+  if (!existsSync(proofKey)) makeProofKey(proofKey);
+  const stream = new LogStream(opened);
+  return { logFile, proofKey, logger: createLogger(logLevel, stream), [Symbol.dispose]: () => stream.flushSync() };
+}
+
 /** The receiver of webhooks that the calls begin listens on this machine, and so does the provider that makes answers up. */
-function withReceiver(io: CommandIo, provider: MadeUpProvider | undefined): CommandIo {
+function environmentOf(
+  { environment }: CommandIo,
+  { provider, proofKey }: { provider: MadeUpProvider | undefined; proofKey: string | undefined },
+): CommandIo['environment'] {
   const madeUp = provider && { OPENAI_BASE_URL: provider.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'made-up' };
-  return { ...io, environment: { ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.1`, ...io.environment, ...madeUp } };
+  return {
+    ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.1`,
+    ...(proofKey && { ANNALS_PROOF_KEY_FILE: proofKey }),
+    ...environment,
+    ...madeUp,
+  };
 }
 
 interface DemoOptions extends ServeOptions {
   shop: Promise<PreparedShop>;
   hasAi: boolean;
+  logFile: string | undefined;
 }
 
-async function runDemo(context: Context, config: Config, { shop, hasAi, ...options }: DemoOptions): Promise<void> {
+async function runDemo(
+  context: Context,
+  config: Config,
+  { shop, hasAi, logFile, ...options }: DemoOptions,
+): Promise<void> {
   const { io } = options;
   const recorder = config.recorder ?? { host: config.host, port: 0 };
   await requirePort(config, 'PORT');
@@ -112,7 +158,7 @@ async function runDemo(context: Context, config: Config, { shop, hasAi, ...optio
     io.answer(consoleAddress(config.baseUrl ?? baseUrl, link));
     io.tell(
       `The tenant "${tenant}" is served at ${baseUrl}, and its recorder at ${recorderUrl}. ` +
-        `${config.baseUrl ?? baseUrl}/docs describes all calls. ^C ends it.`,
+        `${config.baseUrl ?? baseUrl}/docs describes all calls. ${logFile === undefined ? '' : `The log is in ${logFile}. `}^C ends it.`,
     );
   };
   await serveUntilStopped(context, config, { ...options, recorder, ready });
@@ -157,6 +203,7 @@ async function fillDesk(
   const author = { tenant, actor: clientName };
   const calls = madeUpCalls(clock.now(), agentId, await readPrices(config.pricesFile));
   await Promise.all(calls.map(({ call, end }) => completions.quota.record(tenant, call, end)));
+  await recordRequests(db, calls);
   await agents.own.put(author, agentId, { body: agent as AgentBody, text: JSON.stringify(agent) });
   // With a key of its own a tenant may call all models of the provider, and not that of the service alone.
   if ((await configuration.readProviderKeys(tenant)).openai === undefined) {
@@ -168,6 +215,38 @@ async function fillDesk(
   }
   // Last, since a budget that is there keeps the next start from making any of this.
   await budgets.put(author, 'monthly', { period: 'month', limitUsd: '10' });
+}
+
+/** The logs of the chats among the calls, all or none. */
+async function recordRequests(db: Database, calls: readonly MadeUpCall[]): Promise<void> {
+  await inTransaction(db, async (transaction) => {
+    for (const request of requestsOf(calls)) await writeLogs(transaction, tenant, request);
+  });
+}
+
+/** Requests of a session. */
+const sessionLength = 3;
+
+/** The logs of the chats among the calls, oldest first, as the agent's requests would have left them. */
+function requestsOf(calls: readonly MadeUpCall[]): LoggedRequest[] {
+  return calls
+    .filter(({ call }) => call.operation === 'chat')
+    .toSorted((one, other) => one.call.at - other.call.at)
+    .map(({ call: { id, at }, end: { durationMs, usage } }, index) => {
+      const tokens = { prompt: usage.inputTokens, completion: usage.outputTokens };
+      const note = { severity: 'INFO', agentId, requestId: id, at: at + durationMs } as const;
+      const text = `Made up. Call 1 of the model: ${tokens.prompt} prompt tokens, ${tokens.completion} completion tokens.`;
+      return {
+        id,
+        requestId: id,
+        sessionId: `made-up-${Math.floor(index / sessionLength) + 1}`,
+        agentId,
+        messages: [noteOf({ ...note, text })],
+        duration: durationMs,
+        tokens,
+        at: at + durationMs,
+      };
+    });
 }
 
 /** A key for an OpenAI client, in place of that of earlier starts. */

@@ -51,7 +51,7 @@ export async function runWorker(io: CommandIo, serve: Serve): Promise<number> {
           metrics = context.metrics;
           await serve(context, config, { ...options, watch });
         },
-        { number, of },
+        { worker: { number, of } },
       );
     if (!stopped.aborted) await withWatch(database, work);
     return 0;
