@@ -18,7 +18,7 @@ Settings are environment variables:
   ANNALS_HSTS                  host; off, or subdomains too, for browsers and HTTPS
   ANNALS_CONSOLE_INSECURE      true: people may sign in over plain HTTP
   ANNALS_OIDC_ISSUER, ANNALS_OIDC_CLIENT_ID, ANNALS_OIDC_CLIENT_SECRET,
-  ANNALS_OIDC_CLIENT_SECRET_FILE, ANNALS_OIDC_RULES
+  ANNALS_OIDC_CLIENT_SECRET_FILE, ANNALS_OIDC_RULES, ANNALS_OIDC_SCOPE
                                people sign in with a company's account
   ANNALS_TRUSTED_PROXIES       loopback; proxies whose X-Forwarded-* headers count
   ANNALS_TENANT_RATE           requests a second of one tenant; no default
