@@ -1,5 +1,5 @@
--- The sums of two sets of counts by kind: {"names": 1} and {"names": 2, "feed": 1} are {"feed":1,"names":3}. Without spaces, as lists
--- answer JSON.
+-- The sums of two sets of counts by kind: {"names": 1} and {"names": 2, "feed": 1} are {"feed":1,"names":3}. It has no
+-- spaces, like the JSON of lists.
 create function access_kinds_add(known json, added json) returns json language sql immutable as $$
   select concat('{', string_agg(concat(to_json(kind), ':', total), ',' order by kind), '}')::json
     from (
