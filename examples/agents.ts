@@ -29,7 +29,7 @@ await agents.patch('own-key', [
 ]);
 
 // Tools of another server, by the Model Context Protocol: read what it offers, look at it, and approve each tool by its hash.
-const docs = { name: 'docs', url: process.env.TOOLS_URL ?? 'http://127.0.0.1:9/mcp' };
+const docs = { name: 'docs', url: process.env.TOOLS_URL ?? 'https://tools.example.com/mcp' };
 const llmConfig = { provider: 'shared' } as const;
 await agents.put('librarian', { name: { en: 'Librarian' }, llmConfig, mcpServers: [docs] });
 try {
