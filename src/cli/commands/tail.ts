@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AnnalsError } from '../../core/errors.ts';
 import { OperatorError } from '../../core/operator-error.ts';
+import { GrowingPause } from '../../core/repeat.ts';
 import type { Feed } from '../../history/feed/feed.ts';
 import { RestoredCursor } from '../../history/feed/feed-cursor.ts';
 import type { Position } from '../../history/positions/position-store.ts';
@@ -75,17 +76,16 @@ Examples:
 };
 
 /** Milliseconds. */
-const firstPause = 500;
-const maxPause = 15_000;
+const pauses = { min: 500, max: 15_000 };
 
 /** Does the work again while the database cannot be reached, with growing pauses, and says so once, and once when it is back. */
 async function whileAway(io: CommandIo, work: (isBack: () => void) => Promise<number>): Promise<number> {
-  let pause = firstPause;
+  const pause = new GrowingPause(pauses);
   let isAway = false;
   const isBack = () => {
     if (isAway) io.tell('annals tail: the database can be reached again.');
     isAway = false;
-    pause = firstPause;
+    pause.reset();
   };
   for (;;) {
     try {
@@ -94,9 +94,8 @@ async function whileAway(io: CommandIo, work: (isBack: () => void) => Promise<nu
       if (io.stop.aborted || !mayComeBack(error)) throw error;
       if (!isAway) io.tell(`${reportOf(error, 'tail').lines.join(' ')}. It waits until the database is back.`);
       isAway = true;
-      await sleep(pause, undefined, { signal: io.stop }).catch(() => {});
+      await sleep(pause.next(), undefined, { signal: io.stop }).catch(() => {});
       if (io.stop.aborted) throw new Stopped(io.stop.reason);
-      pause = Math.min(maxPause, 2 * pause);
     }
   }
 }
