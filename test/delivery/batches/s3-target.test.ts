@@ -16,7 +16,7 @@ const id = '3f0c2a5e-6d0b-4c1e-9a57-1f0b6c2d7e88';
 
 async function open(
   members: object = {},
-  now = Date.UTC(2026, 10, 23, 12),
+  now = () => Date.UTC(2026, 10, 23, 12),
   { isUnconditional = false, isAccepted = false } = {},
 ) {
   const server = await startS3Server({ isUnconditional });
@@ -36,7 +36,7 @@ async function open(
   const target = createS3Target({
     http: localHttp(),
     baseUrl: undefined,
-    now: () => now,
+    now,
     unconditional: isAccepted ? [new URL(server.url).host] : [],
   });
   return { server, sending, target };
@@ -133,11 +133,36 @@ test('a manifest is written once; where the bucket has another one of the day, b
   ]);
 });
 
-test('a sample says that it is one, and may be repeated', async () => {
+test('a sample says that it is one, and each test writes its own', async () => {
+  let now = Date.UTC(2026, 10, 23, 12);
+  const { server, sending, target } = await open({}, () => now);
+  for (const _time of [1, 2]) {
+    expect(await target.test(sending)).toMatchObject({ outcome: 'delivered' });
+    now += 1;
+  }
+  expect(server.requests).toEqual([...server.objects.keys()].map((name) => `PUT ${name} 200`));
+  expect(server.objects.size).toBe(2);
+  for (const [name, { body, metadata }] of server.objects) {
+    expect(name).toMatch(new RegExp(`^annals/${id}/test-[0-9a-f]{16}\\.json$`));
+    expect(String(body)).toContain('"sample":true');
+    expect(metadata).toEqual({ 'annals-sha256': sumOf(String(body)), 'annals-changes': '0' });
+  }
+});
+
+test('a 412 is delivered only where the sample is there: not where the name has another object, and not where it has none', async () => {
   const { server, sending, target } = await open();
-  for (const _time of [1, 2]) expect(await target.test(sending)).toMatchObject({ outcome: 'delivered' });
-  expect([...server.objects.keys()]).toEqual([`annals/${id}/test.json`]);
-  expect(String(server.objects.get(`annals/${id}/test.json`)?.body)).toContain('"sample":true');
+  server.refuse({ status: 412, code: 'PreconditionFailed' });
+  expect(await target.test(sending)).toMatchObject({ outcome: 'failed', error: expect.any(String) });
+  expect(server.objects.size).toBe(0);
+  expect(await target.test(sending)).toMatchObject({ outcome: 'delivered' });
+  // The same sample again, as after an answer that was lost.
+  expect(await target.test(sending)).toMatchObject({ outcome: 'delivered' });
+  const [name = ''] = server.objects.keys();
+  server.objects.set(name, { body: Buffer.from('?'), contentType: undefined, metadata: {} });
+  expect(await target.test(sending)).toMatchObject({
+    outcome: 'suspended',
+    error: `The bucket has another object of this name: ${name}`,
+  });
 });
 
 test('a store without If-None-Match gets nothing, and the sample and the batch say which setting accepts it', async () => {
@@ -163,13 +188,6 @@ test('where the operator accepts such a store, an object is looked for before it
   expect(gunzipSync(server.objects.get(key)?.body ?? '').toString()).toBe('one\n');
 });
 
-test('the sample is sent with the condition of a delivery, and a repeated one finds the first', async () => {
-  const { server, sending, target } = await open();
-  await target.test(sending);
-  await target.test(sending);
-  expect(server.requests.map((line) => line.split(' ').at(-1))).toEqual(['200', '412']);
-});
-
 test('s3rver, an S3 server from npm, takes an object with its metadata', async () => {
   const directory = await mkdtemp(join(tmpdir(), 's3rver-'));
   const s3rver = new S3rver({ directory, silent: true, configureBuckets: [{ name: 'history', configs: [] }] });
@@ -183,7 +201,7 @@ test('s3rver, an S3 server from npm, takes an object with its metadata', async (
   const port = typeof address === 'object' ? address?.port : undefined;
   const endpoint = `http://127.0.0.1:${port}`;
   const keys = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' };
-  const { sending, target } = await open({ endpoint, ...keys }, Date.now());
+  const { sending, target } = await open({ endpoint, ...keys }, Date.now);
   expect(await target.deliverBatch(sending, batchOf('one\n'))).toMatchObject({ outcome: 'delivered' });
   const found = await target.deliverBatch(sending, batchOf('', { hashes: [sumOf('one\n')] }));
   expect(found).not.toHaveProperty('isAbsent');
