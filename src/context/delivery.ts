@@ -1,5 +1,6 @@
 import { findClient } from '../access/oauth/clients.ts';
 import { Semaphore } from '../core/concurrency/semaphore.ts';
+import { noteAlertSent } from '../delivery/alerts/alert-attempts.ts';
 import { createEmailTarget } from '../delivery/alerts/email-target.ts';
 import { runAlert } from '../delivery/alerts/run-alert.ts';
 import { createHttpTarget } from '../delivery/batches/http-target.ts';
@@ -8,7 +9,7 @@ import { createS3Target } from '../delivery/batches/s3-target.ts';
 import { createSplunkTarget } from '../delivery/batches/splunk-target.ts';
 import type { HistoryToDeliver } from '../delivery/changes.ts';
 import { createDispatcher, type Dispatcher } from '../delivery/dispatch/dispatcher.ts';
-import type { Run } from '../delivery/dispatch/held.ts';
+import type { Run, RunOptions } from '../delivery/dispatch/held.ts';
 import { attemptPlaces, readPlaces } from '../delivery/places.ts';
 import { createSubscriptions, type Subscriptions } from '../delivery/subscriptions/service.ts';
 import { suspendedMail } from '../delivery/subscriptions/suspended-mail.ts';
@@ -65,10 +66,22 @@ export function createDelivery(
     [email, (held) => runAlert(held, { queueMail: mail.queueMail, baseUrl })],
   ]);
   const targets = [...runs.keys()];
+  const noted: Pick<RunOptions, 'now' | 'onAttempts' | 'tellSuspended'> = {
+    now,
+    onAttempts: (target, attempts) => {
+      for (const { result } of attempts) metrics?.count('annals_deliveries_total', { target, outcome: result.outcome });
+    },
+    async tellSuspended(transaction, suspended) {
+      const { tenant } = suspended;
+      const to = await readNotificationEmail(configuration, tenant);
+      if (to !== undefined) await mail.queueMail(transaction, { tenant, to, ...suspendedMail(suspended) });
+    },
+  };
+  mail.onAttempt((transaction, attempt) => noteAlertSent(transaction, attempt, noted));
   const dispatcher = createDispatcher({
+    ...noted,
     db,
     history: read,
-    now,
     sealer,
     logger,
     targets,
@@ -83,14 +96,6 @@ export function createDelivery(
       const client = await findClient(db, tenant, clientId);
       if (client === undefined || client.revoked) return false;
       return mayReadHistory(client.scopes) && client.scopes.includes('changelog.subscription_manage');
-    },
-    onAttempts: (target, attempts) => {
-      for (const { result } of attempts) metrics?.count('annals_deliveries_total', { target, outcome: result.outcome });
-    },
-    async tellSuspended(transaction, suspended) {
-      const { tenant } = suspended;
-      const to = await readNotificationEmail(configuration, tenant);
-      if (to !== undefined) await mail.queueMail(transaction, { tenant, to, ...suspendedMail(suspended) });
     },
   });
   return {

@@ -2,8 +2,9 @@ import { millisecondsOf } from '../../core/duration.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { DeliveredChange } from '../changes.ts';
-import type { Held, Settlement } from '../dispatch/held.ts';
+import type { Held } from '../dispatch/held.ts';
 import { withHidden } from '../webhooks/webhook-body.ts';
+import { alertMessageId } from './alert-attempts.ts';
 import { alertMail, maxToldChanges } from './alert-mail.ts';
 import { type AlertState, afterMail, countMatches, mailDueAt, type RaisedAlert } from './alert-state.ts';
 import { findCounted, storeCounted } from './alert-store.ts';
@@ -49,10 +50,9 @@ export async function runAlert(held: Held, options: AlertOptions): Promise<numbe
         expired,
       },
       place: { ...reached, cursor },
-      ...mail?.settlement,
       async also(transaction) {
         if (next !== state) await storeCounted(transaction, held.tenant, held.id, next);
-        if (mail !== undefined) await options.queueMail(transaction, mail.message);
+        if (mail !== undefined) await options.queueMail(transaction, mail);
       },
     });
     state = next;
@@ -74,11 +74,7 @@ function pauseOf(held: Held, state: AlertState): number | undefined {
   return due === undefined ? undefined : Math.max(0, due - held.now());
 }
 
-async function dueMail(
-  held: Held,
-  state: AlertState,
-  options: AlertOptions,
-): Promise<{ message: AlertMessage; settlement: Pick<Settlement, 'attempts' | 'health'> } | undefined> {
+async function dueMail(held: Held, state: AlertState, options: AlertOptions): Promise<AlertMessage | undefined> {
   const { raised } = state;
   const due = mailDueAt(state);
   const at = held.now();
@@ -89,12 +85,7 @@ async function dueMail(
   const { name, q } = document;
   const { baseUrl } = options;
   const { subject, text } = alertMail({ tenant, name, q, alert: raised, changes, withValues, baseUrl });
-  const messageId = `<alert.${tenant}.${id}.${raised.after.position}.${at}@annals>`;
-  const attempt = { kind: 'live', at, result: { outcome: 'delivered' } } as const;
-  return {
-    message: { tenant, to, subject, text, messageId },
-    settlement: { attempts: [attempt], health: { is: 'well' } },
-  };
+  return { tenant, to, subject, text, messageId: alertMessageId(tenant, id, raised.after.position, at) };
 }
 
 /** The first changes of an alert are read again, so that nothing of their values has to be kept. */

@@ -115,16 +115,18 @@ export interface StateChange {
 export const maxFailing = 5 * 24 * 60 * 60 * 1000;
 
 /**
- * Writes what a run has done. Undefined where another run holds the subscription, or it is gone. A subscription that somebody has
- * stopped meanwhile stays stopped. `hasFailed`: it is suspended now because of nothing but failures.
+ * Writes what a run has done, or without a holder what was done beside the runs. Undefined where another run holds the subscription, or
+ * it is gone. A subscription that somebody has stopped in the meantime stays stopped. `hasFailed`: it is suspended now because of
+ * nothing but failures.
  */
 export async function changeState(
   transaction: DatabaseTransaction,
-  { tenant, id, holder }: Holder,
+  { tenant, id, holder }: Pick<Holder, 'tenant' | 'id'> & Partial<Holder>,
   { counts, place, health, rest: untouched }: StateChange,
 ): Promise<(HeldState & { readonly hasFailed: boolean; readonly failingSince: Date | null }) | undefined> {
   const { matched = 0, delivered = 0, skipped = 0, expired = 0, dropped = 0, waiting = 0, parked = 0 } = counts;
   const is = health?.is ?? 'unknown';
+  const isHeld = holder === undefined ? sql`true` : sql`holder = ${holder}::uuid`;
   const rest = (health !== undefined && 'rest' in health ? health.rest : untouched) ?? null;
   const { rows } = await sql<
     HeldState & { reason: PauseReason | null; wasRunning: boolean; failingSince: Date | null }
@@ -133,7 +135,7 @@ export async function changeState(
       select state in ('active', 'retrying') as running,
              case when ${is} = 'well' then null when ${is} = 'unknown' then failing_since
                else coalesce(failing_since, statement_timestamp()) end as failing_since
-        from subscription_state where tenant = ${tenant} and subscription = ${id} and holder = ${holder}::uuid for update
+        from subscription_state where tenant = ${tenant} and subscription = ${id} and ${isHeld} for update
     ), before as (
       -- Here, because a cluster refuses it where it writes.
       select running, failing_since,
@@ -157,7 +159,7 @@ export async function changeState(
           reason = case when not b.running then reason when ${is} = 'gone' then 'gone'
             when b.fails_long then 'failures' end
       from before b
-      where t.tenant = ${tenant} and t.subscription = ${id} and t.holder = ${holder}::uuid
+      where t.tenant = ${tenant} and t.subscription = ${id} and ${isHeld}
       returning t.state, t.reason, t.position, t.fingerprint, t.waiting, t.unreachable, t.slowed, b.running as "wasRunning",
         t.failing_since as "failingSince"`.execute(transaction);
   const [row] = rows;

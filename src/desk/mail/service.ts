@@ -19,10 +19,18 @@ import {
   tenantsWithWaitingMail,
 } from './mail-store.ts';
 
+/** `status`: of the server's answer to a mail that it did not take, if there was one. */
+export type NoteAttempt = (
+  transaction: DatabaseTransaction,
+  attempt: Mail & { readonly isTaken: boolean; readonly status?: number | undefined },
+) => Promise<void>;
+
 /** A queue that sends each e-mail once, now or later (contract 8). */
 export interface MailQueue {
   /** Queues a mail. It is sent only if the transaction commits. A second mail with the same Message-ID is ignored. */
   queueMail(transaction: DatabaseTransaction, mail: Mail): Promise<void>;
+  /** Calls this with each attempt to send a mail, in the transaction that notes it. */
+  onAttempt(note: NoteAttempt): void;
   /** Sends due mails. Without a mail server in the settings it does nothing, and the mails wait. */
   deliver(signal: AbortSignal, findTenants: FindTenants): Promise<void>;
   /** Warns the operator about mails that wait because the settings name no mail server, and deletes old sent mails. */
@@ -43,6 +51,7 @@ const maxPause = 15 * 60_000;
 
 export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions): MailQueue {
   let transporter: Promise<Transporter> | undefined;
+  let note: NoteAttempt = async () => {};
 
   /** Loads the client of mail servers with the first mail: it takes memory and time to start. */
   async function openTransporter(url: string): Promise<Transporter> {
@@ -82,16 +91,19 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
           headers,
         });
       } catch (error) {
+        const code = codeOf(error);
         const pause = Math.min(maxPause, firstPause * 2 ** Math.min(attempts, 20));
         if (error instanceof ProgramReplaced) logger.error({ err: error }, 'no mail can be sent');
         // The error itself is not logged, because it can contain the server's credentials or the address.
         logger.warn(
-          { tenant, messageId, attempts: attempts + 1, code: codeOf(error) },
+          { tenant, messageId, attempts: attempts + 1, code },
           'a mail was not taken; it is sent again later',
         );
         await postpone(transaction, mail, pause);
+        await note(transaction, { ...mail, isTaken: false, status: typeof code === 'number' ? code : undefined });
         return true;
       }
+      await note(transaction, { ...mail, isTaken: true });
       logger.info({ tenant, messageId }, 'a mail was sent');
       return true;
     });
@@ -101,6 +113,10 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
     async queueMail(transaction, mail) {
       if (!(await insertMail(transaction, mail)) || settings !== undefined) return;
       logger.warn({ tenant: mail.tenant }, 'a mail waits: set SMTP_URL and MAIL_FROM to have it sent');
+    },
+
+    onAttempt(listener) {
+      note = listener;
     },
 
     async deliver(signal, findTenants) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { alertMessageId, subscriptionOfAlert } from '../../../src/delivery/alerts/alert-attempts.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
@@ -106,4 +107,106 @@ test('a sample says that it is one, and an alert sends nothing once more', async
   expect(mailsTo('jim@shop.example')[0]).toContain('This is a sample.');
   expect(await acme.call('POST', `/${id}/replay`, { from: 'start' })).toMatchObject({ status: 409 });
   await acme.call('DELETE', `/${id}`);
+});
+
+/** Has the waiting mails to an address sent at once. */
+async function sendAgain(to: string): Promise<void> {
+  await server.database.pool.query('update mail set due_at = now() where recipient = $1 and sent_at is null', [to]);
+}
+
+/** The oldest first. */
+async function attemptsOf(id: string): Promise<unknown[]> {
+  const { body } = await acme.call<{ id: string }[]>('GET', `/${id}/attempts`);
+  return body.toSorted((one, other) => Number(one.id) - Number(other.id));
+}
+
+test('an e-mail that is refused makes its alert fail as a webhook does, without the text of the server; taken, it is healthy again', async () => {
+  const to = 'gone@shop.example';
+  mails.refuseRecipient(to, `5.1.1 <${to}> unknown; relay user svc, password hunter2`);
+  const id = await make(to);
+  const healthy = await make('here@shop.example');
+  expect(await acme.get(id)).not.toHaveProperty('lastError');
+  await record(1, 'refused');
+  await eventually(async () => (await acme.get(id)).state).toBe('retrying');
+  const failing = await acme.get(id);
+  expect(failing.lastError).toEqual({
+    at: expect.any(String),
+    status: 550,
+    message: 'The mail server refused the e-mail.',
+  });
+  expect(failing).not.toHaveProperty('lastDelivery');
+  const attempts = await attemptsOf(id);
+  expect(attempts[0]).toMatchObject({ kind: 'live', outcome: 'failed', status: 550 });
+  expect(JSON.stringify([failing.lastError, attempts])).not.toMatch(/hunter2|gone@/);
+  await eventually(() => acme.get(healthy)).toMatchObject({ state: 'active', lastDelivery: {} });
+  expect(await acme.get(healthy)).not.toHaveProperty('lastError');
+  expect(await attemptsOf(healthy)).toMatchObject([{ kind: 'live', outcome: 'delivered' }]);
+
+  mails.refuseRecipient(to, undefined);
+  await sendAgain(to);
+  await eventually(() => acme.get(id)).toMatchObject({ state: 'active', lastDelivery: {}, lastError: { status: 550 } });
+  expect((await attemptsOf(id)).at(-1)).toMatchObject({ kind: 'live', outcome: 'delivered' });
+  expect(mailsTo(to)).toHaveLength(1);
+  for (const made of [id, healthy]) await acme.call('DELETE', `/${made}`);
+});
+
+test('an alert whose e-mails were refused for 5 days is suspended, and not before; the e-mail is still sent later', async () => {
+  const to = 'full@shop.example';
+  mails.refuseRecipient(to, 'no such user');
+  const id = await make(to);
+  await record(1, 'suspended');
+  await eventually(async () => (await acme.get(id)).state).toBe('retrying');
+  const failingFor = async (age: string) => {
+    await server.database.pool.query(
+      'update subscription_state set failing_since = now() - $2::interval where subscription = $1',
+      [id, age],
+    );
+    const before = (await attemptsOf(id)).length;
+    await sendAgain(to);
+    await eventually(async () => (await attemptsOf(id)).length).toBeGreaterThan(before);
+    return await acme.get(id);
+  };
+  expect((await failingFor('4 days 23 hours')).state).toBe('retrying');
+  expect(await failingFor('5 days 1 minute')).toMatchObject({ state: 'suspended', reason: 'failures' });
+  mails.refuseRecipient(to, undefined);
+  await sendAgain(to);
+  await eventually(() => mailsTo(to).length).toBe(1);
+  await eventually(() => acme.get(id)).toMatchObject({ state: 'suspended', lastDelivery: {} });
+  expect(await acme.call('POST', `/${id}/resume`)).toMatchObject({ status: 204 });
+  expect((await acme.get(id)).state).toBe('active');
+  await acme.call('DELETE', `/${id}`);
+});
+
+test('an e-mail to an address that its alert no longer has says nothing about the alert', async () => {
+  const to = 'former@shop.example';
+  mails.refuseRecipient(to, 'no such user');
+  const id = await make(to);
+  await record(1, 'former');
+  await eventually(async () => (await acme.get(id)).state).toBe('retrying');
+  const body = { name: 'Too many', q: 'entity:product', target: { type: 'email', to: 'new@shop.example' } };
+  expect((await acme.call('PUT', `/${id}`, body)).status).toBeLessThan(300);
+  expect((await acme.get(id)).state).toBe('active');
+  const before = (await attemptsOf(id)).length;
+  const tries = async () => {
+    const { rows } = await server.database.pool.query<{ attempts: number }>(
+      'select attempts from mail where recipient = $1',
+      [to],
+    );
+    return rows[0]?.attempts ?? 0;
+  };
+  const triesBefore = await tries();
+  await sendAgain(to);
+  await eventually(tries).toBeGreaterThan(triesBefore);
+  expect((await acme.get(id)).state).toBe('active');
+  expect(await attemptsOf(id)).toHaveLength(before);
+  await acme.call('DELETE', `/${id}`);
+});
+
+test('an e-mail belongs to the subscription that its Message-ID names, of its tenant alone', () => {
+  for (const id of ['prices', 'v1.2', '7.8.9', '~-_']) {
+    expect(subscriptionOfAlert('acme', alertMessageId('acme', id, 41, 1_700_000_000_000))).toBe(id);
+    expect(subscriptionOfAlert('other', alertMessageId('acme', id, 41, 1_700_000_000_000))).toBeUndefined();
+  }
+  expect(subscriptionOfAlert('acme', '<alert-sample.7@annals>')).toBeUndefined();
+  expect(subscriptionOfAlert('acme', '<subscription-suspended.acme.prices.1@annals>')).toBeUndefined();
 });

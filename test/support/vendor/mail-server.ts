@@ -19,6 +19,8 @@ export interface MailServer {
   all(): ReceivedMail[];
   /** Refuses that mail so many times, as busy servers do. */
   refuse(messageId: string, times: number): void;
+  /** Refuses the recipient for good, with this answer; undefined: takes it again. */
+  refuseRecipient(address: string, answer: string | undefined): void;
   /** Does the work when the mail has been taken, before it says yes. */
   onceTaken(messageId: string, work: () => Promise<void>): void;
   /** As if it were down; nobody listens on its port. */
@@ -30,6 +32,7 @@ export interface MailServer {
 export async function startMailServer(): Promise<MailServer> {
   const taken: { id: string; mail: ReceivedMail }[] = [];
   const refusals = new Map<string, number>();
+  const unknown = new Map<string, string | undefined>();
   const hooks = new Map<string, () => Promise<void>>();
   const port = await ownPort();
   let server = make();
@@ -39,6 +42,10 @@ export async function startMailServer(): Promise<MailServer> {
       authOptional: true,
       disabledCommands: ['STARTTLS'],
       logger: false,
+      onRcptTo({ address }, _session, done) {
+        const answer = unknown.get(address);
+        done(answer === undefined ? null : Object.assign(new Error(answer), { responseCode: 550 }));
+      },
       async onData(stream, session, done) {
         const message = await text(stream);
         const id = /^Message-ID: *(\S+)/im.exec(message)?.[1] ?? '';
@@ -75,6 +82,7 @@ export async function startMailServer(): Promise<MailServer> {
     received: (messageId) => taken.filter(({ id }) => id === messageId).map(({ mail }) => mail),
     all: () => taken.map(({ mail }) => mail),
     refuse: (messageId, times) => void refusals.set(messageId, times),
+    refuseRecipient: (address, answer) => void unknown.set(address, answer),
     onceTaken: (messageId, work) => void hooks.set(messageId, work),
     stop,
     async start() {
