@@ -42,8 +42,15 @@ export interface AdmittedPerson {
 
 /** The provider and the rules. Rejects where the provider cannot be reached. */
 export interface People {
-  /** Asks again. A text: nobody lets the person in any more; undefined: the provider ended the sign-in. */
-  renew(refreshToken: string, subject: string): Promise<AdmittedPerson | string | undefined>;
+  /**
+   * Asks again. A text: nobody lets the person in any more; undefined: the provider ended the sign-in. `onReplaced` is called with the
+   * refresh token that replaces this one, also where the renewal fails afterwards.
+   */
+  renew(
+    refreshToken: string,
+    subject: string,
+    onReplaced: (refreshToken: string) => void,
+  ): Promise<AdmittedPerson | string | undefined>;
   /** Where the person signs out at the provider; undefined where it has no address for it. */
   signOutUrl(idToken: string | undefined): Promise<URL | undefined>;
 }
@@ -132,11 +139,16 @@ export class PeopleSessions {
     if (taken === 'taken') throw cannotAsk('The session is being renewed just now. Try again.');
     const refreshToken = this.#open(secret.tenant, 'renewal', taken?.renewal ?? null);
     if (taken === undefined || refreshToken === undefined) throw new AccessTokenFault('invalid');
-    const give = (token: string) =>
-      giveRenewal(db, secret.tenant, clientId, { renewal: this.#seal(secret.tenant, 'renewal', token), rest: 0 });
-    const renewed = await people.renew(refreshToken, taken.subject).catch(async (error: unknown) => {
+    // Kept also if the renewal or the change fails: the provider may take the one of before no more.
+    let newest = refreshToken;
+    const give = () =>
+      giveRenewal(db, secret.tenant, clientId, { renewal: this.#seal(secret.tenant, 'renewal', newest), rest: 0 });
+    const renewing = people.renew(refreshToken, taken.subject, (token) => {
+      newest = token;
+    });
+    const renewed = await renewing.catch(async (error: unknown) => {
       onError(error);
-      await give(refreshToken);
+      await give();
       throw cannotAsk("Your company's provider could not be reached. You stay in this tenant.");
     });
     if (typeof renewed !== 'object') {
@@ -144,8 +156,7 @@ export class PeopleSessions {
       throw new AccessTokenFault('expired');
     }
     const person = { ...renewed, idToken: renewed.idToken ?? this.#open(secret.tenant, 'ID token', taken.idToken) };
-    // The provider may have replaced the token: the session needs the new one if the change fails.
-    await give(person.refreshToken ?? refreshToken);
+    await give();
     if (!person.admissions.has(tenant)) throw insufficientScopes();
     const started = await sessions.start(tenant, request, async (transaction) => {
       // Meanwhile its person may have signed out, or made a key.
@@ -188,10 +199,14 @@ export class PeopleSessions {
         for (; left > 0; left -= 1) {
           const session = await takeUncheckedSession(this.#options.db, tenant, checkedEvery);
           if (session === undefined) return;
-          // A provider that is away ends nobody's session. It stays unchecked, so that the next round asks again.
-          await this.#check(people, tenant, session).catch(async (error: unknown) => {
+          // A check that fails ends nobody's session. It stays unchecked, so that the next round asks again, with the newest refresh token.
+          const { clientId } = session;
+          let { renewal }: { renewal: Uint8Array } = session;
+          const onReplaced = (token: string) => {
+            renewal = this.#seal(tenant, 'renewal', token);
+          };
+          await this.#check(people, tenant, session, onReplaced).catch(async (error: unknown) => {
             onError(error);
-            const { clientId, renewal } = session;
             await giveRenewal(this.#options.db, tenant, clientId, { renewal, rest: checksEvery });
           });
         }
@@ -200,7 +215,12 @@ export class PeopleSessions {
     });
   }
 
-  async #check(people: People, tenant: string, { clientId, subject, renewal, forKeys }: SessionToCheck): Promise<void> {
+  async #check(
+    people: People,
+    tenant: string,
+    { clientId, subject, renewal, forKeys }: SessionToCheck,
+    onReplaced: (refreshToken: string) => void,
+  ): Promise<void> {
     const { sessions, clients, keys, db } = this.#options;
     // Whoever signs out while the provider is asked leaves a session for its keys, or none.
     const write = async (work: (transaction: DatabaseTransaction, secretHash: Uint8Array) => Promise<unknown>) =>
@@ -214,7 +234,7 @@ export class PeopleSessions {
       return;
     }
     const refreshToken = this.#open(tenant, 'renewal', renewal);
-    const person = refreshToken === undefined ? undefined : await people.renew(refreshToken, subject);
+    const person = refreshToken === undefined ? undefined : await people.renew(refreshToken, subject, onReplaced);
     const admission = typeof person === 'object' ? person.admissions.get(tenant) : undefined;
     await write(async (transaction, secretHash) => {
       if (refreshToken === undefined || typeof person !== 'object' || admission === undefined) {

@@ -27,8 +27,15 @@ export interface IdentityProvider {
   begin(): Promise<{ url: URL; checks: Checks }>;
   /** The person of a callback, whose address has the answer; undefined where the provider did not give this code, or gave it before. */
   finish(callback: URL, checks: Checks): Promise<Person | 'declined' | undefined>;
-  /** The same person with the claims of today; undefined where the provider ended the sign-in. */
-  renew(refreshToken: string, subject: string): Promise<Person | undefined>;
+  /**
+   * The same person with the claims of today; undefined where the provider ended the sign-in. `onReplaced` is called with the refresh
+   * token that replaces this one, also where the renewal fails afterwards: the old one may be good no longer.
+   */
+  renew(
+    refreshToken: string,
+    subject: string,
+    onReplaced?: (refreshToken: string) => void,
+  ): Promise<Person | undefined>;
   /** Where the browser goes to sign out there too; undefined where the provider has no address for it. */
   signOutUrl(idToken: string | undefined): Promise<URL | undefined>;
 }
@@ -39,7 +46,7 @@ export interface ProviderSettings {
   readonly clientSecret: string;
   /** Scopes that are requested beside the usual ones. */
   readonly scopes: readonly string[];
-  /** Whether the userinfo endpoint has to be asked for more claims than these. */
+  /** Whether these lack a claim on which a rule depends, so that the userinfo endpoint has to answer. */
   readonly lacksClaims: (claims: Claims) => boolean;
   /** The address of our callback, and of the page after signing out. */
   readonly callback: string;
@@ -92,17 +99,22 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     return [...new Set([...usualScopes, ...offline, ...scopes])].join(' ');
   }
 
-  /** The claims of the ID token, and of the userinfo endpoint what it lacks. */
+  /** The claims of the ID token, and of the userinfo endpoint what it lacks. The name alone may stay missing if that endpoint fails. */
   async function claimsOf(
     config: oidc.Configuration,
     { access_token: token }: oidc.TokenEndpointResponse,
     { claims, subject }: { claims: oidc.IDToken | undefined; subject: string },
   ): Promise<Claims> {
-    if (claims !== undefined) {
-      const hasMore = config.serverMetadata().userinfo_endpoint !== undefined;
-      if (!hasMore || !lacksClaims(claims)) return claims;
+    const hasMore = config.serverMetadata().userinfo_endpoint !== undefined;
+    if (claims !== undefined && !hasMore) return claims;
+    const required = claims === undefined || lacksClaims(claims);
+    if (!required && claims.name !== undefined) return claims;
+    try {
+      return filledClaims(claims ?? {}, await oidc.fetchUserInfo(config, token, subject));
+    } catch (error) {
+      if (required) throw error;
+      return claims;
     }
-    return filledClaims(claims ?? {}, await oidc.fetchUserInfo(config, token, subject));
   }
 
   return {
@@ -137,13 +149,17 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
       }
     },
 
-    async renew(refreshToken, subject) {
+    async renew(refreshToken, subject, onReplaced) {
       try {
         const config = await configuration(keysLifetime);
         const tokens = await oidc.refreshTokenGrant(config, refreshToken);
         const { id_token: idToken, refresh_token: next = refreshToken } = tokens;
-        const claims = await claimsOf(config, tokens, { claims: tokens.claims(), subject });
-        if (claims.sub !== subject) throw new Error('The provider renewed the sign-in of another person.');
+        const signed = tokens.claims();
+        if (signed !== undefined && signed.sub !== subject)
+          throw new Error('The provider renewed the sign-in of another person.');
+        onReplaced?.(next);
+        // Userinfo about another person is refused.
+        const claims = await claimsOf(config, tokens, { claims: signed, subject });
         return { issuer, subject, claims, refreshToken: next, idToken, expiresAt: now() };
       } catch (error) {
         if (isInvalidGrant(error)) return undefined;

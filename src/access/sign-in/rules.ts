@@ -41,7 +41,7 @@ export interface SignInRules {
   admit(claims: Claims): Admissions;
   /** Whether a rule asks for groups that the provider left out because there are too many. */
   lacksGroups(claims: Claims): boolean;
-  /** Whether these lack a claim that a rule asks for, or the person's name. */
+  /** Whether these lack a claim on which a rule depends. */
   lacksClaims(claims: Claims): boolean;
 }
 
@@ -62,8 +62,7 @@ export function readRules(text: string, readRestriction: ReadRestriction): SignI
     scopes: rule.scopes.filter(isScope),
     restriction: restrictionOf(rule, place, readRestriction),
   }));
-  const named = new Set(rules.flatMap(({ wanted }) => wanted.map(({ path: [claim = ''] }) => claim)));
-  if (named.has('email')) named.add('email_verified');
+  const named = new Set(rules.flatMap(claimsOf));
   return {
     admit(claims) {
       const admitted = new Map<string, Admission>();
@@ -76,7 +75,7 @@ export function readRules(text: string, readRestriction: ReadRestriction): SignI
       return admitted;
     },
     lacksGroups: (claims) => leavesOutGroups(claims) && named.has('groups'),
-    lacksClaims: (claims) => [...named, 'name'].some((claim) => ownMember(claims, claim) === undefined),
+    lacksClaims: (claims) => [...named].some((claim) => ownMember(claims, claim) === undefined),
   };
 }
 
@@ -125,11 +124,20 @@ interface WantedClaim {
   readonly values: readonly unknown[];
 }
 
+interface WantedClaims {
+  readonly wanted: readonly WantedClaim[];
+  /** Whether an e-mail address counts that the provider has not verified. */
+  readonly trustEmail?: boolean;
+}
+
+/** The names of the claims on which the rule depends. */
+function claimsOf({ wanted, trustEmail = false }: WantedClaims): string[] {
+  const names = wanted.map(({ path: [claim = ''] }) => claim);
+  return names.includes('email') && !trustEmail ? [...names, 'email_verified'] : names;
+}
+
 /** All claims of the rule have to hold. */
-function matches(
-  { wanted, trustEmail = false }: { wanted: readonly WantedClaim[]; trustEmail?: boolean },
-  claims: Claims,
-): boolean {
+function matches({ wanted, trustEmail = false }: WantedClaims, claims: Claims): boolean {
   return wanted.every(({ path, values }) => {
     if (path[0] === 'email' && !trustEmail && claims.email_verified !== true) return false;
     const has = [path.reduce<unknown>(ownMember, claims)].flat();

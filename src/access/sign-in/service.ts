@@ -27,8 +27,12 @@ export interface PeopleSignIn {
   begin: IdentityProvider['begin'];
   /** Undefined where the provider did not give this code, or gave it before. */
   finish(callback: URL, checks: Checks): Promise<AdmittedPerson | SignInRefusal | undefined>;
-  /** Asks the provider and the rules again; undefined where the provider ended the sign-in. */
-  renew(refreshToken: string, subject: string): Promise<AdmittedPerson | SignInRefusal | undefined>;
+  /** Asks the provider and the rules again; undefined where the provider ended the sign-in. `onReplaced`: as for `IdentityProvider`. */
+  renew(
+    refreshToken: string,
+    subject: string,
+    onReplaced: (refreshToken: string) => void,
+  ): Promise<AdmittedPerson | SignInRefusal | undefined>;
   signOutUrl: IdentityProvider['signOutUrl'];
 }
 
@@ -73,8 +77,8 @@ export function createPeopleSignIn(
       const person = await identities.finish(callback, checks);
       return typeof person === 'object' ? admit(person) : person;
     },
-    async renew(refreshToken, subject) {
-      const person = await identities.renew(refreshToken, subject);
+    async renew(refreshToken, subject, onReplaced) {
+      const person = await identities.renew(refreshToken, subject, onReplaced);
       return person === undefined ? undefined : admit(person);
     },
     signOutUrl: (idToken) => identities.signOutUrl(idToken),

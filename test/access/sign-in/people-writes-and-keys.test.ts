@@ -4,9 +4,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { maxUnconfirmed, revokeKey } from '../../../src/access/keys/key-store.ts';
 import { readKey } from '../../../src/access/keys/key-text.ts';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
+import { keysLifetime } from '../../../src/access/sign-in/provider.ts';
 import { maxKeyLifetime, maxKeysOfPerson } from '../../../src/console/key-routes.ts';
 import { createLink, linkLifetime } from '../../../src/console/links.ts';
-import { checkedEvery } from '../../../src/console/people-sessions.ts';
+import { checkedEvery, checksEvery } from '../../../src/console/people-sessions.ts';
 import { countSessions } from '../../../src/console/session-figures.ts';
 import { readRecorders } from '../../../src/history/names/recorder-store.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
@@ -16,7 +17,7 @@ import { type Call, contentOf, endOfJob, startExport } from '../../support/serve
 import { PeopleServer, publicUrl, rulesOf, sessionOf } from '../../support/server/people.ts';
 
 let people: PeopleServer;
-const passed = 0;
+let passed = 0;
 /** As `passed`, of the clock that never steps back. */
 let waited = 0;
 
@@ -46,6 +47,8 @@ beforeEach(async () => {
   people.provider.claims = { sub: 'u-1 "quoted"', name: 'Jane Doe', groups: ['all'] };
   people.provider.endedSubjects.clear();
   people.provider.givesRefreshTokens = true;
+  people.provider.userInfo = undefined;
+  people.provider.userInfoFailures = 0;
   await writeFile(people.rulesFile, usual);
 });
 
@@ -340,6 +343,47 @@ describe('keys of people', () => {
     await people.check();
     expect((await search(body.key)).status).toBe(401);
     expect((await accessesOf('u-ended')).at(-1)).toMatchObject({ kind: 'key_revoked', details: { why: 'provider' } });
+  });
+
+  test('go on, as the session does, where userinfo fails after the refresh token was replaced', async () => {
+    people.provider.claims = { sub: 'u-hiccup', name: 'Rita Reader' };
+    people.provider.userInfo = { groups: ['readers'] };
+    // The provider's description is read again, which has the endpoint now.
+    passed += keysLifetime;
+    const { browser } = await people.signIn();
+    const { body } = await makeKey(browser);
+    people.provider.userInfoFailures = 1;
+    await people.check();
+    expect(people.provider.userInfoFailures).toBe(0);
+    await people.pass(checksEvery);
+    await people.server.context.webConsole.peopleSessions.checkPeople();
+    expect(people.provider.userInfoFailures).toBe(-1);
+    expect((await sessionOf(browser)).status).toBe(200);
+    expect((await search(body.key)).status).toBe(200);
+    // Userinfo counts again.
+    people.provider.userInfo = { groups: [] };
+    await people.check();
+    expect((await sessionOf(browser)).status).toBe(401);
+    expect((await search(body.key)).status).toBe(401);
+  });
+
+  test('go on, as the session does, where the database refuses what a check writes', async () => {
+    const { db } = people.server.database;
+    const browser = await signInReader('u-unwritten');
+    const { body } = await makeKey(browser);
+    await sql`create function refuse_check() returns trigger language plpgsql as $$
+      begin raise 'refused by the test'; end $$`.execute(db);
+    await sql`create trigger refuse_check before update of scopes on console_session
+      for each row execute function refuse_check()`.execute(db);
+    try {
+      await people.check();
+      expect(people.server.logLines.join('')).toContain('refused by the test');
+    } finally {
+      await sql`drop function refuse_check cascade`.execute(db);
+    }
+    await people.check();
+    expect((await sessionOf(browser)).status).toBe(200);
+    expect((await search(body.key)).status).toBe(200);
   });
 
   test('rest while nobody could confirm their maker for as long as a session lasts', async () => {

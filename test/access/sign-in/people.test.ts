@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
 import { guessLimits } from '../../../src/access/oauth/guess-limiter.ts';
+import { keysLifetime } from '../../../src/access/sign-in/provider.ts';
 import { readRules } from '../../../src/access/sign-in/rules.ts';
 import { maxRulesBytes } from '../../../src/access/sign-in/service.ts';
 import { signInLifetime } from '../../../src/console/people-routes.ts';
@@ -70,6 +71,7 @@ afterEach(async () => {
   provider.givesRefreshTokens = true;
   provider.endedSubjects.clear();
   provider.userInfo = undefined;
+  provider.userInfoFailures = 0;
   provider.scopes = undefined;
   passed = 0;
   await writeFile(rulesFile, usual);
@@ -573,6 +575,17 @@ describe('asked again after four minutes', () => {
     const answer = await browser.post('/console/api/session', { tenant: 'beta' });
     expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('You stay in this tenant')]);
     provider.isAway = false;
+    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
+  });
+
+  test('where userinfo fails nobody changes the tenant, and can later with the refresh token that replaced the one of before', async () => {
+    provider.claims = { sub: 'u-1', name: 'Jane Doe' };
+    provider.userInfo = { groups: ['auditors'] };
+    // The provider's description is read again, which has the endpoint now.
+    passed += keysLifetime;
+    const { browser } = await signIn();
+    provider.userInfoFailures = 1;
+    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(503);
     expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
   });
 

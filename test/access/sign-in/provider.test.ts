@@ -37,12 +37,17 @@ beforeEach(() => {
   now = start;
   vendor.claims = { sub: 'u-1' };
   vendor.userInfo = undefined;
+  vendor.userInfoFailures = 0;
   vendor.scopes = undefined;
 });
 
-function newProvider({ scopes = [] as string[], claims = { groups: 'auditors' } as object } = {}): IdentityProvider {
+function newProvider({
+  scopes = [] as string[],
+  claims = { groups: 'auditors' } as object,
+  trustEmail = false,
+} = {}): IdentityProvider {
   const rules = readRules(
-    rulesOf({ claims, tenants: ['acme'], scopes: ['changelog.changelog_read'] }),
+    rulesOf({ claims, tenants: ['acme'], scopes: ['changelog.changelog_read'], trustEmail }),
     readRestriction,
   );
   return createIdentityProvider({
@@ -111,6 +116,41 @@ describe('userinfo', () => {
   test('that of another person is refused', async () => {
     vendor.userInfo = { sub: 'u-2', groups: ['auditors'] };
     await expect(signIn(newProvider())).rejects.toThrow();
+  });
+
+  test.each<[string, { claims: object; trustEmail?: boolean }, object, boolean]>([
+    ['the name alone is missing', { claims: { groups: 'auditors' } }, { groups: ['auditors'] }, true],
+    ['a claim of a rule is missing', { claims: { groups: 'auditors' } }, { name: 'Jane' }, false],
+    ['a claim that a pointer names is missing', { claims: { '/realm/roles': 'a' } }, { name: 'Jane' }, false],
+    ['every rule trusts the address', { claims: { email: 'a' }, trustEmail: true }, { email: 'a' }, true],
+    ['a rule needs the address verified', { claims: { email: 'a' } }, { email: 'a', name: 'Jane' }, false],
+    ['the address is verified', { claims: { email: 'a' } }, { email: 'a', email_verified: true }, true],
+  ])(
+    'when it fails and %s, the ID token counts only if it has what rules need',
+    async (_what, rule, claims, counts) => {
+      vendor.claims = { sub: 'u-1', ...claims };
+      vendor.userInfo = {};
+      const provider = newProvider(rule);
+      const { refreshToken = '' } = await signIn(provider);
+      vendor.userInfoFailures = 2;
+      const outcomes = await Promise.allSettled([signIn(provider), provider.renew(refreshToken, 'u-1')]);
+      expect(outcomes).toMatchObject(
+        outcomes.map(() =>
+          counts
+            ? { status: 'fulfilled', value: { claims, refreshToken: expect.any(String) } }
+            : { status: 'rejected' },
+        ),
+      );
+      expect(vendor.userInfoFailures).toBe(0);
+    },
+  );
+
+  test('a renewal of another person is refused, and tells no refresh token', async () => {
+    const provider = newProvider();
+    const { refreshToken = '' } = await signIn(provider);
+    const replaced: string[] = [];
+    await expect(provider.renew(refreshToken, 'u-2', (token) => replaced.push(token))).rejects.toThrow('another');
+    expect(replaced).toEqual([]);
   });
 
   test('it is not asked where the ID token has all that rules name, nor where there is none', async () => {

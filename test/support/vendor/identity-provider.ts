@@ -31,6 +31,8 @@ export class TestIdentityProvider {
   givesRefreshTokens = true;
   /** What the userinfo endpoint answers beside `sub`; undefined: there is none. */
   userInfo: Record<string, unknown> | undefined;
+  /** So many requests to the userinfo endpoint are answered with 503. */
+  userInfoFailures = 0;
   /** Scopes that its description lists; undefined: none. */
   scopes: string[] | undefined;
   /** The last ID token that it has given. */
@@ -111,7 +113,11 @@ export class TestIdentityProvider {
       this.keyReads += 1;
       return { status: 200, answer: { keys: [this.#keys.published] } };
     }
-    if (path === '/userinfo') return { status: 200, answer: { sub: this.claims.sub, ...this.userInfo } };
+    if (path === '/userinfo') {
+      this.userInfoFailures -= 1;
+      if (this.userInfoFailures >= 0) return { status: 503, answer: { error: 'temporarily_unavailable' } };
+      return { status: 200, answer: { sub: this.claims.sub, ...this.userInfo } };
+    }
     if (path !== '/token') return { status: 404, answer: {} };
     if (form.get('client_secret') !== this.clientSecret) return { status: 401, answer: { error: 'invalid_client' } };
     return form.get('grant_type') === 'refresh_token' ? await this.#renew(form) : await this.#exchange(form);
