@@ -266,9 +266,10 @@ test.each(['/changelog/acme', '/changelog/acme/changelogs/', '/changelog/acme/ch
   },
 );
 
-test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('the history is read-only: %s is 404', async (method) => {
+test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('the history is read-only: %s is 405', async (method) => {
   const response = await server.call('/changelog/acme/changelogs', { token, method });
-  expect(response.status).toBe(404);
+  expect(response.status).toBe(405);
+  expect(response.headers.get('allow')).toBe('GET, HEAD');
   await response.body?.cancel();
 });
 

@@ -68,18 +68,20 @@ export async function writeCertificate(file: string, signer: Signer, certified: 
     writtenAt: new Date(now()).toISOString(),
     subject,
     erasures: await erasuresOf(certified),
-    // Of other tables no receipt tells what an earlier run did.
-    rows: counts.rows,
+    // No receipt records what an earlier run did in other tables.
+    rowsOfThisRun: counts.rows,
     left: (counts.left ?? []).slice(0, maxLeft),
     stays: staying(isVacuumed),
     untold: counts.untold ?? [],
   };
-  try {
-    await writeOnce(file, signCertificate(body, signer));
-  } catch (error) {
+  const text = signCertificate(body, signer);
+  const isWritten = await writeOnce(file, text).then(
+    (content) => content === text,
+    () => false,
+  );
+  if (!isWritten) {
     throw new OperatorError(
-      `${file} could not be written. What was erased is erased; run the same command again for the certificate`,
-      { cause: error },
+      `${file} could not be written, or another process has written it. What was erased is erased; run the same command again for the certificate`,
     );
   }
 }

@@ -22,9 +22,8 @@ export function changeByHand(
   const { before, after, at } = row;
   const named = parseJson(row.document ?? '{}');
   const member = (key: string) => stringOf(memberOf(named, key));
-  const given = member('tenant');
   const own = mapping.tenant?.kind === 'value' ? mapping.tenant.tenant : undefined;
-  const tenant = given === undefined ? own : (mapping.tenants.get(given) ?? given);
+  const tenant = tenantByHand(named, mapping);
   const [entity, entityId, name] = [member('entity') ?? '', member('entityId') ?? '', member('name')];
   const type: ChangeType = before === null ? 'create' : after === null ? 'delete' : 'update';
   const shown = maskedSides(row, mapping.entities.get(entity));
@@ -54,6 +53,13 @@ export function changeByHand(
     ...(context === undefined ? {} : { context }),
   };
   return { mapped: { kind: 'change', tenant, change: labelled, hasActor: true }, content };
+}
+
+/** The tenant that the change names, or that of the mapping. */
+export function tenantByHand(named: JsonNode, { tenant, tenants }: Mapping): string | undefined {
+  const name = stringOf(memberOf(named, 'tenant'));
+  if (name !== undefined) return tenants.get(name) ?? name;
+  return tenant?.kind === 'value' ? tenant.tenant : undefined;
 }
 
 function maskedSides({ before, after }: OutboxRow, rules: ValueRules | undefined): Sides {

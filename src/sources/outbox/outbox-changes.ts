@@ -10,9 +10,9 @@ import type { Mapping, TableMapping } from '../../recording/mapping/mapping.ts';
 import type { PlacedChange } from '../../recording/mapping/record-mapped.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
 import type { MappedChange, Row, RowChange } from '../../recording/mapping/row-change.ts';
-import { labelOf } from '../../recording/mapping/row-document.ts';
+import { labelOf, tenantOf } from '../../recording/mapping/row-document.ts';
 import { faultOfName } from '../../recording/name-fault.ts';
-import { changeByHand } from './change-by-hand.ts';
+import { changeByHand, tenantByHand } from './change-by-hand.ts';
 import type { OutboxRow } from './outbox-rows.ts';
 import type { TriggerWatch } from './trigger-watch.ts';
 
@@ -73,7 +73,7 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
   const said = saidBy(row, reader);
   if (row.fault !== null) {
     const content = faultContent(row, place);
-    const tenant = reader.mapping.tenant?.kind === 'value' ? reader.mapping.tenant.tenant : undefined;
+    const tenant = tenantOfFault(row, reader.mapping);
     const mapped: MappedChange = { kind: 'rejected', tenant, reason: row.fault, content };
     return [{ mapped, place, content: () => content }];
   }
@@ -113,6 +113,14 @@ function partOf({ document }: OutboxRow, changes: MappedChange[]): MappedChange[
   const part = memberOf(parseJson(document), 'part');
   if (part === undefined) return changes;
   return compactText(part) === '2' ? changes.slice(1) : changes.slice(0, 1);
+}
+
+/** Whose change it was that could not be written: undefined where a column of its row would tell. */
+function tenantOfFault({ source, document }: OutboxRow, mapping: Mapping): string | undefined {
+  if (source === null) return tenantByHand(parseJson(document ?? '{}'), mapping);
+  if (mapping.tenant?.kind === 'value') return mapping.tenant.tenant;
+  const table = mapping.tables.get(source);
+  return table && mapping.tenant?.kind === 'schema' ? tenantOf(mapping, table, new Map()) : undefined;
 }
 
 /** A row that could not be written has no values: which one it was, as JSON text. The place tells it from another of the same key. */

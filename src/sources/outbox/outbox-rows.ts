@@ -31,7 +31,7 @@ const maxBytes = 8 * 1024 * 1024;
  * reads the index, and not pages that a backlog has left empty.
  */
 export async function hasRows(client: pg.Client): Promise<boolean> {
-  const { rowCount } = await client.query('select from annals.outbox order by lane, number limit 1');
+  const { rowCount } = await client.query('select from annals.outbox where lane >= 0 order by lane, number limit 1');
   return rowCount === 1;
 }
 

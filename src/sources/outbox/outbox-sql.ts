@@ -192,7 +192,8 @@ begin
   if fault is not null then
     before := null;
     after := null;
-    document := jsonb_strip_nulls(jsonb_build_object('entity', left(entity, 1000), 'entityId', left(entity_id, 1000)));
+    document := jsonb_strip_nulls(jsonb_build_object(
+      'tenant', left(tenant, 1000), 'entity', left(entity, 1000), 'entityId', left(entity_id, 1000)));
   end if;
   insert into annals.outbox (lane, at, transaction, before, after, document, actor, context, fault)
     values (annals.lane_of(coalesce(entity, ''), coalesce(entity_id, '')), clock_timestamp(), pg_current_xact_id(), before, after, document,

@@ -50,8 +50,8 @@ export class TriggerWatch {
     const states = await this.#triggerStates(client, names);
     for (const state of states) if (!this.#states.has(state)) this.#log.warn({}, state);
     this.#states = new Set(states);
-    if (this.#mapping.tables.values().some(({ transactionActor }) => transactionActor !== undefined))
-      await deleteActors(client);
+    // Also those that an earlier mapping had written.
+    await deleteActors(client);
     for (const [name, table] of catalogue) {
       const [known, now] = [this.#known.get(name), knownTable(table)];
       this.#known.set(name, now);

@@ -242,7 +242,7 @@ test('a certificate says what was asked and erased, is signed, and is written ag
   const seen = await verify(file);
   expect(seen.code).toBe(0);
   const said = JSON.parse(seen.stdout.replace(/\n[^\n]*\n$/, ''));
-  expect(said).toMatchObject({ tenant, subject: { actor: jane }, left: [], rows: { configuration: 1 } });
+  expect(said).toMatchObject({ tenant, subject: { actor: jane }, left: [], rowsOfThisRun: { configuration: 1 } });
   const [own, ...others] = said.erasures;
   expect(others).toEqual([]);
   expect(own).toMatchObject({ erasure, reason: 'request', entries: count, receipts: [expect.any(Number)] });
@@ -255,7 +255,7 @@ test('a certificate says what was asked and erased, is signed, and is written ag
   const again = join(folder, 'again');
   expect(JSON.parse((await certified(again)).stdout)).toMatchObject({ erasure: null, entries: 0 });
   const later = JSON.parse((await verify(again)).stdout.replace(/\n[^\n]*\n$/, ''));
-  expect(later).toMatchObject({ erasures: [own], rows: {} });
+  expect(later).toMatchObject({ erasures: [own], rowsOfThisRun: {} });
 
   const text = readFileSync(file, 'utf8');
   expect(text.startsWith('annals-erasure-v1\n')).toBe(true);

@@ -198,8 +198,10 @@ test('what a witness says of its refusal is bounded and on one line; one that fa
     expect('fault' in refused && refused.fault).toMatch(
       /^answered 422: another tree\\u\{000a\}\\u\{001b\}\[2Jx{180,190}$/,
     );
-    answer = { status: 503, text: 'away' };
-    expect(await ask()).toEqual({ fault: 'answered 503: away' });
+    for (const status of [408, 429, 503]) {
+      answer = { status, text: 'later' };
+      expect(await ask()).toEqual({ fault: `answered ${status}: later` });
+    }
     answer = { status: 409, text: '9\n' };
     expect(await ask()).toMatchObject({ fault: expect.stringContaining('9 leaves'), isRefused: true });
   } finally {

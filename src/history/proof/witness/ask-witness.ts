@@ -21,6 +21,9 @@ export type WitnessResult = { readonly line: string } | { readonly fault: string
 /** Of the answer of a witness: the milliseconds that Annals waits, and the bytes that it reads. */
 export const witnessAnswer = { time: 10_000, bytes: 64 * 1024 };
 
+/** The statuses by which C2SP's tlog-witness refuses a checkpoint. Others, a rate limit say, refuse none. */
+const refusals = new Set([400, 403, 404, 422]);
+
 /**
  * Asks a witness for its cosignature. `knownSize` is the size of the tree that it signed last, as far as we know; a witness
  * that signed another one says so, and is asked once more.
@@ -38,7 +41,7 @@ export async function askWitness(
     if (answer.status === 200) return readLine(answer.text, checkpoint.note, witness);
     if (answer.status !== 409) {
       const fault = `answered ${answer.status}${quoted(answer.text)}`;
-      return answer.status >= 400 && answer.status < 500 ? { fault, isRefused: true } : { fault };
+      return refusals.has(answer.status) ? { fault, isRefused: true } : { fault };
     }
     const size = /^(?:0|[1-9]\d{0,15})\n$/.test(answer.text) ? Number(answer.text) : Number.NaN;
     if (!Number.isSafeInteger(size)) return { fault: 'answered 409 without the size of its tree' };
