@@ -14,6 +14,7 @@ const exposedHeaders = [
   'WWW-Authenticate',
   'Session-Id',
   'Server-Timing',
+  'Annals-Left-Out',
   // The name of an export's file.
   'Content-Disposition',
 ];

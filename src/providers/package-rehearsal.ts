@@ -107,8 +107,7 @@ function settingOf(warning: SharedV4Warning, { reasoningEffort }: ModelSettings)
   if (warning.type === 'compatibility' && warning.feature === 'reasoning' && reasoningEffort === 'none') {
     return ['reasoningEffort'];
   }
-  // The model gets the schema of the tool anyway. Agents of clients set `strict` for each tool.
-  if (warning.type !== 'unsupported' || warning.feature === 'strict') return [];
+  if (warning.type !== 'unsupported') return [];
   const names: Readonly<Record<string, string>> = { stopSequences: 'stop', reasoning: 'reasoningEffort' };
   return [names[warning.feature] ?? warning.feature];
 }

@@ -232,7 +232,14 @@ const idempotencyKey = {
     `A stream of more than ${openaiLimits.storedStreamBytes} bytes is not stored: its repeat is 409.`,
 };
 
-function post(operationId: string, summary: string, body: string, answer: object, events: string) {
+/** Names what a call was made without. */
+export const leftOutHeader = 'annals-left-out';
+
+function post(
+  operationId: string,
+  summary: string,
+  { body, answer, events, headers }: { body: string; answer: object; events: string; headers?: object },
+) {
   return {
     operationId,
     summary,
@@ -242,6 +249,7 @@ function post(operationId: string, summary: string, body: string, answer: object
     responses: {
       200: {
         description: 'The answer. With `stream`: its events.',
+        ...(headers && { headers }),
         content: { ...json(answer), 'text/event-stream': { schema: text(events) } },
       },
       ...errors,
@@ -286,22 +294,25 @@ export function openaiDocument({ version, address }: { version: string; address:
     tags: [{ name: 'OpenAI clients', description: 'The base URL of a client is the server above.' }],
     paths: {
       '/chat/completions': {
-        post: post(
-          'createChatCompletion',
-          'Answering a conversation',
-          'ChatCompletionRequest',
-          ref('ChatCompletion'),
-          '`data:` with a chunk of the answer each, then `data: [DONE]`. A stream that fails ends with `data: {"error": …}` and a cut connection.',
-        ),
+        post: post('createChatCompletion', 'Answering a conversation', {
+          body: 'ChatCompletionRequest',
+          answer: ref('ChatCompletion'),
+          events:
+            '`data:` with a chunk of the answer each, then `data: [DONE]`. A stream that fails ends with `data: {"error": …}` and a cut connection.',
+          headers: {
+            [leftOutHeader]: {
+              description: '`strict` where a tool has it and the model does not: the call was made without it.',
+              schema: text(),
+            },
+          },
+        }),
       },
       '/responses': {
-        post: post(
-          'createResponse',
-          'Passing a response of OpenAI through',
-          'ResponseRequest',
-          freeJson,
-          'The events of OpenAI as they are.',
-        ),
+        post: post('createResponse', 'Passing a response of OpenAI through', {
+          body: 'ResponseRequest',
+          answer: freeJson,
+          events: 'The events of OpenAI as they are.',
+        }),
       },
       '/models': {
         get: get(

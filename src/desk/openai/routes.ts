@@ -11,7 +11,7 @@ import { CompletionHeaders } from '../completions/schemas.ts';
 import { keysAhead } from '../keys-ahead.ts';
 import { type StreamedWork, streamHeaders, streamText } from '../streamed-answer.ts';
 import { completionBody, completionChunks, event } from './answer-body.ts';
-import { documentPath, openaiDocument } from './document.ts';
+import { documentPath, leftOutHeader, openaiDocument } from './document.ts';
 import { invalidKey, openaiError } from './error-body.ts';
 import { type IdempotentAnswer, idempotentAnswer } from './idempotent-answer.ts';
 import { openaiLimits } from './limits.ts';
@@ -42,6 +42,7 @@ export async function openaiRoutes(
     request: FastifyRequest,
     reply: FastifyReply,
     make: (reply: AnswerTo) => Promise<PassThrough | string>,
+    leftOut: readonly string[] = [],
   ): Promise<FastifyReply> {
     const gone = whenClientGone(reply);
     const { credentials, bodyText } = request;
@@ -50,6 +51,7 @@ export async function openaiRoutes(
     try {
       const answer = idempotentAnswer(idempotency, { tenant, clientId, key, bodyText }, gone);
       const made = await make({ answer, gone, raw: reply.raw, request });
+      if (leftOut.length > 0) reply.header(leftOutHeader, leftOut.join(', '));
       if (typeof made === 'string') return await reply.type('application/json').send(made);
       return await reply.headers(streamHeaders).type('text/event-stream').send(made);
     } catch (error) {
@@ -60,11 +62,15 @@ export async function openaiRoutes(
 
   app.post('/openai/:tenant/v1/chat/completions', ofCalls, async (request, reply) => {
     const prepared = await openai.prepare(request.credentials, request.body, request.bodyText.length);
-    const { head, idOf, answer } = prepared;
-    return await answerCall(request, reply, (to) =>
-      prepared.request.stream
-        ? stream(prepared, to)
-        : whole(to, async (signal) => JSON.stringify(completionBody(head, await answer({ signal }), idOf))),
+    const { head, idOf, leftOut, answer } = prepared;
+    return await answerCall(
+      request,
+      reply,
+      (to) =>
+        prepared.request.stream
+          ? stream(prepared, to)
+          : whole(to, async (signal) => JSON.stringify(completionBody(head, await answer({ signal }), idOf))),
+      leftOut,
     );
   });
 

@@ -46,6 +46,8 @@ export interface PreparedCall {
   readonly request: ChatRequest;
   readonly head: AnswerHead;
   readonly idOf: IdOfToolCall;
+  /** Members that the model does not take and that the call is made without. */
+  readonly leftOut: readonly string[];
   /** Rejects with the error for the client. */
   answer(progress: CallProgress & Pick<CallRequest, 'signal' | 'onToolCall' | 'drains'>): Promise<Answer>;
 }
@@ -87,6 +89,9 @@ const memberOfSetting: Readonly<Record<string, string>> = {
   maxOutputTokens: 'max_completion_tokens',
 };
 
+/** Agents of clients set `strict` for each tool. Without it the model has the schema of the tool still. */
+const optional: ReadonlySet<string> = new Set(['strict']);
+
 export function createOpenai(options: OpenaiOptions): Openai {
   const { sealer, caller, logger, languageModels, catalogue, keysOf, sharedModel, now } = options;
 
@@ -108,11 +113,13 @@ export function createOpenai(options: OpenaiOptions): Openai {
     return name === sharedModel ? { provider: 'openai', model: name } : undefined;
   }
 
-  async function refuseUntaken(named: NamedModel, { call }: ChatRequest): Promise<void> {
+  /** The optional members that the model does not take. Throws where it does not take another one. */
+  async function leftOutFor(named: NamedModel, { call }: ChatRequest): Promise<readonly string[]> {
     const { messages: _, ...settings } = call;
     const untaken = await languageModels.untaken({ ...settings, ...named });
-    const [first] = untaken;
-    if (first !== undefined) throw refused(memberOfSetting[first] ?? first, 'is not taken by this model');
+    const needed = untaken.find((setting) => !optional.has(setting));
+    if (needed !== undefined) throw refused(memberOfSetting[needed] ?? needed, 'is not taken by this model');
+    return [...new Set(untaken)];
   }
 
   return {
@@ -126,12 +133,13 @@ export function createOpenai(options: OpenaiOptions): Openai {
         openToolCall: toolCallOpener(sealer, { tenant, provider }),
         isTranslated: provider === 'anthropic' || provider === 'google',
       });
-      await refuseUntaken(named, request);
+      const leftOut = await leftOutFor(named, request);
       const asker = { operation: 'openai', clientId, makerId, user: request.user } as const;
       const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
       return {
         request,
         head: { id: `chatcmpl-${randomUUID()}`, created: Math.floor(now() / 1_000), model: `${provider}/${model}` },
+        leftOut,
         idOf: (call) => sealToolCallId(sealer, { tenant, provider }, call),
         async answer({ signal, onToolCall, drains, ...progress }) {
           try {

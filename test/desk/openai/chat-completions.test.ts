@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { type AIMessageChunk, HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
@@ -451,6 +452,33 @@ test.each(providers)(
     expect(JSON.stringify(sent())).not.toMatch(/member-name|member-text/);
   },
 );
+
+test.each([
+  ['anthropic/some-model', true, 'strict'],
+  ['anthropic/some-model', false, null],
+  ['anthropic/claude-sonnet-4-5', true, null],
+  ['openai/some-model', true, null],
+])('a model that lacks strict is called without it, and the answer says so: %s, %j', async (model, strict, header) => {
+  const described = { ...tools[0]?.function, strict };
+  const strictTools = ['weather', 'climate'].map((name) => ({
+    type: 'function' as const,
+    function: { ...described, name },
+  }));
+  const headers = { 'Idempotency-Key': randomUUID() };
+  for (const [body, options] of [
+    [{}, {}],
+    [{ stream: true }, {}],
+    // The second is the stored answer.
+    [{}, { headers }],
+    [{}, { headers }],
+  ] as const) {
+    const asked = client.chat.completions.create({ model, messages: [user], tools: strictTools, ...body }, options);
+    const answer = await asked.asResponse();
+    await answer.text();
+    expect(answer.headers.get('annals-left-out')).toBe(header);
+    if (strict) expect(JSON.stringify(sent()).includes('"strict":true')).toBe(header === null);
+  }
+});
 
 test('hints, nulls and members at their defaults are ignored', async () => {
   const hints = {
