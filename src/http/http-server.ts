@@ -7,6 +7,7 @@ import type { HstsScope } from '../core/config/values.ts';
 import { locateUnder } from './base-path.ts';
 import { limitBodies } from './body-shares.ts';
 import { closeGracefully } from './closing.ts';
+import { compressAnswers } from './compression.ts';
 import { guardConsole } from './console-guard.ts';
 import { allowOrigins } from './cors.ts';
 import type { ConsoleAccess, VerifyAccessToken, VerifyBasic, VerifyKey, VerifyViewerToken } from './credentials.ts';
@@ -154,6 +155,7 @@ export async function createHttpServer(options: {
   if (requestRates !== undefined) limitRates(app, requestRates);
   limitRequests(app, requestLimit);
   cutOffSlowClients(app, options.maxClientSilence);
+  compressAnswers(app);
   // An expectation that nobody knows is let be; Node would refuse it without a body.
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
   return app;

@@ -19,6 +19,7 @@ export async function accessRoutes(
     name: 'Accesses',
     many: 'accesses',
     item: AccessItem,
+    compressible: true,
     scopes: ['changelog.access_read'],
     page: ({ credentials: { tenant } }, asked, wanted) => documents.page(accessRows(tenant), asked, wanted),
   });

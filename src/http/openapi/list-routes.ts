@@ -36,6 +36,8 @@ export interface Listing {
   readonly scopes: readonly Scope[];
   /** Whether `page` does what a restriction asks for. */
   readonly appliesRestriction?: true;
+  /** Whether its pages are compressed; never where documents show secrets. */
+  readonly compressible?: true;
   readonly errors?: readonly ErrorType[];
   readonly headers?: readonly AnswerHeader[];
   /** What the path names besides the tenant. A cursor of one list is valid only for it. */
@@ -54,7 +56,21 @@ interface ListRequest extends PagingRequest {
 export function listRoutes(
   app: HttpServer,
   paginator: Paginator,
-  { path, params, tags, name, many, item, scopes, appliesRestriction, errors = [], headers = [], of, page }: Listing,
+  {
+    path,
+    params,
+    tags,
+    name,
+    many,
+    item,
+    scopes,
+    appliesRestriction,
+    compressible,
+    errors = [],
+    headers = [],
+    of,
+    page,
+  }: Listing,
 ): void {
   async function answer(request: ListRequest, reply: FastifyReply, action: 'list' | 'search', q = '') {
     const { tenant, clientId, restriction } = request.credentials;
@@ -66,7 +82,12 @@ export function listRoutes(
     return await reply.headers(paging).type(jsonType).send(arrayBody(texts));
   }
 
-  const config = { scopes, errors, ...(appliesRestriction && { appliesRestriction }) };
+  const config = {
+    scopes,
+    errors,
+    ...(appliesRestriction && { appliesRestriction }),
+    ...(compressible && { compressible }),
+  };
   const described = {
     tags,
     params,

@@ -34,6 +34,7 @@ export async function instanceRoutes(
     name: 'Instances',
     many: 'instances',
     item: InstanceItem,
+    compressible: true,
     scopes: reading,
     errors: ['resource_not_found'],
     headers: ['Server-Timing'],

@@ -430,7 +430,7 @@ describe('with `export` the changes of a query are a file', () => {
     const found = await look(viewer, 'changes', {}, csv);
     expect(found.status).toBe(200);
     expect(found.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
-    expect(found.headers.get('vary')).toBe('Origin, Accept');
+    expect(found.headers.get('vary')).toBe('Origin, Accept, Accept-Encoding');
     expect(found.headers.get('content-disposition')).toBe('attachment; filename="changes.csv"');
     const call = (path: string, init?: RequestInit) => server.call(path, { ...init, token });
     const id = await startExport(call, 'acme', { q: '', format: 'CSV' });
