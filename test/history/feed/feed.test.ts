@@ -247,6 +247,8 @@ describe('as server-sent events', () => {
       last += 1;
       await record(tenant, [last], { paths });
     }
+    // All may be recorded before the stream has sent as much as it can.
+    if (!ofService.destroyed) await once(ofService, 'close');
     response.resume();
     await cut;
     const again = await openFeed(feedUrl(tenant), { token, lastEventId: id });
