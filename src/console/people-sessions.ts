@@ -199,7 +199,7 @@ export class PeopleSessions {
         for (; left > 0; left -= 1) {
           const session = await takeUncheckedSession(this.#options.db, tenant, checkedEvery);
           if (session === undefined) return;
-          // A check that fails ends nobody's session. It stays unchecked, so that the next round asks again, with the newest refresh token.
+          // A check that fails ends no session. It stays unchecked, so that the next round asks again, with the newest refresh token.
           const { clientId } = session;
           let { renewal }: { renewal: Uint8Array } = session;
           const onReplaced = (token: string) => {

@@ -111,7 +111,7 @@ export async function takeRenewal(
 
 /**
  * Gives the refresh token back, or the one that has replaced it, to the session of a person's client, which counts as unchecked as before.
- * Nobody renews it for `rest` milliseconds.
+ * It is not renewed for `rest` milliseconds.
  */
 export async function giveRenewal(
   db: Database,

@@ -26,7 +26,7 @@ export const dataViews: readonly View[] = [
   { path: 'data/jobs', tab: 'Jobs', scopes: ['ai.agent_read', 'ai.agent_manage', ...historyScopes], Content: JobsView },
 ];
 
-/** Custom entities, configuration and jobs: what the tenant keeps in the service besides its history. */
+/** Custom entities, configuration and jobs: what the tenant keeps in the service apart from its history. */
 export function DataPage() {
   return <TabbedViews root="data" label="Data" views={dataViews} />;
 }

@@ -63,7 +63,7 @@ const descriptionLifetime = 60 * 60_000;
 /** Milliseconds after which it is read again, with the keys, before a signature is checked: keys may be replaced without notice. */
 export const keysLifetime = 10_000;
 
-const usualScopes = ['openid', 'profile', 'email'];
+const defaultScopes = ['openid', 'profile', 'email'];
 
 /** Longer ones are left out at signing out: servers refuse a request line of more than 8 KiB. */
 const maxHint = 6_000;
@@ -96,7 +96,7 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
 
   function scopeFor({ scopes_supported: supported }: oidc.ServerMetadata): string {
     const offline = supported?.includes('offline_access') === false ? [] : ['offline_access'];
-    return [...new Set([...usualScopes, ...offline, ...scopes])].join(' ');
+    return [...new Set([...defaultScopes, ...offline, ...scopes])].join(' ');
   }
 
   /** The claims of the ID token, and of the userinfo endpoint what it lacks. The name alone may stay missing if that endpoint fails. */

@@ -38,7 +38,7 @@ export async function noteAlertSent(
 ): Promise<void> {
   const { tenant, to, messageId, isTaken } = mail;
   const id = subscriptionOfAlert(tenant, messageId);
-  // Locked, so that nobody writes another address before the note.
+  // Locked, so that the address cannot change before the attempt is noted.
   const stored = id === undefined ? undefined : await subscriptionTable.find(transaction, tenant, id, { lock: true });
   if (id === undefined || stored === undefined) return;
   const { name, target } = JSON.parse(stored.document) as SubscriptionDocument;

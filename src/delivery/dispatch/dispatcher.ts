@@ -141,7 +141,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
           { err: error, tenant, subscription: id },
           `deliveries of a subscription broke off; it is tried again in ${failed.pause} ms`,
         );
-        // The lease is kept as far as it can be, so that no other process sends the same meanwhile.
+        // The lease is kept as far as it can be, so that no other process sends the same changes.
         await failed.rest(stop.signal);
       }
     } finally {

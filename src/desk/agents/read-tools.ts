@@ -74,7 +74,7 @@ export function createReadTools({ db, sealer, now, models, openToolServer }: Rea
       },
       { retries: 3 },
     );
-    const tools = toldTools(compared, offer, known);
+    const tools = toolsOfServer(compared, offer, known);
     return { server: name, tools, ...roomFor(tools, { server: name, head, known, models, at: now() }) };
   };
 }
@@ -140,7 +140,11 @@ function approvedTools({ name: server, tools }: McpServer, known: ReadonlyMap<st
   });
 }
 
-function toldTools(server: McpServer, { tools, unreadable }: ToolOffer, known: ReadonlyMap<string, string>): McpTool[] {
+function toolsOfServer(
+  server: McpServer,
+  { tools, unreadable }: ToolOffer,
+  known: ReadonlyMap<string, string>,
+): McpTool[] {
   const approvedOf = (name: string) => {
     const approved = server.tools.find((tool) => tool.name === name);
     if (approved?.state === undefined) return {};

@@ -67,7 +67,7 @@ export function toolNameFor(server: string, tool: string): string {
   return `${server}${between}${tool}`;
 }
 
-/** A tool as the model is told of it. */
+/** A tool as the model gets it. */
 export function toolForModel(server: string, { name, description, inputSchema }: ToolDefinition): Tool {
   return { name: toolNameFor(server, name), description, inputSchema };
 }

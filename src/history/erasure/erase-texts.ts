@@ -18,7 +18,7 @@ export interface ErasingTexts extends Replacing {
   readonly document: { readonly entity: string; readonly entityId: string } | undefined;
 }
 
-/** A row besides the history in which the subject stands. */
+/** A row outside the history that names the subject. */
 export interface TouchedRow {
   readonly table: string;
   /** The columns of the key, without the tenant. */

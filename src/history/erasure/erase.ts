@@ -1,3 +1,5 @@
+// Long because an erasure is one sequence of steps whose order is what makes it safe to repeat.
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';

@@ -30,8 +30,8 @@ export interface VacuumedTable {
 
 /**
  * Rewrites tables with their indexes, one after the other, so that their files have nothing any more of what was erased; in a cluster only the
- * shards that have the tenant. Nobody can use a table, or shard, while it is rewritten. Throws an OperatorError where PostgreSQL does not do
- * it, or where somebody still sees what was erased. `changed`: tables besides those of entries; left out: all that an erasure may change.
+ * shards that have the tenant. A table, or shard, is locked while it is rewritten. Throws an OperatorError where PostgreSQL does not do
+ * it, or where somebody still sees what was erased. `changed`: tables other than those of entries; left out: all that an erasure may change.
  */
 export async function* vacuumTables(
   { db, pool }: { db: Database; pool: pg.Pool },

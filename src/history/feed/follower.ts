@@ -18,7 +18,7 @@ export type Follow = (tenant: string, onNews: () => void) => () => void;
 /** Milliseconds between two looks at least, and the rest after a look as a multiple of its duration. */
 const timing = {
   server: { interval: 100, rest: 9 },
-  // Each look is planned anew and asks every worker. Positions come from upkeep each half second, so looking more often finds no more.
+  // Each query is planned again and reaches every worker. Positions come from upkeep each half second, so looking more often finds no more.
   cluster: { interval: 500, rest: 49 },
 };
 /** Calls that give positions at a time, of each tenant one: some may have long imports. */

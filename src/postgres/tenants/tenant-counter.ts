@@ -2,7 +2,7 @@ import pg from 'pg';
 import { isWorkerUnreachable } from '../connections/unreachable.ts';
 import { mayBeMoved } from '../tenant-moved.ts';
 
-/** The connection was lost while the database wrote: nobody knows whether it did. */
+/** The connection was lost while the database wrote: it may or may not have done so. */
 export class OutcomeUnknown extends Error {}
 
 /** A pool of connections, whatever shares it has. */
@@ -29,7 +29,7 @@ export interface TenantCounterOptions<Count> {
   /** The sum of two counts of one key, the second of which is newer. */
   sum: (earlier: Count, later: Count) => Count;
   /**
-   * Stores the counts, all or none. OutcomeUnknown means that nobody knows whether it stored them.
+   * Stores the counts, all or none. OutcomeUnknown: they may or may not have been stored.
    */
   add: (counted: readonly Count[]) => Promise<void>;
   /** OutcomeUnknown: the counts may be lost. Any other error: they are stored later. */

@@ -99,7 +99,7 @@ const schemasLeftOut: ReadonlyMap<string, string> = new Map([
   ['hdb_catalog', 'metadata of Hasura'],
 ]);
 
-/** What a table is whose changes most likely nobody asks for; undefined for a table of the application's own. */
+/** Why the changes of a table are most likely of no interest: what kind it is; undefined for a table of the application's own. */
 export function guessLeftOut({ schema, name }: ApplicationTable): string | undefined {
   const ofSchema = schemasLeftOut.get(schema);
   if (ofSchema !== undefined) return ofSchema;

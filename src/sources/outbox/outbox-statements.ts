@@ -46,7 +46,7 @@ const parameters: Names = {
   context: '$10',
 };
 
-/** What the outbox has besides a row: of a row that got another id also which part of it this is. */
+/** The `document` of an outbox row; for a row whose id changed, with the part that it is: the delete or the create. */
 export function documentOfPart(hasParts: string, document: string): string {
   return `case when ${hasParts} then coalesce(${document}, '{}') || jsonb_build_object('part', part) else ${document} end`;
 }

@@ -29,7 +29,7 @@ export async function findMisfiled(db: Database, tenant: string, limit: number):
         order by e.at, e.sequence limit ${rowsAtOnce}::integer`.execute(db);
     after = rows.at(-1);
     if (after === undefined) break;
-    // A document that was erased has a random id and name, by which nobody looks for it.
+    // An erased document has a random id and name, which no search is for.
     let wrong: readonly NamedDocument[] = rows.filter(({ entityId }) => !isReplacement(entityId));
     // What was recorded just now is filed by the next fold.
     for (let look = 0; look < maxLooks && wrong.length > 0; look += 1) {
