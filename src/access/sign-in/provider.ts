@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import * as oidc from 'openid-client';
 import type { Claims } from './rules.ts';
 
@@ -29,7 +30,7 @@ export interface IdentityProvider {
   finish(callback: URL, checks: Checks): Promise<Person | 'declined' | undefined>;
   /**
    * The same person with the claims of today; undefined where the provider ended the sign-in. `onReplaced` is called with the refresh
-   * token that replaces this one, also where the renewal fails afterwards: the old one may be good no longer.
+   * token that replaces this one, before the renewal settles and also if it rejects: the provider may accept the old one no longer.
    */
   renew(
     refreshToken: string,
@@ -77,6 +78,7 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     const metadata = { client_secret: clientSecret, [oidc.clockTolerance]: providerLimits.clockTolerance };
     return await oidc.discovery(server, clientId, metadata, oidc.ClientSecretPost(clientSecret), {
       timeout: providerLimits.answer,
+      [oidc.customFetch]: fetchAndNoteReplacement,
       // The settings take plain HTTP for this machine alone. Signatures count, whatever carried them.
       execute: [oidc.enableNonRepudiationChecks, ...(server.protocol === 'http:' ? [oidc.allowInsecureRequests] : [])],
     });
@@ -150,20 +152,27 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     },
 
     async renew(refreshToken, subject, onReplaced) {
+      let next: string | undefined;
+      const note = (token: string) => {
+        next = token;
+      };
       try {
         const config = await configuration(keysLifetime);
-        const tokens = await oidc.refreshTokenGrant(config, refreshToken);
-        const { id_token: idToken, refresh_token: next = refreshToken } = tokens;
+        const tokens = await replacementNote.run(note, () => oidc.refreshTokenGrant(config, refreshToken));
         const signed = tokens.claims();
-        if (signed !== undefined && signed.sub !== subject)
+        if (signed !== undefined && signed.sub !== subject) {
+          next = undefined;
           throw new Error('The provider renewed the sign-in of another person.');
-        onReplaced?.(next);
+        }
         // Userinfo about another person is refused.
         const claims = await claimsOf(config, tokens, { claims: signed, subject });
-        return { issuer, subject, claims, refreshToken: next, idToken, expiresAt: now() };
+        const { id_token: idToken } = tokens;
+        return { issuer, subject, claims, refreshToken: next ?? refreshToken, idToken, expiresAt: now() };
       } catch (error) {
         if (isInvalidGrant(error)) return undefined;
         throw error;
+      } finally {
+        if (next !== undefined) onReplaced?.(next);
       }
     },
 
@@ -188,6 +197,27 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     const { refresh_token: refreshToken, id_token: idToken } = tokens;
     return { issuer: iss, subject, claims, refreshToken, idToken, expiresAt: exp * 1_000 };
   }
+}
+
+/** Called with the refresh token that the token endpoint gives to a renewal. */
+const replacementNote = new AsyncLocalStorage<(refreshToken: string) => void>();
+
+/**
+ * Notes the replacement as it arrives: refreshTokenGrant() returns it only after the ID token is verified, for which it may read the
+ * provider's keys, and a failure there would lose it when the token before it is already spent.
+ */
+async function fetchAndNoteReplacement(url: string, options: oidc.CustomFetchOptions): Promise<Response> {
+  const response = await fetch(url, options as RequestInit);
+  const note = replacementNote.getStore();
+  if (note !== undefined && options.method === 'POST' && response.status === 200) {
+    // An answer that is not JSON is the library's to refuse.
+    const answer = await response
+      .clone()
+      .json()
+      .catch(() => undefined);
+    if (typeof answer?.refresh_token === 'string') note(answer.refresh_token);
+  }
+  return response;
 }
 
 function isInvalidGrant(error: unknown): boolean {

@@ -49,6 +49,7 @@ beforeEach(async () => {
   people.provider.givesRefreshTokens = true;
   people.provider.userInfo = undefined;
   people.provider.userInfoFailures = 0;
+  people.provider.keyFailures = 0;
   await writeFile(people.rulesFile, usual);
 });
 
@@ -362,6 +363,26 @@ describe('keys of people', () => {
     expect((await search(body.key)).status).toBe(200);
     // Userinfo counts again.
     people.provider.userInfo = { groups: [] };
+    await people.check();
+    expect((await sessionOf(browser)).status).toBe(401);
+    expect((await search(body.key)).status).toBe(401);
+  });
+
+  test("go on, as the session does, where the keys' endpoint fails after the refresh token was replaced", async () => {
+    const browser = await signInReader('u-keyless');
+    const { body } = await makeKey(browser);
+    // The keys are read again.
+    passed += keysLifetime;
+    people.provider.keyFailures = 1;
+    await people.check();
+    expect(people.provider.keyFailures).toBe(0);
+    await people.pass(checksEvery);
+    await people.server.context.webConsole.peopleSessions.checkPeople();
+    expect(people.provider.keyFailures).toBe(-1);
+    expect((await sessionOf(browser)).status).toBe(200);
+    expect((await search(body.key)).status).toBe(200);
+    // The token that replaced it is the session's: the provider ends it.
+    people.provider.endedSubjects.add('u-keyless');
     await people.check();
     expect((await sessionOf(browser)).status).toBe(401);
     expect((await search(body.key)).status).toBe(401);

@@ -72,6 +72,7 @@ afterEach(async () => {
   provider.endedSubjects.clear();
   provider.userInfo = undefined;
   provider.userInfoFailures = 0;
+  provider.keyFailures = 0;
   provider.scopes = undefined;
   passed = 0;
   await writeFile(rulesFile, usual);
@@ -586,6 +587,16 @@ describe('asked again after four minutes', () => {
     const { browser } = await signIn();
     provider.userInfoFailures = 1;
     expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(503);
+    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
+  });
+
+  test("where the keys' endpoint fails nobody changes the tenant, and can later with the refresh token that replaced the one of before", async () => {
+    const { browser } = await signIn();
+    // The keys are read again, also where the test before has read them a lifetime ahead.
+    passed += 2 * keysLifetime;
+    provider.keyFailures = 1;
+    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(503);
+    expect(provider.keyFailures).toBe(0);
     expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
   });
 

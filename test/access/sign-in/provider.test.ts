@@ -38,6 +38,11 @@ beforeEach(() => {
   vendor.claims = { sub: 'u-1' };
   vendor.userInfo = undefined;
   vendor.userInfoFailures = 0;
+  vendor.keyFailures = 0;
+  vendor.cutRenewals = 0;
+  vendor.reusesRefreshTokens = false;
+  vendor.isAway = false;
+  vendor.wrong = {};
   vendor.scopes = undefined;
 });
 
@@ -82,6 +87,75 @@ test('keys that the provider replaced without notice are read again, at most eve
   await signIn(provider);
   expect(vendor.keyReads).toBe(reads + 1);
   expect(keysLifetime).toBe(10_000);
+});
+
+describe('a renewal that fails', () => {
+  const signInAndFail = async (fail: () => unknown) => {
+    const provider = newProvider();
+    const { refreshToken = '' } = await signIn(provider);
+    // The description and the keys are read again.
+    now = start + keysLifetime;
+    await fail();
+    const replaced: string[] = [];
+    await expect(provider.renew(refreshToken, 'u-1', (token) => replaced.push(token))).rejects.toThrow();
+    vendor.isAway = false;
+    vendor.wrong = {};
+    now += keysLifetime;
+    return { provider, refreshToken, replaced };
+  };
+
+  test.each<[string, () => unknown]>([
+    ["the keys' endpoint fails", () => (vendor.keyFailures = 1)],
+    ['the ID token is signed with another key', () => (vendor.wrong = { foreignKey: true })],
+    ['the ID token has expired', () => (vendor.wrong = { claims: { exp: Math.floor(start / 1_000) - 600 } })],
+    ['the ID token is for another client', () => (vendor.wrong = { claims: { aud: 'another' } })],
+    [
+      'the key is unknown',
+      async () => {
+        // The keys of the sign-in are too young to be read again.
+        now = start;
+        await vendor.rotateKeys();
+      },
+    ],
+  ])('after the refresh token was spent, because %s, tells the one that replaced it', async (_what, fail) => {
+    const { provider, refreshToken, replaced } = await signInAndFail(fail);
+    expect(replaced).toEqual([expect.any(String)]);
+    expect(await provider.renew(refreshToken, 'u-1')).toBeUndefined();
+    expect(await provider.renew(replaced[0] ?? '', 'u-1')).toMatchObject({ subject: 'u-1' });
+  });
+
+  test('before the refresh token was spent tells none, and the token stays good', async () => {
+    const { provider, refreshToken, replaced } = await signInAndFail(() => (vendor.isAway = true));
+    expect(replaced).toEqual([]);
+    expect(await provider.renew(refreshToken, 'u-1')).toMatchObject({ subject: 'u-1' });
+  });
+
+  test('because the answer was cut tells none: the token renews where the provider has a grace period', async () => {
+    vendor.reusesRefreshTokens = true;
+    const { provider, refreshToken, replaced } = await signInAndFail(() => (vendor.cutRenewals = 1));
+    expect(replaced).toEqual([]);
+    expect(await provider.renew(refreshToken, 'u-1')).toMatchObject({ subject: 'u-1' });
+  });
+
+  test('tells each of several at once its own', async () => {
+    const provider = newProvider();
+    const subjects = ['u-1', 'u-2', 'u-3'];
+    const before = [];
+    for (const sub of subjects) {
+      vendor.claims = { sub };
+      before.push((await signIn(provider)).refreshToken ?? '');
+    }
+    now = start + keysLifetime;
+    vendor.keyFailures = subjects.length;
+    const replaced: string[] = [];
+    const outcomes = await Promise.allSettled(
+      before.map((token, at) => provider.renew(token, subjects[at] ?? '', (next) => (replaced[at] = next))),
+    );
+    expect(outcomes.map(({ status }) => status)).toEqual(subjects.map(() => 'rejected'));
+    vendor.keyFailures = 0;
+    for (const [at, subject] of subjects.entries())
+      expect(await provider.renew(replaced[at] ?? '', subject)).toMatchObject({ subject });
+  });
 });
 
 describe('scopes', () => {

@@ -13,6 +13,13 @@ export interface Wrong {
   alg?: 'HS256' | 'none';
 }
 
+interface Answer {
+  status: number;
+  answer: object;
+  /** The connection ends in the middle of it. */
+  cut?: boolean;
+}
+
 interface Begun {
   nonce: string;
   challenge: string;
@@ -33,6 +40,12 @@ export class TestIdentityProvider {
   userInfo: Record<string, unknown> | undefined;
   /** So many requests to the userinfo endpoint are answered with 503. */
   userInfoFailures = 0;
+  /** So many requests for its keys are answered with 500. */
+  keyFailures = 0;
+  /** So many answers to a renewal end in the middle, after the refresh token was replaced. */
+  cutRenewals = 0;
+  /** A refresh token that was replaced still renews, as where a provider has a grace period. */
+  reusesRefreshTokens = false;
   /** Scopes that its description lists; undefined: none. */
   scopes: string[] | undefined;
   /** The last ID token that it has given. */
@@ -60,8 +73,11 @@ export class TestIdentityProvider {
     const published = { ...(await exportJWK(own.publicKey)), kid: 'k', alg: 'RS256', use: 'sig' };
     const server = createServer((request, response) => {
       void text(request).then(async (body) => {
-        const { status, answer } = await provider.#answer(request.url ?? '', new URLSearchParams(body));
-        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+        const { status, answer, cut = false } = await provider.#answer(request.url ?? '', new URLSearchParams(body));
+        const json = JSON.stringify(answer);
+        response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(json) });
+        if (cut) response.write(json.slice(0, json.length / 2), () => response.destroy());
+        else response.end(json);
       });
     });
     const provider = new TestIdentityProvider(server, { own: own.privateKey, foreign: foreign.privateKey, published });
@@ -106,11 +122,13 @@ export class TestIdentityProvider {
     await once(this.#server, 'close');
   }
 
-  async #answer(path: string, form: URLSearchParams): Promise<{ status: number; answer: object }> {
+  async #answer(path: string, form: URLSearchParams): Promise<Answer> {
     if (this.isAway) return { status: 503, answer: { error: 'temporarily_unavailable' } };
     if (path === '/.well-known/openid-configuration') return { status: 200, answer: this.#description() };
     if (path === '/jwks') {
       this.keyReads += 1;
+      this.keyFailures -= 1;
+      if (this.keyFailures >= 0) return { status: 500, answer: { error: 'server_error' } };
       return { status: 200, answer: { keys: [this.#keys.published] } };
     }
     if (path === '/userinfo') {
@@ -141,7 +159,7 @@ export class TestIdentityProvider {
     };
   }
 
-  async #exchange(form: URLSearchParams): Promise<{ status: number; answer: object }> {
+  async #exchange(form: URLSearchParams): Promise<Answer> {
     const code = form.get('code') ?? '';
     const begun = this.#codes.get(code);
     this.#codes.delete(code);
@@ -154,19 +172,20 @@ export class TestIdentityProvider {
     return await this.#tokens({ ...this.claims, nonce: begun.nonce });
   }
 
-  async #renew(form: URLSearchParams): Promise<{ status: number; answer: object }> {
+  async #renew(form: URLSearchParams): Promise<Answer> {
     this.renewals += 1;
     await this.#held;
     const token = form.get('refresh_token') ?? '';
     const known = this.#refreshTokens.get(token);
-    this.#refreshTokens.delete(token);
+    if (!this.reusesRefreshTokens) this.#refreshTokens.delete(token);
     if (known === undefined || this.endedSubjects.has(String(known.sub))) {
       return { status: 400, answer: { error: 'invalid_grant' } };
     }
-    return await this.#tokens({ ...this.claims, sub: known.sub });
+    this.cutRenewals -= 1;
+    return { ...(await this.#tokens({ ...this.claims, sub: known.sub })), cut: this.cutRenewals >= 0 };
   }
 
-  async #tokens(claims: Record<string, unknown>): Promise<{ status: number; answer: object }> {
+  async #tokens(claims: Record<string, unknown>): Promise<Answer> {
     const now = Math.floor(Date.now() / 1_000);
     const all = { iss: this.issuer, aud: this.clientId, iat: now, exp: now + 600, ...claims, ...this.wrong.claims };
     this.lastIdToken = await this.#sign(all);
