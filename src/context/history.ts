@@ -53,7 +53,7 @@ export function createHistory(
     logger.warn({ err: error }, 'following the change history failed; it is tried again');
   const follower = new Follower({ db, isDistributed: () => isDistributed(vital.pool), onError });
   closing.defer(() => follower.close());
-  const follow: Follow = (tenant, onNews) => follower.follow(tenant, onNews);
+  const follow: Follow = (...followed) => follower.follow(...followed);
   const findPage = createFindPage(history);
   const historyReads = createHistoryReads(history);
   const readBundle = createReadBundle(history);

@@ -34,14 +34,26 @@ export async function repeat({ every, maxPause, signal, run, onError }: Repeated
 /**
  * The pauses of work that fails, for instance because its progress cannot be saved: each is twice as long as the last, up to
  * `max`, and the first after a success is `min` again. In milliseconds.
+ *
+ * With `random` (0 to 1), each is shortened by up to half, so that processes that failed together do not all retry together.
  */
 export class GrowingPause {
   readonly #min: number;
   readonly #max: number;
+  readonly #random: () => number;
   #next: number;
 
-  constructor({ min, max }: { readonly min: number; readonly max: number }) {
+  constructor({
+    min,
+    max,
+    random = () => 1,
+  }: {
+    readonly min: number;
+    readonly max: number;
+    readonly random?: () => number;
+  }) {
     this.#min = min;
+    this.#random = random;
     this.#max = max;
     this.#next = min;
   }
@@ -50,7 +62,7 @@ export class GrowingPause {
   next(): number {
     const pause = this.#next;
     this.#next = Math.min(2 * pause, this.#max);
-    return pause;
+    return pause * (0.5 + this.#random() / 2);
   }
 
   reset(): void {

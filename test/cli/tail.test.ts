@@ -125,9 +125,16 @@ test('it goes on after the database was away, and after connections were cut', a
   expect(seen.length).toBeGreaterThanOrEqual(5);
 });
 
-test('a process of its own waits for a database that is away', async () => {
+test('a process of its own waits for a database that is away, says so once, and once when it is back', async () => {
   const proxy = await startDatabaseProxy(database.url);
   const tail = startAnnals(['tail', '--tenant', tenant], { ...environment, DATABASE_URL: proxy.url });
+  let [stdout, stderr] = ['', ''];
+  tail.process.stdout?.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  tail.process.stderr?.on('data', (chunk) => {
+    stderr += chunk;
+  });
   onTestFinished(async () => {
     tail.process.kill('SIGKILL');
     await tail.ended;
@@ -143,14 +150,21 @@ test('a process of its own waits for a database that is away', async () => {
   const waited = expect.poll(() => proxy.refused).toBeGreaterThan(3);
   await Promise.race([
     waited,
-    tail.ended.then(({ code, stderr }) => {
-      throw new Error(`tail ended with ${code}: ${stderr}`);
+    tail.ended.then((ended) => {
+      throw new Error(`tail ended with ${ended.code}: ${ended.stderr}`);
     }),
   ]);
+  await expect.poll(() => stderr, { timeout: 30_000 }).toContain('It waits until the database is back.');
+  expect(stderr).not.toContain('can be reached again');
+  // Recorded while it waits.
+  await record(41, { entity: 'meanwhile' });
   proxy.mend();
-  const printed = once(tail.process.stdout as NodeJS.ReadableStream, 'data');
+  await expect.poll(() => stdout, { timeout: 30_000 }).toContain('"meanwhile"');
+  expect(stderr).toContain('the database can be reached again');
   await record(41, { entity: 'after' });
-  expect(String(await printed)).toContain('"after"');
+  await expect.poll(() => stdout).toContain('"after"');
+  expect(stderr.match(/It waits|can be reached again/g)).toHaveLength(2);
+  expect(stdout.match(/"meanwhile"/g)).toHaveLength(1);
 });
 
 test('a process that starts while the database is away waits, says so once, and prints what comes when it is back', async () => {

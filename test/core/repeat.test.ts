@@ -41,6 +41,12 @@ test('a pause doubles up to its limit, and begins anew after a success', () => {
   expect(pause.next()).toBe(200);
 });
 
+test('chance shortens a pause by half at most, and its growth not at all', () => {
+  const chances = [0, 1, 0.5, 0];
+  const pause = new GrowingPause({ min: 200, max: 1_000, random: () => chances.shift() ?? 1 });
+  expect([1, 2, 3, 4, 5].map(() => pause.next())).toEqual([100, 400, 600, 500, 1_000]);
+});
+
 test('work that fails is repeated later each time, until it succeeds', async () => {
   const stop = new AbortController();
   const times: number[] = [];

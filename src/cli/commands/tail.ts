@@ -22,8 +22,9 @@ export const command: Command = {
 
 Prints the changes of a tenant as they are recorded, as NDJSON, until you stop it. It reads
 the database of the settings, as "annals import" does, so it goes on while the service is
-restarted; while the database is away, at the start too, it waits. Each change that matches comes at least once,
-in the order of positions.
+restarted. While the database is away, at the start too, it waits, and says so on stderr, once,
+and once when it is back. Each change that matches comes at least once, in the order of
+positions.
 
   --q Q               a query of the change history; it has no default window here
   --after CURSOR      begin behind the cursor of a change, or with start (the oldest change
@@ -80,7 +81,7 @@ const pauses = { min: 500, max: 15_000 };
 
 /** Does the work again while the database cannot be reached, with growing pauses, and says so once, and once when it is back. */
 async function whileAway(io: CommandIo, work: (isBack: () => void) => Promise<number>): Promise<number> {
-  const pause = new GrowingPause(pauses);
+  const pause = new GrowingPause({ ...pauses, random: Math.random });
   let isAway = false;
   const isBack = () => {
     if (isAway) io.tell('annals tail: the database can be reached again.');
@@ -131,6 +132,7 @@ async function tail(feed: Feed, { tenant, q, begin, file, signal, onPrinted }: T
         after,
         ...portion,
         signal,
+        rejectsOn: mayComeBack,
       })) {
         // The cursor is that of what was printed. The end of the process reports a failed write.
         const fault = await written(io.stdout, items.map(({ text }) => `${text}\n`).join(''));

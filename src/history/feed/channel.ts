@@ -9,8 +9,10 @@ import type { FeedItem, FeedReads, Matches } from './read-matches.ts';
 /** What a reader gets of a channel. */
 export interface ChannelReader {
   take(matches: Matches): void;
-  /** The channel cannot go on. */
+  /** The channel cannot go on, or not for this reader. */
   fail(error: unknown): void;
+  /** The failures that end it for this reader, though the channel retries. */
+  readonly rejectsOn?: ((failure: unknown) => boolean) | undefined;
 }
 
 export interface ChannelOptions {
@@ -55,7 +57,11 @@ export class Channel {
     this.#options = options;
     this.#reached = { ...begin, items: [], expired: 0 };
     this.#keptFrom = begin.reached.position;
-    this.#unfollow = options.follow(options.tenant, () => this.#onNews());
+    this.#unfollow = options.follow(
+      options.tenant,
+      () => this.#onNews(),
+      (error) => this.#reject(error),
+    );
     clearOnErasure(this);
     this.#looking = setInterval(() => this.#onNews(), lookEvery).unref();
   }
@@ -113,10 +119,15 @@ export class Channel {
           return;
         }
         onError(error);
+        this.#reject(error);
         this.#hasNews = true;
         await rest(pauseAfterFailure, new AbortController().signal);
       }
     }
+  }
+
+  #reject(failure: unknown): void {
+    for (const reader of this.#readers.keys()) if (reader.rejectsOn?.(failure)) reader.fail(failure);
   }
 
   #take(matches: Matches): void {

@@ -14,6 +14,8 @@ export interface Subscribed {
   readonly maxBytes: number;
   /** Ends the reading. */
   readonly signal: AbortSignal;
+  /** The failures on which the reading rejects, instead of retrying; default: none. It learns of them at once. */
+  readonly rejectsOn?: (failure: unknown) => boolean;
 }
 
 /** What goes out of the history, as it happens. */
@@ -22,7 +24,7 @@ export interface Feed extends FeedReads {
   /**
    * Reads on from a position for as long as the caller wants: first what is there, portion by portion, then what comes. Each
    * portion goes on where the one before ended; `caughtUp` says whether the next one has to be waited for. Rejects as
-   * `readMatches` does, but not while the database is away: then it goes on when that is back.
+   * `readMatches` does, but retries while the database is away, unless `rejectsOn` says otherwise.
    */
   portions(tenant: string, asked: Subscribed): AsyncGenerator<Matches, void>;
 }
@@ -54,15 +56,15 @@ export function createFeed(
   }
 
   async function* portions(tenant: string, asked: Subscribed): AsyncGenerator<Matches, void> {
-    const { q, withContext, maxItems, maxBytes, signal } = asked;
+    const { q, withContext, maxItems, maxBytes, signal, rejectsOn } = asked;
     let { after } = asked;
     while (!signal.aborted) {
-      const found = await readPatiently(tenant, { q, withContext, after, maxItems, maxBytes, signal });
+      const found = await readPatiently(tenant, { q, withContext, after, maxItems, maxBytes, signal }, rejectsOn);
       if (found === undefined) return;
       const isStuck = !found.caughtUp && found.reached.position === after.position;
       after = found.reached;
       if (found.caughtUp) {
-        const queue = new Queue();
+        const queue = new Queue(asked.rejectsOn);
         const leave = join(tenant, asked, queue, found);
         try {
           yield found;
@@ -80,6 +82,7 @@ export function createFeed(
   async function readPatiently(
     tenant: string,
     asked: MatchesAsked & { signal: AbortSignal },
+    rejectsOn: Subscribed['rejectsOn'],
   ): Promise<Matches | undefined> {
     const { signal } = asked;
     while (!signal.aborted) {
@@ -87,7 +90,7 @@ export function createFeed(
         return await reads.readMatches(tenant, asked);
       } catch (error) {
         if (signal.aborted) return undefined;
-        if (error instanceof AnnalsError && error.status < 500) throw error;
+        if ((error instanceof AnnalsError && error.status < 500) || rejectsOn?.(error)) throw error;
         onError(error);
         await rest(pauseAfterFailure, signal);
       }
@@ -100,9 +103,14 @@ export function createFeed(
 
 /** What a channel has sent and the reader has not taken yet. */
 class Queue implements ChannelReader {
+  readonly rejectsOn: Subscribed['rejectsOn'];
   #matches: Matches[] = [];
   #failure: { error: unknown } | undefined;
   #wake: (() => void) | undefined;
+
+  constructor(rejectsOn: Subscribed['rejectsOn']) {
+    this.rejectsOn = rejectsOn;
+  }
 
   take(matches: Matches): void {
     this.#matches.push(matches);

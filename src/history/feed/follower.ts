@@ -12,8 +12,16 @@ export interface FollowerOptions {
   onError: (error: unknown) => void;
 }
 
-/** Calls the listener whenever the tenant may have new positions, and once soon. Returns what ends that. */
-export type Follow = (tenant: string, onNews: () => void) => () => void;
+/**
+ * Calls `onNews` whenever the tenant may have new positions, and once soon, and `onFailure` each time looking for them
+ * fails. Returns what ends that.
+ */
+export type Follow = (tenant: string, onNews: () => void, onFailure?: (error: unknown) => void) => () => void;
+
+interface Listener {
+  onNews(): void;
+  onFailure?: ((error: unknown) => void) | undefined;
+}
 
 /** Milliseconds between two looks at least, and the rest after a look as a multiple of its duration. */
 const timing = {
@@ -34,7 +42,7 @@ export class Follower {
   readonly #options: FollowerOptions;
   /** Whoever follows first has work of a tenant, which this is not part of. */
   readonly #outsideOfWork = AsyncLocalStorage.snapshot();
-  readonly #listeners = new Map<string, Set<() => void>>();
+  readonly #listeners = new Map<string, Set<Listener>>();
   /** The newest position at the last look. */
   readonly #newest = new Map<string, number | null>();
   readonly #giving = new Map<string, Promise<void>>();
@@ -48,8 +56,8 @@ export class Follower {
     this.#options = options;
   }
 
-  follow(tenant: string, onNews: () => void): () => void {
-    const listener = () => onNews();
+  follow(tenant: string, onNews: () => void, onFailure?: (error: unknown) => void): () => void {
+    const listener = { onNews, onFailure };
     const listeners = this.#listeners.getOrInsertComputed(tenant, () => new Set()).add(listener);
     // Positions may have come since the last look at the tenant, and before the caller's own.
     this.#newest.delete(tenant);
@@ -79,6 +87,7 @@ export class Follower {
         this.#isDistributed = undefined;
         if (!this.#isFailing) this.#options.onError(error);
         this.#isFailing = true;
+        for (const listeners of this.#listeners.values()) for (const { onFailure } of listeners) onFailure?.(error);
       }
       const { interval, rest: multiple } = this.#isDistributed === true ? timing.cluster : timing.server;
       await rest(Math.max(interval, multiple * (performance.now() - begun)), signal);
@@ -126,6 +135,6 @@ export class Follower {
   }
 
   #tell(tenant: string): void {
-    for (const listener of this.#listeners.get(tenant) ?? []) listener();
+    for (const listener of this.#listeners.get(tenant) ?? []) listener.onNews();
   }
 }
