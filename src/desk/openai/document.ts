@@ -190,7 +190,7 @@ const ResponseRequest = object(
     top_p: { type: 'number' },
     tools: {
       ...listOf(freeJson, openaiLimits.tools),
-      description: 'Functions, custom tools and namespaces of them. Others are left out.',
+      description: 'Functions, custom tools and namespaces of them. Others are left out, as the answer says.',
     },
     tool_choice: { anyOf: [text(), freeJson] },
     parallel_tool_calls: { type: 'boolean' },
@@ -232,13 +232,13 @@ const idempotencyKey = {
     `A stream of more than ${openaiLimits.storedStreamBytes} bytes is not stored: its repeat is 409.`,
 };
 
-/** Names what a call was made without. */
+/** Names what a call was made without, with commas between several. */
 export const leftOutHeader = 'annals-left-out';
 
 function post(
   operationId: string,
   summary: string,
-  { body, answer, events, headers }: { body: string; answer: object; events: string; headers?: object },
+  { body, answer, events, leftOut }: { body: string; answer: object; events: string; leftOut: string },
 ) {
   return {
     operationId,
@@ -249,7 +249,7 @@ function post(
     responses: {
       200: {
         description: 'The answer. With `stream`: its events.',
-        ...(headers && { headers }),
+        headers: { [leftOutHeader]: { description: leftOut, schema: text() } },
         content: { ...json(answer), 'text/event-stream': { schema: text(events) } },
       },
       ...errors,
@@ -299,12 +299,7 @@ export function openaiDocument({ version, address }: { version: string; address:
           answer: ref('ChatCompletion'),
           events:
             '`data:` with a chunk of the answer each, then `data: [DONE]`. A stream that fails ends with `data: {"error": …}` and a cut connection.',
-          headers: {
-            [leftOutHeader]: {
-              description: '`strict` where a tool has it and the model does not: the call was made without it.',
-              schema: text(),
-            },
-          },
+          leftOut: '`strict` where a tool has it and the model does not: the call was made without it.',
         }),
       },
       '/responses': {
@@ -312,6 +307,7 @@ export function openaiDocument({ version, address }: { version: string; address:
           body: 'ResponseRequest',
           answer: freeJson,
           events: 'The events of OpenAI as they are.',
+          leftOut: 'The types of the hosted tools that the call was made without, each once: `web_search, mcp`.',
         }),
       },
       '/models': {

@@ -9,7 +9,7 @@ export interface ResponseRequest {
   readonly stream: boolean;
   readonly user: string | undefined;
   readonly maxTokens: number | undefined;
-  /** Types of hosted tools, which are left out: they would work beside the quota and the records. */
+  /** Types of hosted tools, each once, which are left out: they would work beside the quota and the records. */
   readonly leftOut: readonly string[];
   /** Upper bound of the input; undefined where nobody can tell, because of a file. */
   readonly inputBound: InputBound | undefined;
@@ -60,6 +60,7 @@ export function readResponseRequest(given: unknown): ResponseRequest {
   const { tools, leftOut } = toolsOf(members);
   const choice = members.get('tool_choice');
   if (typeof choice === 'object') new Members(choice, 'tool_choice').one('type', ['function', 'custom']);
+  if (choice === 'required' && tools?.length === 0) throw refused('tool_choice', 'needs a tool that is not left out');
   const { model: _, user: _user, max_output_tokens: _cap, ...rest } = members.plain();
   const passed = Object.entries(rest).filter(([name]) => taken.includes(name));
   const stream = members.flag('stream') ?? false;
@@ -121,8 +122,15 @@ function checkPart(part: Members, found: { images: number; imageBytes: number; f
 
 function toolsOf(members: Members) {
   const tools = members.list('tools', openaiLimits.tools)?.map((tool, index) => new Members(tool, `tools.${index}`));
-  const leftOut = (tools ?? []).filter((tool) => !isOwnTool(tool)).map((tool) => tool.neededText('type').slice(0, 64));
-  return { tools: tools?.filter(isOwnTool).map((tool) => tool.plain()), leftOut };
+  const leftOut = new Set((tools ?? []).filter((tool) => !isOwnTool(tool)).map(typeOf));
+  return { tools: tools?.filter(isOwnTool).map((tool) => tool.plain()), leftOut: [...leftOut] };
+}
+
+/** A header names what is left out, so it takes no other characters. */
+function typeOf(tool: Members): string {
+  const type = tool.neededText('type');
+  if (!/^[\w.-]{1,64}$/.test(type)) throw refused(tool.at('type'), 'must be the name of a type');
+  return type;
 }
 
 /** Whether the client runs the tool. A namespace is a group of tools. */

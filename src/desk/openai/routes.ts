@@ -42,7 +42,7 @@ export async function openaiRoutes(
     request: FastifyRequest,
     reply: FastifyReply,
     make: (reply: AnswerTo) => Promise<PassThrough | string>,
-    leftOut: readonly string[] = [],
+    leftOut: readonly string[],
   ): Promise<FastifyReply> {
     const gone = whenClientGone(reply);
     const { credentials, bodyText } = request;
@@ -76,10 +76,14 @@ export async function openaiRoutes(
 
   app.post('/openai/:tenant/v1/responses', ofCalls, async (request, reply) => {
     const prepared = await openai.prepareResponse(request.credentials, request.body);
-    return await answerCall(request, reply, (to) =>
-      prepared.request.stream
-        ? streamResponse(prepared, to)
-        : whole(to, async (signal) => JSON.stringify(await prepared.answer({ signal }))),
+    return await answerCall(
+      request,
+      reply,
+      (to) =>
+        prepared.request.stream
+          ? streamResponse(prepared, to)
+          : whole(to, async (signal) => JSON.stringify(await prepared.answer({ signal }))),
+      prepared.request.leftOut,
     );
   });
 

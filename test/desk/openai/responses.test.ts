@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../../support/server/patience.ts';
@@ -119,6 +120,40 @@ test('functions and custom tools pass, hosted tools are left out and logged, and
 });
 
 test.each([
+  ['no tool', undefined, null],
+  ['a function', [{ type: 'function', name: 'f', parameters: { type: 'object' } }], null],
+  ['one hosted tool', [{ type: 'web_search' }], 'web_search'],
+  [
+    'several, one of them twice',
+    [
+      { type: 'web_search' },
+      { type: 'function', name: 'f', parameters: { type: 'object' } },
+      { type: 'mcp', server_label: 'shop' },
+      { type: 'web_search', search_context_size: 'low' },
+      { type: 'namespace', name: 'web', tools: [{ type: 'web_search' }] },
+      { type: 'x'.repeat(64) },
+    ],
+    `web_search, mcp, namespace, ${'x'.repeat(64)}`,
+  ],
+])(
+  'the answer names the hosted tools that were left out, plain, streamed and repeated: %s',
+  async (_, tools, header) => {
+    const repeated = { headers: { 'Idempotency-Key': randomUUID() } };
+    for (const [stream, options] of [
+      [false, {}],
+      [true, {}],
+      [false, repeated],
+      [false, repeated],
+    ] as const) {
+      const asked = { model, input: 'Hello', tools, tool_choice: 'auto', stream };
+      const answer = await client.responses.create(asked as never, options).asResponse();
+      await answer.text();
+      expect(answer.headers.get('annals-left-out')).toBe(header);
+    }
+  },
+);
+
+test.each([
   ['store', { store: true }],
   ['previous_response_id', { previous_response_id: 'resp_1' }],
   ['background', { background: true }],
@@ -153,6 +188,10 @@ test.each([
   ['user', { user: 'x'.repeat(201) }],
   ['input.0.content.0.file_id', { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }] }],
   ['tool_choice.type', { tool_choice: { type: 'web_search' } }],
+  ['tool_choice', { tool_choice: 'required', tools: [{ type: 'web_search' }] }],
+  ['tools.1.type', { tools: [{ type: 'web_search' }, { type: 'x'.repeat(65) }] }],
+  ['tools.0.type', { tools: [{ type: 'web_search\r\nset-cookie: a=b' }] }],
+  ['tools.0.type', { tools: [{ type: 'web_search, mcp' }] }],
   ['input', { input: null }],
   ['model', { model: 'anthropic/claude-sonnet-5-5' }],
 ])('400 names %s, and nothing is sent', async (param, members) => {
