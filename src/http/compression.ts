@@ -22,13 +22,7 @@ const quick = { level: constants.Z_BEST_SPEED };
 export function compressAnswers(app: HttpServer): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (request.routeOptions.config.compressible !== true) return done();
-    if (reply.statusCode !== 200) {
-      // A stream may have failed before its first byte: Fastify answers the error with the headers of the stream.
-      reply.removeHeader('content-encoding');
-      if (!reply.raw.headersSent) reply.raw.removeHeader('content-encoding');
-      return done();
-    }
-    if (isEventStream(reply) || reply.hasHeader('set-cookie')) return done();
+    if (reply.statusCode !== 200 || isEventStream(reply) || reply.hasHeader('set-cookie')) return done();
     varyByEncoding(reply);
     if (!takesGzip(request.headers['accept-encoding'])) return done();
     if (payload instanceof Readable) {

@@ -31,6 +31,8 @@ export function answerErrorsAs(app: HttpServer, bodies: ErrorBodies): void {
 }
 
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, bodies: ErrorBodies): FastifyReply {
+  // It is not the file that was to be sent.
+  reply.removeHeader('content-disposition');
   if (error instanceof AccessTokenFault) {
     return reply.code(401).header('www-authenticate', 'Bearer').send(bodies.fault(error));
   }

@@ -12,6 +12,7 @@ import { guardConsole } from './console-guard.ts';
 import { allowOrigins } from './cors.ts';
 import type { ConsoleAccess, VerifyAccessToken, VerifyBasic, VerifyKey, VerifyViewerToken } from './credentials.ts';
 import { answerErrors } from './error-answers.ts';
+import { awaitFirstPieces } from './first-piece.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { acceptJsonBodies } from './json-body.ts';
 import { answerMalformedRequest } from './malformed-request.ts';
@@ -155,6 +156,7 @@ export async function createHttpServer(options: {
   if (requestRates !== undefined) limitRates(app, requestRates);
   limitRequests(app, requestLimit);
   cutOffSlowClients(app, options.maxClientSilence);
+  awaitFirstPieces(app);
   compressAnswers(app);
   // An expectation that nobody knows is let be; Node would refuse it without a body.
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
