@@ -21,7 +21,6 @@ import type { MailQueue } from '../desk/mail/service.ts';
 import { changelogDialect } from '../history/ask/dialect.ts';
 import { fingerprintAt, lastPosition, positionBefore } from '../history/positions/position-store.ts';
 import { mayReadHistory } from '../http/scopes.ts';
-import { inTransaction } from '../postgres/transaction.ts';
 import { parseQuery } from '../query/parse.ts';
 import { readNotificationEmail } from '../tenants/configuration/notification-email.ts';
 import type { Foundation } from './foundation.ts';
@@ -55,10 +54,9 @@ export function createDelivery(
     createSplunkTarget({ http, baseUrl, now }),
   ];
   const email = createEmailTarget({
-    isSent: config.mail !== undefined,
     baseUrl,
     now,
-    queue: (message) => inTransaction(db, (transaction) => mail.queueMail(transaction, message)),
+    send: (message) => mail.send(message),
   });
   const runs = new Map<Target, Run>([
     [webhook, runWebhook],

@@ -18,13 +18,16 @@ export function subscriptionOfAlert(tenant: string, messageId: string): string |
   return /^(.+)\.\d+\.\d+@annals>$/.exec(messageId.slice(prefix.length))?.[1];
 }
 
-/** An attempt to send an e-mail. `status`: of the mail server's answer, if there was one. */
-interface SentMail {
+/** What became of an e-mail. `status`: of the mail server's answer, if there was one. */
+export interface MailOutcome {
+  readonly isTaken: boolean;
+  readonly status?: number | undefined;
+}
+
+interface SentMail extends MailOutcome {
   readonly tenant: string;
   readonly to: string;
   readonly messageId: string;
-  readonly isTaken: boolean;
-  readonly status?: number | undefined;
 }
 
 /**
@@ -56,8 +59,8 @@ export async function noteAlertSent(
   onAttempts?.(target.type, attempts);
 }
 
-/** Never with the text of the mail server, which can have addresses and credentials in it. */
-function resultOf({ isTaken, status }: SentMail): DeliveryResult {
+/** What an attempt showed: never with the text of the mail server, which can have addresses and credentials in it. */
+export function resultOf({ isTaken, status }: MailOutcome): DeliveryResult {
   if (isTaken) return { outcome: 'delivered' };
   if (status === undefined) return { outcome: 'refused', error: 'The e-mail could not be handed to the mail server.' };
   const error =

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sampleChange } from '../batches/sample-change.ts';
 import type { Sending, Target, TargetMembers } from '../targets/target.ts';
+import { type MailOutcome, resultOf } from './alert-attempts.ts';
 import { alertMail } from './alert-mail.ts';
 import type { AlertThreshold } from './alert-state.ts';
 import { type EmailMembers, EmailTarget } from './email-schema.ts';
@@ -22,16 +23,14 @@ export function alertOf(target: TargetMembers): { to: string; threshold: AlertTh
 const noMailServer = 'E-mails wait: the operator has not set SMTP_URL and MAIL_FROM.';
 
 export interface EmailTargetOptions {
-  /** Queues an e-mail, in a transaction of its own. */
-  queue: (message: AlertMessage) => Promise<void>;
-  /** Whether e-mails are sent, and do not wait until the operator names a mail server. */
-  isSent: boolean;
+  /** Hands an e-mail to the mail server, once. Undefined where the operator has named none, so that e-mails wait. */
+  send: (message: AlertMessage) => Promise<MailOutcome | undefined>;
   baseUrl: string | undefined;
   now: () => number;
 }
 
 /** An e-mail to a person when so many changes match. */
-export function createEmailTarget({ queue, isSent, baseUrl, now }: EmailTargetOptions): Target {
+export function createEmailTarget({ send, baseUrl, now }: EmailTargetOptions): Target {
   return {
     type: 'email',
     schema: EmailTarget,
@@ -44,7 +43,6 @@ export function createEmailTarget({ queue, isSent, baseUrl, now }: EmailTargetOp
     check: () => [],
 
     async test({ tenant, subscription, target }: Sending) {
-      if (!isSent) return { outcome: 'failed', error: noMailServer };
       const { to, withValues } = alertOf(target);
       const change = sampleChange(now());
       const alert = { after: { position: 0, fingerprint: 0 }, count: 1, from: change.at, to: change.at };
@@ -52,8 +50,14 @@ export function createEmailTarget({ queue, isSent, baseUrl, now }: EmailTargetOp
       const { subject, text } = alertMail(told);
       const sample = 'This is a sample. Nothing was changed.';
       const messageId = `<alert-sample.${randomUUID()}@annals>`;
-      await queue({ tenant, to, subject: `Sample: ${subject}`, text: `${sample}\n\n${text}`, messageId });
-      return { outcome: 'delivered' };
+      const sent = await send({
+        tenant,
+        to,
+        subject: `Sample: ${subject}`,
+        text: `${sample}\n\n${text}`,
+        messageId,
+      });
+      return sent === undefined ? { outcome: 'failed', error: noMailServer } : resultOf(sent);
     },
   };
 }

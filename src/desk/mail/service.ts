@@ -19,11 +19,13 @@ import {
   tenantsWithWaitingMail,
 } from './mail-store.ts';
 
-/** `status`: of the server's answer to a mail that it did not take, if there was one. */
-export type NoteAttempt = (
-  transaction: DatabaseTransaction,
-  attempt: Mail & { readonly isTaken: boolean; readonly status?: number | undefined },
-) => Promise<void>;
+/** What became of an attempt to send a mail. `status`: of the server's answer to a mail that it did not take, if there was one. */
+export interface MailOutcome {
+  readonly isTaken: boolean;
+  readonly status?: number | undefined;
+}
+
+export type NoteAttempt = (transaction: DatabaseTransaction, attempt: Mail & MailOutcome) => Promise<void>;
 
 /** A queue that sends each e-mail once, now or later (contract 8). */
 export interface MailQueue {
@@ -31,6 +33,8 @@ export interface MailQueue {
   queueMail(transaction: DatabaseTransaction, mail: Mail): Promise<void>;
   /** Calls this with each attempt to send a mail, in the transaction that notes it. */
   onAttempt(note: NoteAttempt): void;
+  /** Sends a mail now and once, past the queue. Undefined where the settings name no mail server. */
+  send(mail: Mail): Promise<MailOutcome | undefined>;
   /** Sends due mails. Without a mail server in the settings it does nothing, and the mails wait. */
   deliver(signal: AbortSignal, findTenants: FindTenants): Promise<void>;
   /** Warns the operator about mails that wait because the settings name no mail server, and deletes old sent mails. */
@@ -65,6 +69,34 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
     }
   }
 
+  async function attempt(
+    { smtpUrl, from }: NonNullable<Config['mail']>,
+    { tenant, to, subject, text, messageId }: Mail,
+    attempts: number,
+  ): Promise<MailOutcome> {
+    try {
+      transporter ??= openTransporter(smtpUrl);
+      const opened = await transporter;
+      // An address object is always one recipient, whatever its text contains.
+      await opened.sendMail({
+        from,
+        to: { name: '', address: to },
+        subject,
+        text,
+        messageId,
+        headers: headersOf(from),
+      });
+    } catch (error) {
+      const code = codeOf(error);
+      if (error instanceof ProgramReplaced) logger.error({ err: error }, 'no mail can be sent');
+      // The error itself is not logged, because it can contain the server's credentials or the address.
+      logger.warn({ tenant, messageId, attempts, code }, 'a mail was not taken');
+      return { isTaken: false, status: typeof code === 'number' ? code : undefined };
+    }
+    logger.info({ tenant, messageId }, 'a mail was sent');
+    return { isTaken: true };
+  }
+
   /**
    * Sends one mail in a transaction that locks it, so no other process sends it meanwhile. If this process dies, the
    * database releases the lock. If it dies after the server has accepted the mail and before the commit, the same mail
@@ -75,36 +107,13 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
     return await inTransaction(db, async (transaction) => {
       const mail = await lockDueMail(transaction, tenant);
       if (mail === undefined) return false;
-      const { to, subject, text, messageId, attempts } = mail;
       await noteSent(transaction, mail);
-      try {
-        transporter ??= openTransporter(settings.smtpUrl);
-        const opened = await transporter;
-        // An address object is always one recipient, whatever its text contains.
-        const headers = headersOf(settings.from);
-        await opened.sendMail({
-          from: settings.from,
-          to: { name: '', address: to },
-          subject,
-          text,
-          messageId,
-          headers,
-        });
-      } catch (error) {
-        const code = codeOf(error);
-        const pause = Math.min(maxPause, firstPause * 2 ** Math.min(attempts, 20));
-        if (error instanceof ProgramReplaced) logger.error({ err: error }, 'no mail can be sent');
-        // The error itself is not logged, because it can contain the server's credentials or the address.
-        logger.warn(
-          { tenant, messageId, attempts: attempts + 1, code },
-          'a mail was not taken; it is sent again later',
-        );
+      const outcome = await attempt(settings, mail, mail.attempts + 1);
+      if (!outcome.isTaken) {
+        const pause = Math.min(maxPause, firstPause * 2 ** Math.min(mail.attempts, 20));
         await postpone(transaction, mail, pause);
-        await note(transaction, { ...mail, isTaken: false, status: typeof code === 'number' ? code : undefined });
-        return true;
       }
-      await note(transaction, { ...mail, isTaken: true });
-      logger.info({ tenant, messageId }, 'a mail was sent');
+      await note(transaction, { ...mail, ...outcome });
       return true;
     });
   }
@@ -117,6 +126,10 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
 
     onAttempt(listener) {
       note = listener;
+    },
+
+    async send(mail) {
+      return settings === undefined ? undefined : await attempt(settings, mail, 1);
     },
 
     async deliver(signal, findTenants) {

@@ -77,16 +77,9 @@ test('a change with many paths shows ten of them and how many more', () => {
   expect(text).not.toContain('p10');
 });
 
-test('a sample is queued where e-mails are sent, and a failure that says why where they wait', async () => {
-  const queued: string[] = [];
+test('a sample where e-mails wait is a failure that says why', async () => {
   const sending = { tenant: 'shop', subscription: 'prices', keys: [], hide: [], signal: new Stop() };
-  const outcomeOf = async (isSent: boolean) => {
-    const queue = async ({ to }: { to: string }) => void queued.push(to);
-    const target = createEmailTarget({ queue, isSent, baseUrl: undefined, now: () => noon });
-    return await target.test({ ...sending, target: { type: 'email', to: 'jane@shop.example' } });
-  };
-  expect(await outcomeOf(false)).toEqual({ outcome: 'failed', error: expect.stringContaining('SMTP_URL') });
-  expect(queued).toEqual([]);
-  expect(await outcomeOf(true)).toEqual({ outcome: 'delivered' });
-  expect(queued).toEqual(['jane@shop.example']);
+  const target = createEmailTarget({ send: async () => undefined, baseUrl: undefined, now: () => noon });
+  const outcome = await target.test({ ...sending, target: { type: 'email', to: 'jane@shop.example' } });
+  expect(outcome).toEqual({ outcome: 'failed', error: expect.stringContaining('SMTP_URL') });
 });

@@ -103,9 +103,40 @@ test('a rule sends one e-mail in 10 minutes, which counts all changes since the 
 test('a sample says that it is one, and an alert sends nothing once more', async () => {
   const id = await make('jim@shop.example');
   expect(await acme.call('POST', `/${id}/test`)).toMatchObject({ status: 200, body: { outcome: 'delivered' } });
-  await eventually(() => mailsTo('jim@shop.example').length).toBe(1);
+  expect(mailsTo('jim@shop.example')).toHaveLength(1);
   expect(mailsTo('jim@shop.example')[0]).toContain('This is a sample.');
   expect(await acme.call('POST', `/${id}/replay`, { from: 'start' })).toMatchObject({ status: 409 });
+  await acme.call('DELETE', `/${id}`);
+});
+
+test('a sample tells what the mail server did with it, without its text, and is not sent again', async () => {
+  const to = 'away@shop.example';
+  const waiting = async () =>
+    (await server.database.pool.query('select from mail where recipient = $1', [to])).rowCount;
+  const id = await make(to);
+  mails.refuseRecipient(to, `5.1.1 <${to}> unknown; relay user svc, password hunter2`);
+  expect((await acme.call('POST', `/${id}/test`)).body).toEqual({
+    outcome: 'failed',
+    status: 550,
+    error: 'The mail server refused the e-mail.',
+  });
+  await mails.stop();
+  expect((await acme.call('POST', `/${id}/test`)).body).toEqual({
+    outcome: 'refused',
+    error: 'The e-mail could not be handed to the mail server.',
+  });
+  await mails.start();
+  mails.refuseRecipient(to, undefined);
+  expect(await waiting()).toBe(0);
+  expect(mailsTo(to)).toEqual([]);
+  expect(await attemptsOf(id)).toMatchObject([
+    { kind: 'test', outcome: 'failed', status: 550 },
+    { kind: 'test', outcome: 'refused' },
+  ]);
+  // Samples say nothing about the health of the alert.
+  expect(await acme.get(id)).toMatchObject({ state: 'active' });
+  expect((await acme.call('POST', `/${id}/test`)).body).toEqual({ outcome: 'delivered' });
+  expect(mailsTo(to)).toHaveLength(1);
   await acme.call('DELETE', `/${id}`);
 });
 
