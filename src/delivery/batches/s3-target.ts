@@ -35,6 +35,9 @@ const noCondition =
   'The store does not support If-None-Match, which keeps an object from being overwritten. The operator can accept that: ' +
   'ANNALS_S3_UNCONDITIONAL.';
 
+const notThere = (key: string) =>
+  `The store refused the object as if it were there (412), and has none of this name: ${key}. If that persists, it does not support If-None-Match.`;
+
 /** Objects in a bucket, each stored once: its name says which changes it has, and an object that is there is never written again. */
 export function createS3Target({ http, baseUrl, now, unconditional }: S3Options): BatchTarget {
   const membersOf = ({ target }: Pick<Sending, 'target'>) => target as TargetMembers & S3Members;
@@ -86,6 +89,7 @@ export function createS3Target({ http, baseUrl, now, unconditional }: S3Options)
     if (found.answer === undefined) return found.result;
     const { status, headers } = found.answer;
     if (status === 404 && refusal === undefined) return { ...resultWith(found, 'delivered'), isAbsent: true };
+    if (status === 404) return resultWith(refusal ?? found, 'failed', notThere(key));
     if (status !== 200) {
       return resultWith(
         found,

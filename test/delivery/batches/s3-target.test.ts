@@ -152,7 +152,21 @@ test('a sample says that it is one, and each test writes its own', async () => {
 test('a 412 is delivered only where the sample is there: not where the name has another object, and not where it has none', async () => {
   const { server, sending, target } = await open();
   server.refuse({ status: 412, code: 'PreconditionFailed' });
-  expect(await target.test(sending)).toMatchObject({ outcome: 'failed', error: expect.any(String) });
+  const nothingThere = {
+    outcome: 'failed',
+    status: 412,
+    error: expect.stringMatching(/as if it were there \(412\), and has none of this name: annals\/.*If-None-Match/),
+  };
+  expect(await target.test(sending)).toMatchObject(nothingThere);
+  server.refuse({ status: 412, code: 'PreconditionFailed' });
+  expect(await target.deliverBatch(sending, batchOf('one\n'))).toMatchObject(nothingThere);
+  // Without s3:ListBucket nobody is told that there is nothing.
+  server.refuse({ status: 412, code: 'PreconditionFailed' }, { status: 403, code: 'AccessDenied' });
+  expect(await target.test(sending)).toMatchObject({
+    outcome: 'failed',
+    status: 403,
+    error: 'The object that is there cannot be looked at: allow s3:GetObject and s3:ListBucket.',
+  });
   expect(server.objects.size).toBe(0);
   expect(await target.test(sending)).toMatchObject({ outcome: 'delivered' });
   // The same sample again, as after an answer that was lost.
