@@ -144,7 +144,7 @@ const remade = (position: number, values: object, goes = true) => `
   with e as (select * from change_entry where ${entry(position)}),
        gone as (delete from change_entry where ${goes} and ${entry(position)})
   insert into change_entry overriding system value
-    select (jsonb_populate_record(null::change_entry, to_jsonb(e) || jsonb_build_object('identity', gen_random_uuid()) || '${JSON.stringify(values)}')).* from e`;
+    select (jsonb_populate_record(null::change_entry, to_jsonb(e) || '${JSON.stringify({ identity: randomUUID(), ...values })}')).* from e`;
 /** A copy of an entry at another time, with its related row. */
 const doubled = (position: number, time: number) => `
   ${remade(position, { sequence: -9, at: time }, false)};
@@ -180,7 +180,7 @@ const changesOfEntries: [what: string, statementOf: (position: number) => string
     'its kind',
     // The kind is made by the same statement.
     (one) => `with made as (insert into change_kind (tenant, lookup, entity, type, related_entities)
-       values ('acme', gen_random_uuid(), 'order', 'delete', '{customer}') returning kind)
+       values ('acme', '${randomUUID()}', 'order', 'delete', '{customer}') returning kind)
      update change_entry set kind = (select kind from made) where ${entry(one)}`,
   ],
 ];
@@ -269,7 +269,8 @@ test.each<[string, string, string[]]>([
     `update change_kind set lookup = '${otherId}' where tenant = 'acme';
      update change_actor a set lookup = b.lookup from change_actor b
        where a.tenant = 'acme' and b.tenant = 'acme' and a.name <> b.name;
-     update change_recorder set lookup = gen_random_uuid() where tenant = 'acme' and way in ('relay', 'service')`,
+     update change_recorder set lookup = '${randomUUID()}' where tenant = 'acme' and way = 'relay';
+     update change_recorder set lookup = '${randomUUID()}' where tenant = 'acme' and way = 'service'`,
     ['the kind update of order', 'the actor jane', 'the actor john', 'the relay shop', 'the service kim'].map(lookedUp),
   ],
 ])('it is told where somebody changed %s, by which names are found', async (_what, statement, expected) => {

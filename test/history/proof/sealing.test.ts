@@ -195,7 +195,8 @@ test('a tenant without changes gets no log, and one with changes is found until 
   await seal(tenant, sealing);
   expect(await readLog(db, tenant)).toMatchObject({ size: 4, isDue: false });
   // A moment that has not been would keep it from ever being signed again.
-  await sql`update proof_log set signed_at = signed_at + interval '9 years' where tenant = ${tenant}`.execute(db);
+  const notYet = new Date(Date.now() + 9 * 365 * 86_400_000);
+  await sql`update proof_log set signed_at = ${notYet} where tenant = ${tenant}`.execute(db);
   expect((await readLog(db, tenant))?.isDue).toBe(true);
   await passes(120);
   expect(await isFound()).toBe(false);
