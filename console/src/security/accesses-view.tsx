@@ -1,12 +1,9 @@
 import type { Access } from '@annals/client';
 import { annals } from '../api/annals.ts';
-import { EmptyState } from '../components/empty-state.tsx';
 import { Name } from '../components/name.tsx';
 import { bytesText, counted } from '../components/numbers.ts';
-import { PageHeader } from '../components/page-header.tsx';
 import { Time } from '../components/time.tsx';
-import { FilterBar, FilterChip } from '../lists/filter-bar.tsx';
-import { ListCard } from '../lists/list-card.tsx';
+import { ListPage } from '../lists/list-page.tsx';
 import { SortHeading } from '../lists/sort-heading.tsx';
 import { useList } from '../lists/use-list.ts';
 import { quoted } from '../query-text/quoted.ts';
@@ -46,72 +43,64 @@ export function AccessesView() {
     defaultSort: '_id:DESC',
     read: (parameters, signal) => annals().accesses.list(parameters, { signal }),
   });
-  const chip = { filter: list.filter, onFilter: list.setFilter };
   return (
-    <>
-      <PageHeader
-        title="Accesses"
-        lead="Who signed in, who was refused, and who downloaded exports in the last 400 days."
-      />
-      <FilterBar {...chip} example='kind:signed_in name:"Jane Doe"'>
-        <FilterChip label="Exports" term="kind:export_downloaded" {...chip} />
-        <FilterChip label="Sign-ins" term="kind:signed_in" {...chip} />
-        <FilterChip label="Refused" term="kind:refused" {...chip} />
-      </FilterBar>
-      <ListCard
-        list={list}
-        one="access"
-        many="accesses"
-        empty={
-          <EmptyState icon="clock" title="There is no access">
-            <p>Nobody has signed in yet.</p>
-          </EmptyState>
-        }
-      >
-        {(accesses) => (
-          <table class="table">
-            <thead>
-              <tr>
-                <SortHeading label="When" field="_id" list={list} />
-                <SortHeading label="Who" field="name" list={list} />
-                <SortHeading label="What" field="kind" list={list} />
-                <th scope="col">How</th>
-                <th scope="col">Address</th>
-                <th scope="col">Browser or program</th>
-                <th scope="col">Session</th>
+    <ListPage
+      list={list}
+      title="Accesses"
+      lead="Who signed in, who was refused, and who downloaded exports in the last 400 days."
+      example='kind:signed_in name:"Jane Doe"'
+      chips={[
+        ['Exports', 'kind:export_downloaded'],
+        ['Sign-ins', 'kind:signed_in'],
+        ['Refused', 'kind:refused'],
+      ]}
+      one="access"
+      many="accesses"
+      empty={{ icon: 'clock', title: 'There is no access', text: 'Nobody has signed in yet.' }}
+    >
+      {(accesses) => (
+        <table class="table">
+          <thead>
+            <tr>
+              <SortHeading label="When" field="_id" list={list} />
+              <SortHeading label="Who" field="name" list={list} />
+              <SortHeading label="What" field="kind" list={list} />
+              <th scope="col">How</th>
+              <th scope="col">Address</th>
+              <th scope="col">Browser or program</th>
+              <th scope="col">Session</th>
+            </tr>
+          </thead>
+          <tbody>
+            {accesses.map((access) => (
+              <tr key={access.id}>
+                <td class="nowrap">
+                  <Time at={access.at ?? ''} />
+                </td>
+                <td>
+                  <Name text={access.name ?? ''} />
+                </td>
+                <td class="nowrap">{access.kind === undefined ? '' : words[access.kind]}</td>
+                <td>
+                  <span class="cell-cut">
+                    <Name text={detailsOf(access)} />
+                  </span>
+                </td>
+                <td class="nowrap">
+                  <Name text={access.address ?? ''} />
+                </td>
+                <td class="nowrap" title={access.program}>
+                  <Name text={programText(access.program ?? '')} />
+                </td>
+                <td class="nowrap">
+                  <Session access={access} onFilter={list.setFilter} />
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {accesses.map((access) => (
-                <tr key={access.id}>
-                  <td class="nowrap">
-                    <Time at={access.at ?? ''} />
-                  </td>
-                  <td>
-                    <Name text={access.name ?? ''} />
-                  </td>
-                  <td class="nowrap">{access.kind === undefined ? '' : words[access.kind]}</td>
-                  <td>
-                    <span class="cell-cut">
-                      <Name text={detailsOf(access)} />
-                    </span>
-                  </td>
-                  <td class="nowrap">
-                    <Name text={access.address ?? ''} />
-                  </td>
-                  <td class="nowrap" title={access.program}>
-                    <Name text={programText(access.program ?? '')} />
-                  </td>
-                  <td class="nowrap">
-                    <Session access={access} onFilter={list.setFilter} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-      </ListCard>
-    </>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </ListPage>
   );
 }
 
