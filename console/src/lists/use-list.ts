@@ -21,6 +21,8 @@ export interface List<Item> {
   readonly page: Requested<CursorPage<Item>>;
   /** All that match; counted once for a filter, not again for each page. */
   readonly total: number | undefined;
+  /** Whether the items that are shown are all that match. */
+  readonly hasOnePage: boolean;
   readonly filter: string;
   readonly sort: string;
   readonly onNext: (() => void) | undefined;
@@ -63,6 +65,7 @@ export function useList<Item>({
   return {
     page,
     total: count.isCurrent ? count.value : undefined,
+    hasOnePage: following === undefined && before === undefined,
     filter,
     sort,
     onNext: following === undefined ? undefined : () => setParameters({ next: following, prev: undefined }),

@@ -58,6 +58,10 @@ export function chatTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => panel.locator('.turn').count()).toBe(2);
     await expect.poll(() => panel.locator('.turn-agent').allInnerTexts()).toEqual(['Prices', 'Prices']);
     await page.locator('tbody').getByText('Prices').first().waitFor();
+    const cells = await page.locator('tbody td:last-child').allTextContents();
+    const sum = cells.reduce((all, text) => all + Number(text.replaceAll(',', '')), 0);
+    expect(sum).toBeGreaterThan(0);
+    await expect.poll(() => page.locator('tfoot td').last().textContent()).toBe(sum.toLocaleString('en'));
     await panel.getByText('the chat was stopped', { exact: false }).waitFor();
     await checkAccessibility(page, '.side-panel');
   });

@@ -38,6 +38,19 @@ export function costTests(the: () => ConsoleUnderTest): void {
       .waitFor();
     expect(await sidewaysRoom(page)).toBe(0);
     await checkAccessibility(page);
+    // The sums are of all rows, or say that they are not.
+    const sums = page.locator('tfoot tr');
+    const cells = await page.locator('tbody .amount').allTextContents();
+    const tokens = cells.map((text) => Number(/^([\d,]+) in, /.exec(text)?.[1]?.replaceAll(',', '') ?? 0));
+    const total = tokens.reduce((sum, count) => sum + count, 0).toLocaleString('en');
+    await expect.poll(() => sums.textContent()).toMatch(new RegExp(`^Total(?:at least )?${total} in, `));
+    await page.route(/\/calls\?/, async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, headers: { ...response.headers(), 'x-next-cursor': 'more' } });
+    });
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await expect.poll(() => sums.textContent()).toMatch(/^Total of this page/);
+    await page.unroute(/\/calls\?/);
     await page.setViewportSize({ width: 1280, height: 800 });
     const hidden = page.getByLabel('Table of calls').evaluate((table) => table.scrollWidth - table.clientWidth);
     expect(await hidden).toBe(0);

@@ -1,15 +1,15 @@
+import type { ModelCall } from '@annals/client';
 import { AgentName } from '../../agent-names/agent-name.tsx';
 import { annals } from '../../api/annals.ts';
 import { Badge } from '../../components/badge.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
 import { Name } from '../../components/name.tsx';
 import { countText, dollarsText } from '../../components/numbers.ts';
-import { PageHeader } from '../../components/page-header.tsx';
 import { Time } from '../../components/time.tsx';
-import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
-import { ListCard } from '../../lists/list-card.tsx';
+import { ListPage } from '../../lists/list-page.tsx';
 import { SortHeading } from '../../lists/sort-heading.tsx';
+import { TotalRow } from '../../lists/total-row.tsx';
 import { useList } from '../../lists/use-list.ts';
+import { sumCalls } from './sum-calls.ts';
 import './costs.css';
 
 /** Each call of a model in the last 90 days, without texts. */
@@ -19,79 +19,95 @@ export function CallsView() {
     defaultSort: '_id:DESC',
     read: (parameters, signal) => annals().usage.calls(parameters, { signal }),
   });
-  const chip = { filter: list.filter, onFilter: list.setFilter };
+  return (
+    <ListPage
+      list={list}
+      title="Calls"
+      lead="Each call of a model in the last 90 days: who made it and what it took. No texts."
+      example="model:gpt-5* agent:helper outputTokens:>1000"
+      chips={[
+        ['Chats', 'operation:chat'],
+        ['OpenAI clients', 'operation:openai'],
+        ['Without an answer', 'cause:*'],
+      ]}
+      one="call"
+      empty={{
+        icon: 'clock',
+        title: 'There is no call yet',
+        text: 'Calls that completions, chats and OpenAI clients make are listed here.',
+      }}
+    >
+      {(calls) => (
+        <table class="table">
+          <thead>
+            <tr>
+              <SortHeading label="When" field="_id" list={list} />
+              <SortHeading label="Model" field="model" list={list} />
+              <SortHeading label="Client" field="client" list={list} />
+              <th scope="col">Agent or user</th>
+              <SortHeading label="Tokens" amount field="outputTokens" list={list} />
+              <th scope="col" class="amount">
+                Cost
+              </th>
+              <SortHeading label="Duration" amount field="durationMs" list={list} />
+              <th scope="col">End</th>
+            </tr>
+          </thead>
+          <tbody>
+            {calls.map((call) => (
+              <tr key={call.id}>
+                <td class="nowrap">
+                  <Time at={call.at ?? ''} />
+                </td>
+                <td class="calls-name" title={`${call.provider} ${call.model}`}>
+                  <Name text={call.model ?? ''} />
+                </td>
+                <td class="calls-name" title={call.client}>
+                  <Name text={call.client ?? ''} />
+                </td>
+                <td class="calls-name" title={call.user}>
+                  {call.agent === undefined ? undefined : <AgentName id={call.agent} />}
+                  {call.user === undefined ? undefined : <Name text={call.user} />}
+                </td>
+                <td class="amount">
+                  {tokensText(call.inputTokens)} in, {tokensText(call.outputTokens)} out
+                </td>
+                <td class="amount" title={call.costUsd == null ? undefined : `$${call.costUsd}`}>
+                  {call.costUsd == null ? 'unknown' : dollarsText(Number(call.costUsd))}
+                </td>
+                <td class="amount">{call.durationMs === undefined ? '' : `${countText(call.durationMs)} ms`}</td>
+                <td class="nowrap">
+                  {call.cause === undefined ? (
+                    (call.finishReason ?? '').replaceAll('_', ' ')
+                  ) : (
+                    <Badge tone="bad">{call.cause.replaceAll('_', ' ')}</Badge>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+          <TotalRow list={list} columns={4}>
+            <Sums calls={calls} />
+          </TotalRow>
+        </table>
+      )}
+    </ListPage>
+  );
+}
+
+/** The cells from the tokens on. */
+function Sums({ calls }: { readonly calls: readonly ModelCall[] }) {
+  const { inputTokens, outputTokens, lacksTokens, costUsd, lacksCost } = sumCalls(calls);
   return (
     <>
-      <PageHeader
-        title="Calls"
-        lead="Each call of a model in the last 90 days: who made it and what it took. No texts."
-      />
-      <FilterBar {...chip} example="model:gpt-5* agent:helper outputTokens:>1000">
-        <FilterChip label="Chats" term="operation:chat" {...chip} />
-        <FilterChip label="OpenAI clients" term="operation:openai" {...chip} />
-        <FilterChip label="Without an answer" term="cause:*" {...chip} />
-      </FilterBar>
-      <ListCard
-        list={list}
-        one="call"
-        empty={
-          <EmptyState icon="clock" title="There is no call yet">
-            <p>Calls that completions, chats and OpenAI clients make are listed here.</p>
-          </EmptyState>
-        }
-      >
-        {(calls) => (
-          <table class="table">
-            <thead>
-              <tr>
-                <SortHeading label="When" field="_id" list={list} />
-                <SortHeading label="Model" field="model" list={list} />
-                <SortHeading label="Client" field="client" list={list} />
-                <th scope="col">Agent or user</th>
-                <SortHeading label="Tokens" amount field="outputTokens" list={list} />
-                <th scope="col" class="amount">
-                  Cost
-                </th>
-                <SortHeading label="Duration" amount field="durationMs" list={list} />
-                <th scope="col">End</th>
-              </tr>
-            </thead>
-            <tbody>
-              {calls.map((call) => (
-                <tr key={call.id}>
-                  <td class="nowrap">
-                    <Time at={call.at ?? ''} />
-                  </td>
-                  <td class="calls-name" title={`${call.provider} ${call.model}`}>
-                    <Name text={call.model ?? ''} />
-                  </td>
-                  <td class="calls-name" title={call.client}>
-                    <Name text={call.client ?? ''} />
-                  </td>
-                  <td class="calls-name" title={call.user}>
-                    {call.agent === undefined ? undefined : <AgentName id={call.agent} />}
-                    {call.user === undefined ? undefined : <Name text={call.user} />}
-                  </td>
-                  <td class="amount">
-                    {tokensText(call.inputTokens)} in, {tokensText(call.outputTokens)} out
-                  </td>
-                  <td class="amount" title={call.costUsd == null ? undefined : `$${call.costUsd}`}>
-                    {call.costUsd == null ? 'unknown' : dollarsText(Number(call.costUsd))}
-                  </td>
-                  <td class="amount">{call.durationMs === undefined ? '' : `${countText(call.durationMs)} ms`}</td>
-                  <td class="nowrap">
-                    {call.cause === undefined ? (
-                      (call.finishReason ?? '').replaceAll('_', ' ')
-                    ) : (
-                      <Badge tone="bad">{call.cause.replaceAll('_', ' ')}</Badge>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-      </ListCard>
+      <td class="amount">
+        {lacksTokens ? 'at least ' : ''}
+        {countText(inputTokens)} in, {countText(outputTokens)} out
+      </td>
+      <td class="amount" title={costUsd === undefined ? undefined : `$${costUsd}`}>
+        {costUsd === undefined ? 'unknown' : `${lacksCost ? 'at least ' : ''}${dollarsText(Number(costUsd))}`}
+      </td>
+      <td colSpan={2} />
     </>
   );
 }

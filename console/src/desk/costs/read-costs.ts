@@ -1,4 +1,5 @@
 import type { Annals, CostsOf } from '@annals/client';
+import { sumDollars } from './sum-dollars.ts';
 
 export const seenBys = ['model', 'client', 'agent', 'user'] as const;
 export type SeenBy = (typeof seenBys)[number];
@@ -62,22 +63,13 @@ function dollarsOf(items: readonly CostsOf[]): number[] {
   return items.map(({ costUsd }) => Number(costUsd));
 }
 
-/** All digits of dollars are those of pico-dollars. */
 function totalOf(items: readonly CostsOf[]): Seen['total'] {
   const sum = (of: (item: CostsOf) => number) => items.reduce((all, item) => all + of(item), 0);
-  const pico = items.reduce((all, { costUsd }) => all + picoOf(costUsd), 0n);
-  const digits = String(pico).padStart(13, '0');
-  const total = `${digits.slice(0, -12)}.${digits.slice(-12)}`.replace(/\.?0+$/, '');
   return {
-    costUsd: total,
+    costUsd: sumDollars(items.map(({ costUsd }) => costUsd)),
     calls: sum(({ calls }) => calls),
     inputTokens: sum(({ inputTokens }) => inputTokens),
     outputTokens: sum(({ outputTokens }) => outputTokens),
     callsWithoutCost: sum(({ callsWithoutCost }) => callsWithoutCost),
   };
-}
-
-function picoOf(dollars: string): bigint {
-  const [whole = '', fraction = ''] = dollars.split('.');
-  return BigInt(whole + fraction.padEnd(12, '0'));
 }

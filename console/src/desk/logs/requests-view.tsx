@@ -8,6 +8,7 @@ import { Time } from '../../components/time.tsx';
 import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
 import { ListCard } from '../../lists/list-card.tsx';
 import { SortHeading } from '../../lists/sort-heading.tsx';
+import { sumOf, TotalRow } from '../../lists/total-row.tsx';
 import { useList } from '../../lists/use-list.ts';
 import { Link } from '../../router/link.tsx';
 import { parametersWith, place, setParameters } from '../../router/location.ts';
@@ -76,6 +77,11 @@ export function RequestsView() {
                 </tr>
               ))}
             </tbody>
+            <TotalRow list={list} columns={3}>
+              <td class="amount">{durationText(sumOf(logs, 'durationMs'))}</td>
+              <td class="amount">{countText(sumOf(logs, 'promptTokens'))}</td>
+              <td class="amount">{countText(sumOf(logs, 'completionTokens'))}</td>
+            </TotalRow>
           </table>
         )}
       </ListCard>
