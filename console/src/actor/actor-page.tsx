@@ -80,9 +80,13 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
           </details>
           <section class="card history-entries" aria-label="Entries">
             <LoadingLine active={list.isLoading} />
-            {list.error === undefined ? undefined : <FailureBox error={list.error} onRetry={list.reload} />}
+            {list.error === undefined ? undefined : (
+              <FailureBox error={fault === undefined ? list.error : new Error(fault.message)} onRetry={list.reload} />
+            )}
             {list.value === undefined ? (
-              <Skeleton />
+              list.error === undefined ? (
+                <Skeleton />
+              ) : undefined
             ) : list.value.totalElements === 0 ? (
               <EmptyHistory q={q} onQuery={withoutActor} />
             ) : (

@@ -138,7 +138,7 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
                     <LiveLine view={live.view.value} onShow={refresh} />
                   </div>
                 ) : undefined}
-                <Entries value={list.value} q={q} open={entry} />
+                {list.error === undefined ? <Entries value={list.value} q={q} open={entry} /> : undefined}
                 {list.value === undefined || list.value.totalElements === 0 ? undefined : (
                   <footer class="entries-footer">
                     <span class="muted number">{counted(list.value.totalElements, 'entry', 'entries')}</span>

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { waitForQuiet } from '../support/quiet.ts';
 import { recordLife } from '../support/record-life.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
 
@@ -27,6 +28,17 @@ export function actorTests(the: () => ConsoleUnderTest): void {
     await expect
       .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())
       .toBe('actor:"Doe, Jane" type:update');
+  });
+
+  test('a wrong query is told once, in one sentence', async () => {
+    const page = await the().open('actor?name=Jane+Doe&q=colour%3Ared', { statuses: [400] });
+    const alert = page.getByRole('main').getByRole('alert');
+    await alert.waitFor();
+    expect(await alert.locator('p').allTextContents()).toEqual([
+      expect.stringMatching(/^Unsupported query field: colour; expected entity, .*, found "colour"\.$/),
+    ]);
+    // Nothing looks as if more were to come.
+    await waitForQuiet(page);
   });
 
   test('an actor who did nothing lately says why the page is empty', async () => {
