@@ -1,9 +1,9 @@
-import { setTimeout } from 'node:timers/promises';
-import type { Page, Request } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { readLayoutShift } from '../support/layout-shift.ts';
+import { waitForQuiet } from '../support/quiet.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
 
 const windows = [
@@ -14,8 +14,11 @@ const windows = [
 const maxShift = 0.1;
 /** Milliseconds that each answer of the service takes longer, so that what stands there before it is drawn. */
 const delay = 60;
-/** Milliseconds without a request after which a page has what it shows. */
-const quiet = 250;
+
+/** What a page does not do itself: its requests without an answer are counted. */
+declare global {
+  var pendingReads: number;
+}
 
 /** Every page as it is loaded at its address. */
 export function layoutTests(the: () => ConsoleUnderTest): void {
@@ -24,10 +27,10 @@ export function layoutTests(the: () => ConsoleUnderTest): void {
     const faults: string[] = [];
     for (const { width, height } of windows) {
       const page = await the().open('about:blank', { width, height, statuses: [400, 404] });
-      const settled = await slowDown(page);
+      await page.addInitScript(slowDown, delay);
       for (const address of addresses) {
         await page.goto(`${the().server.baseUrl}/console/${address}`);
-        await settled();
+        await settle(page);
         const { sum, causes } = await readLayoutShift(page);
         if (sum >= maxShift) faults.push(`${address} at ${width} px moves by ${sum.toFixed(3)}\n${causes.join('\n')}`);
         const room = await sidewaysRoom(page);
@@ -40,7 +43,8 @@ export function layoutTests(the: () => ConsoleUnderTest): void {
         const headings = await page.getByRole('heading', { level: 1 }).count();
         if (headings !== 1) faults.push(`${address} has ${headings} headings of the first level`);
       }
-      await page.unrouteAll({ behavior: 'ignoreErrors' });
+      // The window is not for other tests: its pages would be slow.
+      await page.close();
     }
     expect(faults).toEqual([]);
   }, 170_000);
@@ -111,22 +115,34 @@ async function fillPages(the: ConsoleUnderTest): Promise<readonly string[]> {
   ];
 }
 
-/** Delays the answers of the service, and returns what waits until none is to come. The feed never ends. */
-async function slowDown(page: Page): Promise<() => Promise<void>> {
-  const pending = new Set<Request>();
-  let quietSince = 0;
-  await page.route(/\/console\/api\/(?!.*\/feed)/, async (route) => {
-    pending.add(route.request());
-    await setTimeout(delay);
-    await route.continue();
-  });
-  const end = (request: Request) => {
-    if (pending.delete(request)) quietSince = Date.now();
+/**
+ * Delays the answers of the service, and counts those that are to come. The feed never ends. It is done in the page: where a test
+ * answers requests, the browser keeps no file, and loads all of them again for each address.
+ */
+function slowDown(milliseconds: number): void {
+  const { fetch } = globalThis;
+  globalThis.pendingReads = 0;
+  globalThis.fetch = async (input, init) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input, location.href);
+    if (pathname.endsWith('/feed')) return await fetch(input, init);
+    globalThis.pendingReads += 1;
+    try {
+      const response = await fetch(input, init);
+      await new Promise((resolve) => setTimeout(resolve, milliseconds));
+      return response;
+    } finally {
+      // What the page asks for next comes in the same task.
+      setTimeout(() => {
+        globalThis.pendingReads -= 1;
+      }, milliseconds);
+    }
   };
-  page.on('requestfinished', end);
-  page.on('requestfailed', end);
-  return async () => {
-    quietSince = Date.now();
-    while (pending.size > 0 || Date.now() - quietSince < quiet) await setTimeout(20);
-  };
+}
+
+/** Waits until a page has what it shows. */
+async function settle(page: Page): Promise<void> {
+  await page.getByRole('heading').first().waitFor();
+  await waitForQuiet(page);
+  await page.waitForFunction(() => globalThis.pendingReads === 0, undefined, { polling: 50 });
+  await waitForQuiet(page);
 }
