@@ -185,13 +185,15 @@ test('what a client that has gone had running in the database ends, though the r
   await eventually(sleeping).toBe(0);
 });
 
+// Tokens are those of the server without the limit: to make one may take a while.
 describe('with a limit of less than a second', () => {
   let quick: TestServer;
   let ended = '';
 
   beforeAll(async () => {
     quick = await startTestServer({
-      requestLimit: 400,
+      database: server.database,
+      requestLimit: 900,
       environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' },
       extend: (app, { pool }) => {
         const config = { scopes: ['changelog.changelog_read'] as const };
@@ -223,7 +225,7 @@ describe('with a limit of less than a second', () => {
   afterAll(() => quick.close());
 
   test.each(['sleep', 'never'])('a request that is not answered in time is 503: %s', async (path) => {
-    const response = await quick.call(`/test/acme/${path}`, { token: await quick.token('acme') });
+    const response = await quick.call(`/test/acme/${path}`, { token });
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
     expect(await response.json()).toEqual({
       status: 503,
@@ -233,10 +235,9 @@ describe('with a limit of less than a second', () => {
   });
 
   test('what the work of such a request comes to afterwards is no second answer', async () => {
-    const late = await quick.token('acme');
     for (const outcome of ['succeeds', 'fails']) {
       holdCalls();
-      const { status } = await quick.call(`/test/acme/later?${outcome}`, { token: late });
+      const { status } = await quick.call(`/test/acme/later?${outcome}`, { token });
       expect(status).toBe(503);
       held.letGo();
       await eventually(() => ended).toBe(outcome);
@@ -248,25 +249,26 @@ describe('with a limit of less than a second', () => {
   });
 
   test('a request that is answered in time is not', async () => {
-    expect((await quick.call('/test/acme/soon', { token: await quick.token('acme') })).status).toBe(200);
+    // A machine that stands still may be too late once.
+    await eventually(async () => (await quick.call('/test/acme/soon', { token })).status).toBe(200);
   });
 
   test('a body in pieces may take longer than that', async () => {
-    const response = await quick.call('/test/acme/pieces', { token: await quick.token('acme') });
+    const response = await quick.call('/test/acme/pieces', { token });
     expect([response.status, await response.text()]).toEqual([200, '0123']);
   });
 
   test('a sample to a target may take longer, as the target may', async () => {
     const receiver = await startReceiver();
     onTestFinished(() => receiver.close());
-    receiver.answer = (_received, response) => void setTimeout(() => response.writeHead(204).end(), 600);
-    const acme = subscriptionsOf(quick, 'acme', await quick.token('acme'));
+    receiver.answer = (_received, response) => void setTimeout(() => response.writeHead(204).end(), 1_300);
+    const acme = subscriptionsOf(quick, 'acme', token);
     const { id } = await acme.make({ enabled: false, target: { type: 'webhook', url: receiver.url } });
     expect(await acme.call('POST', `/${id}/test`)).toMatchObject({ status: 200, body: { outcome: 'delivered' } });
   });
 
   test('a place that is waited for too long is 503', async () => {
-    const slow = await quick.token('slow');
+    const slow = await server.token('slow');
     const calls = Array.from({ length: 66 }, () => quick.call('/test/slow/never', { token: slow }));
     expect(await statusesOf(calls)).toEqual({ 503: 66 });
   });

@@ -124,8 +124,8 @@ describe('what is aborted', () => {
   });
 
   test('a step that lasts too long is cancelled with 503 by itself', async () => {
-    const work = doWork({ tenant: 'acme', stepLimit: 100 }, async () => {
-      await sleep(300);
+    const work = doWork({ tenant: 'acme', stepLimit: 500 }, async () => {
+      await sleep(800);
       expect((await pool.query(soon)).rows).toEqual([{ answer: 1 }]);
       await pool.query(forever);
     });
