@@ -10,8 +10,9 @@ import type { ModelCall } from '../../src/providers/port.ts';
 const event = (text: string) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text }, finish_reason: null }] })}\n\n`;
 const last = `data: ${JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`;
-const texts = Array.from({ length: 800 }, (_, index) => `token ${index} 😀 `);
-/** More than a socket gives at once. */
+/** Each takes a millisecond of processor time: several slices, for each of the streams. */
+const texts = Array.from({ length: 200 }, (_, index) => `token ${index} 😀 ${'x'.repeat(300)}`);
+/** More than a socket gives at once, 64 KiB. */
 const chunk = Buffer.from(texts.map(event).join('') + last);
 
 const call: ModelCall = {
