@@ -149,7 +149,7 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
 
 /** What both ports have. */
 async function createApp(
-  { clock, config, countedReads, logger, metrics, oauth, requestRates, tracer, usage, vital }: Context,
+  { config, countedReads, logger, metrics, oauth, requestRates, tracer, usage, vital }: Context,
   { notReady, requestLimit, upkeepTurn }: AppOptions,
   {
     baseUrl,
@@ -176,7 +176,7 @@ async function createApp(
     measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
   });
   countRequests(app, usage);
-  countReads(app, countedReads, () => clock.now());
+  countReads(app, countedReads);
   describeInterface(app, { version: productVersion(), baseUrl });
 
   await app.register(healthRoutes, { ...databaseHealth(vital.pool), notReady });

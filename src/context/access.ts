@@ -99,9 +99,10 @@ export async function createAccess(
     elapsed: () => clock.elapsed(),
     onError: (error) => logger.warn({ err: error }, 'the use of a key was not noted'),
   });
-  const countedReads = createCountedReads(pool, (error) =>
-    logger.warn({ err: error }, 'who read histories could not be counted'),
-  );
+  const countedReads = createCountedReads(pool, {
+    now,
+    onError: (error) => logger.warn({ err: error }, 'who read histories could not be counted'),
+  });
   closing.defer(() => countedReads.close());
   const { findClientState } = oauth;
   const verifyViewerToken = createViewerTokenVerifier({ sealer, findClientState, readRestriction, now });

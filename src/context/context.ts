@@ -63,7 +63,12 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const tenants = createTenants(foundation, made);
   const { installation } = access.oauth;
   const history = createHistory(foundation, { ...tenants, installation }, options.worker?.of ?? 1, made);
-  const desk = await createDesk(foundation, { ...history, ...providers }, tenants, options.overrides?.completionTimes);
+  const desk = await createDesk(
+    foundation,
+    { ...history, ...providers, ...access },
+    tenants,
+    options.overrides?.completionTimes,
+  );
   const delivery = createDelivery(foundation, { history, tenants, mail: desk.mail }, made);
   // What follows cannot fail: from here on the caller closes it.
   const closing = made.move();

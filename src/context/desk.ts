@@ -24,6 +24,7 @@ import { createSelfHostedConnections } from '../providers/self-hosted.ts';
 import { createTransport } from '../providers/transport.ts';
 import { keysReadAnew } from '../tenants/configuration/known-keys.ts';
 import { readNotificationEmail } from '../tenants/configuration/notification-email.ts';
+import type { AccessServices } from './access.ts';
 import type { Foundation } from './foundation.ts';
 import type { HistoryServices } from './history.ts';
 import type { TenantServices } from './tenants.ts';
@@ -41,9 +42,12 @@ export interface DeskServices {
   mail: MailQueue;
 }
 
+/** What the desk uses of others. */
+type DeskParts = HistoryServices & ReturnType<typeof createProviders> & Pick<AccessServices, 'countedReads'>;
+
 export async function createDesk(
   foundation: Foundation,
-  { historyTexts, exportHistory, languageModels, selfHosted }: HistoryServices & ReturnType<typeof createProviders>,
+  { historyTexts, exportHistory, languageModels, selfHosted, countedReads }: DeskParts,
   tenants: TenantServices,
   times: CompletionTimes | undefined,
 ): Promise<DeskServices> {
@@ -88,7 +92,11 @@ export async function createDesk(
     logger,
     now,
     documents,
-    askHistory: historyTexts.changes,
+    async askHistory(tenant, query, { clientId, clientName, person, caller }) {
+      const answered = await historyTexts.changes(tenant, query);
+      countedReads.count({ tenant, clientId, clientName, person, kind: 'agents', caller });
+      return answered;
+    },
     openToolServer: observedToolServers(createOpenToolServer(selfHosted, times?.toolCall), { metrics, tracer }),
     refusesAddress: (url) => isRefusedAddress(new URL(url), { allowed: config.selfHostedAllow }),
     caller: completions.caller,

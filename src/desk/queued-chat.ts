@@ -1,12 +1,8 @@
-import type { Scope } from '../http/scopes.ts';
+import type { Credentials } from '../http/credentials.ts';
 import type { DatabaseTransaction } from '../postgres/database.ts';
 
 /** The client that chats. The change history tool sees only what this client may see. */
-export interface ChattingClient {
-  readonly clientId: string;
-  readonly clientName: string;
-  readonly scopes: readonly Scope[];
-}
+export interface ChattingClient extends Pick<Credentials, 'clientId' | 'clientName' | 'person' | 'scopes'> {}
 
 /** A chat in the queue, which runs in the background. */
 export interface QueuedChat {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { callerOf } from '../../http/caller.ts';
+import { type Caller, callerOf } from '../../http/caller.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { addCounts, type CountingPool, TenantCounter } from '../../postgres/tenants/tenant-counter.ts';
@@ -15,17 +15,27 @@ export interface ReadsOfHour extends Pick<Credentials, 'tenant' | 'clientId' | '
   readonly program?: string | undefined;
 }
 
+/** A read of the history that was answered. */
+export interface AnsweredRead extends Pick<ReadsOfHour, 'tenant' | 'clientId' | 'clientName' | 'person'> {
+  readonly kind: string;
+  /** Left out: nobody knows, or keeps it. */
+  readonly caller?: Caller | undefined;
+}
+
 /** Who reads the history, by the hour. */
 export interface CountedReads {
-  count(reads: ReadsOfHour): void;
+  count(read: AnsweredRead): void;
   /** Stores what was counted so far. */
   store(): Promise<void>;
   /** Stores what is left. To be called when no request runs any more. */
   close(): Promise<void>;
 }
 
-export function createCountedReads(pool: CountingPool, onError: (error: unknown) => void): CountedReads {
-  return new TenantCounter<ReadsOfHour>({
+export function createCountedReads(
+  pool: CountingPool,
+  { now, onError }: { now: () => number; onError: (error: unknown) => void },
+): CountedReads {
+  const counter = new TenantCounter<ReadsOfHour>({
     keyOf: (reads) => `${reads.tenant} ${idOf(reads)}`,
     sum: (earlier, later) => ({
       ...later,
@@ -36,6 +46,14 @@ export function createCountedReads(pool: CountingPool, onError: (error: unknown)
     add: (counted) => addReads(pool, counted),
     onError,
   });
+  return {
+    count({ kind, caller, ...reader }) {
+      const hour = Math.floor(now() / hourLength) * hourLength;
+      counter.count({ ...reader, hour, kinds: { [kind]: 1 }, ...caller });
+    },
+    store: () => counter.store(),
+    close: () => counter.close(),
+  };
 }
 
 function sumOf(known: ReadsOfHour['kinds'], added: ReadsOfHour['kinds']): ReadsOfHour['kinds'] {
@@ -87,16 +105,15 @@ async function addReads(pool: CountingPool, counted: readonly ReadsOfHour[]): Pr
 const hourLength = 3_600_000;
 
 /** Counts the requests that read a history and were answered. To be called before routes are registered. */
-export function countReads(app: HttpServer, reads: Pick<CountedReads, 'count'>, now: () => number): void {
+export function countReads(app: HttpServer, reads: Pick<CountedReads, 'count'>): void {
   app.addHook('onResponse', (request, reply, done) => {
     const { verifiedCredentials: credentials } = request;
     const kind = kindOfRead(request.method, request.routeOptions.url ?? '');
     if (credentials !== null && kind !== undefined && reply.statusCode < 400) {
       const { tenant, clientId, clientName, person, viewer } = credentials;
-      const hour = Math.floor(now() / hourLength) * hourLength;
       // Behind a viewer token stands a customer of the client: their address is not the client's.
-      const caller = viewer === undefined ? callerOf(request) : {};
-      reads.count({ tenant, clientId, clientName, person, hour, kinds: { [kind]: 1 }, ...caller });
+      const caller = viewer === undefined ? callerOf(request) : undefined;
+      reads.count({ tenant, clientId, clientName, person, kind, caller });
     }
     done();
   });

@@ -81,7 +81,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
   ): Conversation {
     const { request, turn, tokens, messages } = running;
     const { head } = running.agent;
-    const { tenant, agentId, requestId, credentials, message, signal, onText } = request;
+    const { tenant, agentId, requestId, credentials, caller, message, signal, onText } = request;
     const mayRead = mayReadHistory(credentials.scopes);
     const withHistory = mayRead && (remote === undefined || head.allowHistoryWithTools === true);
     return {
@@ -92,6 +92,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
       userPrompt: head.userPrompt,
       remote,
       whyWithheld: mayRead ? 'which this agent may not take to other servers' : 'which this client may not read',
+      reader: { ...credentials, caller },
       offersHistory: withHistory && offersHistoryTool(head.nativeTools),
       earlier: (maxBytes: number) => readEarlierTurns(db, tenant, turn, { maxBytes, withHistory }),
       async beforeCall(round: number) {

@@ -1,5 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { ErrorType } from '../../core/errors.ts';
+import { callerOf } from '../../http/caller.ts';
 import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
@@ -53,7 +54,7 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
       reply.header('session-id', chat.sessionId);
       const signal = whenClientGone(reply);
       try {
-        const { answer } = await chats.run({ ...chat, signal });
+        const { answer } = await chats.run({ ...chat, signal, caller: callerOf(request) });
         return [answer];
       } catch (error) {
         if (!signal.aborted) throw error;
@@ -85,7 +86,10 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
       const chat = chatOf(request);
       const gone = whenClientGone(reply);
       const events = await streamAnswer(
-        async ({ onText, begin }) => (await chats.run({ ...chat, signal: gone, onText, onAccepted: begin })).answer,
+        async ({ onText, begin }) => {
+          const caller = callerOf(request);
+          return (await chats.run({ ...chat, signal: gone, onText, onAccepted: begin, caller })).answer;
+        },
         { gone, logger: request.log },
       );
       return await reply
@@ -128,7 +132,7 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
 }
 
 function chatOf({ id, headers, body: { agentId, message }, credentials }: ChattingRequest): QueuedChat {
-  const { tenant, clientId, clientName, scopes: granted } = credentials;
+  const { tenant, clientId, clientName, person, scopes: granted } = credentials;
   return {
     tenant,
     agentId,
@@ -136,6 +140,6 @@ function chatOf({ id, headers, body: { agentId, message }, credentials }: Chatti
     sessionId: headers['session-id']?.toLowerCase() ?? randomUUID(),
     requestId: id,
     logId: randomUUIDv7(),
-    credentials: { clientId, clientName, scopes: granted },
+    credentials: { clientId, clientName, person, scopes: granted },
   };
 }

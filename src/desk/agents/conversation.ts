@@ -15,7 +15,7 @@ import {
 } from './chat-context.ts';
 import { historyInstructions, historyTool, maxOutputBytes, runHistoryTool, type ToolOutcome } from './history-tool.ts';
 import type { ModelCaller, Target } from './model-caller.ts';
-import type { AskHistory } from './ports.ts';
+import type { AskHistory, HistoryReader } from './ports.ts';
 import type { Severity } from './request-log.ts';
 import type { EarlierTurns } from './turn-store.ts';
 
@@ -39,6 +39,7 @@ export interface Conversation {
   readonly userPrompt: string;
   readonly message: string;
   readonly offersHistory: boolean;
+  readonly reader: HistoryReader;
   /** Tools of other servers. */
   readonly remote: ChatTools | undefined;
   /** Why earlier turns that tell of the change history are withheld. */
@@ -73,7 +74,7 @@ export interface ConverseOptions {
 /** Calls the model, runs the tools that it requests, and calls it again until it answers. */
 export async function converse(options: ConverseOptions, conversation: Conversation): Promise<Conversed> {
   const { models, askHistory, now } = options;
-  const { target, offersHistory, remote, message, signal, note } = conversation;
+  const { target, offersHistory, reader, remote, message, signal, note } = conversation;
   const { llmConfig, tenant } = target;
   const tools: readonly Tool[] = [...(offersHistory ? [historyTool] : []), ...(remote?.tools ?? [])];
   const system = instructionsOf(conversation.userPrompt, offersHistory, remote?.instructions ?? '', now());
@@ -172,7 +173,8 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     }
     if (refusal !== '') return notRun(refusal);
     const room = { left: resultRoom, window: windowRoom };
-    return await runHistoryTool(askHistory, withShortInput(call), { tenant, mayRead: offersHistory, room, signal });
+    const run = { tenant, reader, mayRead: offersHistory, room, signal };
+    return await runHistoryTool(askHistory, withShortInput(call), run);
   }
 
   async function runTools({ text, toolCalls: wanted, unreadToolCalls = 0 }: Answer, round: number): Promise<Message[]> {

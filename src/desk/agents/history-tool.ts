@@ -2,7 +2,7 @@ import { AnnalsError } from '../../core/errors.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Tool, ToolCall } from '../../providers/port.ts';
 import type { LoggedToolCall } from '../mcp/chat-tools.ts';
-import type { AnsweredHistory, AskHistory } from './ports.ts';
+import type { AnsweredHistory, AskHistory, HistoryReader } from './ports.ts';
 import { changeHistoryTool } from './schemas.ts';
 
 /** The outcome of a tool call: the text for the model and the text for the log. */
@@ -20,6 +20,7 @@ export interface ToolOutcome {
 /** The client for whom a call runs, and the maximum size of its result. */
 export interface ToolRun {
   readonly tenant: string;
+  readonly reader: HistoryReader;
   readonly mayRead: boolean;
   /** Bytes of entries: what the results of the chat have left, and the model's window. */
   readonly room: { readonly left: number; readonly window: number };
@@ -75,7 +76,7 @@ export function historyInstructions(now: number): string {
 export async function runHistoryTool(
   ask: AskHistory,
   call: ToolCall,
-  { tenant, mayRead, room, signal }: ToolRun,
+  { tenant, reader, mayRead, room, signal }: ToolRun,
 ): Promise<ToolOutcome> {
   if (call.name !== changeHistoryTool || !mayRead)
     return refusal('There is no such tool.', 'a tool that it was not given');
@@ -84,7 +85,7 @@ export async function runHistoryTool(
     return refusal(`The input must be {"q": string, "page"?: integer, "size"?: 1 to ${maxEntries}}.`, 'no query');
   try {
     const maxBytes = Math.floor(Math.min(room.left, room.window, maxOutputBytes));
-    const answer = await ask(tenant, { ...query, maxBytes, signal });
+    const answer = await ask(tenant, { ...query, maxBytes, signal }, reader);
     const said = `found ${answer.total} entries, shown ${answer.shown}: ${query.q}`;
     const usesUpRoom = answer.left > 0 && maxBytes === room.left;
     return { output: withNote(answer), said, fromHistory: true, usesUpRoom };

@@ -1,6 +1,8 @@
 import type { StopSignal } from '../../core/stop-signal.ts';
+import type { Caller } from '../../http/caller.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { ChattingClient } from '../queued-chat.ts';
 
 /**
  * Runs a change history query as the endpoint for such queries does. Throws AnnalsError for an invalid query, and the
@@ -9,7 +11,13 @@ import type { DatabaseTransaction } from '../../postgres/database.ts';
 export type AskHistory = (
   tenant: string,
   query: { q: string; page: number; size: number; maxBytes: number; signal?: StopSignal | undefined },
+  reader: HistoryReader,
 ) => Promise<AnsweredHistory>;
+
+/** Who reads the history by the agent: the client that chats, and where its request came from. */
+export interface HistoryReader extends Pick<ChattingClient, 'clientId' | 'clientName' | 'person'> {
+  readonly caller?: Caller | undefined;
+}
 
 export interface AnsweredHistory {
   /** JSON text with the first entries of the page, as many as fit into `maxBytes`. */

@@ -1,3 +1,4 @@
+import type { Caller } from '../../http/caller.ts';
 import type { OnText } from '../../providers/port.ts';
 import type { QueuedChat } from '../queued-chat.ts';
 import type { AgentRow } from './agent-store.ts';
@@ -11,6 +12,8 @@ export interface ChatRequest extends QueuedChat {
    * the tokens. It also logs the message of the abort reason, so the reason must be one of the service's own errors.
    */
   readonly signal?: AbortSignal | undefined;
+  /** Where the request came from; left out in chats by a job, whose queue keeps no addresses. */
+  readonly caller?: Caller | undefined;
   /** Receives each part of the answer. */
   readonly onText?: OnText | undefined;
   /** Called when the request has its place in its session. */

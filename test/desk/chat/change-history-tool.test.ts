@@ -276,3 +276,58 @@ describe('the query of a chat that nobody waits for any more ends in the databas
     });
   });
 });
+
+describe('a search of the history is a read of who chats', () => {
+  const q = 'entity:PRODUCT entityId:17';
+  const readsOf = async (client: string) => {
+    await server.context.countedReads.store();
+    const { rows } = await server.database.pool.query<{ count: string; details: Record<string, number> }>(
+      `select name, issuer, subject, address, program, count, details from access_event
+         where tenant = $1 and kind = 'read' and client = $2`,
+      [tenant, client],
+    );
+    return rows.map(({ count, ...row }) => ({ ...row, count: Number(count) }));
+  };
+  const newReader = async (scope = `${chatting} changelog.changelog_read`) => {
+    const client = await server.createClient(tenant, { scope, name: 'Reader' });
+    return { clientId: client.clientId, token: await server.tokenOf(client) };
+  };
+
+  test.each(['/chat', '/chat-stream', '/chat-async'])('by %s, once for each search that was answered', async (path) => {
+    const { clientId, token: as } = await newReader();
+    // The second is not valid, and the third is none.
+    askFor({ q }, { q: 'entity:(' }, { query: q }, { q, page: 2 });
+    const headers = { 'user-agent': 'chatter/1.0' };
+    const chat = { tenant, token: as, path, headers };
+    const response = await callAgentic(server, chat, { agentId: 'openai', message: 'Who?' });
+    expect(response.ok).toBe(true);
+    await response.text();
+    await eventually(rounds).toBe(5);
+    const caller = path === '/chat-async' ? {} : { address: '127.0.0.1', program: 'chatter/1.0' };
+    const none = { issuer: null, subject: null, address: null, program: null };
+    await eventually(() => readsOf(clientId)).toEqual([
+      { name: 'Reader', ...none, ...caller, count: 2, details: { agents: 2 } },
+    ]);
+  });
+
+  test('of a person under what the provider knows them by', async () => {
+    const { clientId } = await newReader();
+    const person = { issuer: 'https://login.example.com', subject: 'u-1' };
+    const scopes = ['ai.agentexecution_manage', 'changelog.changelog_read'] as const;
+    askFor({ q });
+    const credentials = { clientId, clientName: 'Jane Doe', person, scopes };
+    const chat = { tenant, agentId: 'openai', message: 'Who?', sessionId: randomUUID(), requestId: 'r', credentials };
+    await server.context.agents.chats.run(chat);
+    expect(await readsOf(clientId)).toMatchObject([{ name: 'Jane Doe', ...person, count: 1 }]);
+  });
+
+  test('and none where the model may not search, or does not', async () => {
+    const { clientId, token: as } = await newReader(chatting);
+    askFor({ q });
+    await ask('openai', as);
+    const reader = await newReader();
+    askFor();
+    await ask('openai', reader.token);
+    expect([await readsOf(clientId), await readsOf(reader.clientId)]).toEqual([[], []]);
+  });
+});

@@ -4,7 +4,8 @@ import { maxOutputBytes, runHistoryTool } from '../../../src/desk/agents/history
 import type { AskHistory } from '../../../src/desk/agents/ports.ts';
 
 const call = { id: 'call-1', name: 'change-history', input: '{"q":"entity:order"}' };
-const chat = { tenant: 'acme', mayRead: true, room: { left: 1_000, window: 1_000_000 }, signal: undefined };
+const reader = { clientId: 'c', clientName: 'Jane' };
+const chat = { tenant: 'acme', reader, mayRead: true, room: { left: 1_000, window: 1_000_000 }, signal: undefined };
 
 test('a query that took too long comes back to the model, which can narrow it', async () => {
   const tooSlow = new AnnalsError('service_unavailable', 'The query was not answered within 30 seconds.');
