@@ -3,81 +3,20 @@ import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
 import { ProgramReplaced } from '../core/own-part.ts';
 import type { CallPrice } from './call-cost.ts';
+import type { CallLedger, InputBound, QuotaRequest, Reservation, Tokens } from './call-ledger.ts';
 import type { Asker, BegunCall, EndOfCall } from './call-record.ts';
 import type { CallTimes } from './deadline.ts';
 import { causeOf } from './failure-cause.ts';
 import { memberOf } from './members.ts';
 import {
   type Answer,
-  type JsonFormat,
   type LanguageModels,
-  type Message,
   type ModelCall,
   type ModelSettings,
   type OnText,
   ProviderError,
-  type Tool,
   type Usage,
 } from './port.ts';
-
-/** Where calls are reserved, settled and recorded. */
-export interface CallLedger {
-  /**
-   * Reserves what a call uses at most: of the quota with the shared token, and of budgets. Returns undefined for a call with an own
-   * key to which no budget applies: it reserves nothing. Waits where the call fits only after others have settled. Throws 403
-   * quota_exceeded where it can never fit, 503 after 60 seconds, and 400 where a budget cannot tell what the call costs at most.
-   */
-  reserve(request: QuotaRequest): Promise<Reservation | undefined>;
-  /**
-   * Writes the record of a call that reserved nothing, and counts its tokens, in one transaction with other calls of the tenant. Does
-   * not throw: a failed write to the database is tried again.
-   */
-  record(tenant: string, call: BegunCall, end: EndOfCall): Promise<void>;
-  inputBound(messages: readonly Message[], tools?: readonly Tool[], format?: JsonFormat): InputBound;
-}
-
-/** Upper bound of a call's input: tokens without images, and how many images there are. */
-export interface InputBound {
-  readonly tokens: number;
-  readonly images: number;
-}
-
-export interface QuotaRequest {
-  readonly tenant: string;
-  /** The begin of the call's record. */
-  readonly call: BegunCall;
-  /** Upper bound of the input; undefined where nobody can tell. */
-  readonly input: InputBound | undefined;
-  /** Of a call with an own key: whether the tenant has budgets, read since the request came. Left out: the ledger asks. */
-  readonly hasBudgets?: boolean | undefined;
-  /** The max. output tokens that the caller wants. */
-  readonly output: number;
-  /** The max. duration of the call in milliseconds. A reservation that was sent lives longer. */
-  readonly maxDuration: number;
-  /** Cancels the wait. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface Reservation {
-  /** The max. output tokens that the call has to send. Near the end of the quota it is less than the caller wants. */
-  readonly output: number;
-  /**
-   * To be called when the call is about to leave. False: it must not, because the reservation was given back meanwhile. Until
-   * then the reservation is given back 30 seconds after its process died; from then on it is charged.
-   */
-  send(): Promise<boolean>;
-  /**
-   * Replaces the reserved tokens with the used ones, and writes the call's record with them. `none` returns all of them. `unknown`
-   * and a missing figure charge the reserved tokens. Does not throw: a failed write to the database is tried again. Returns what
-   * is charged.
-   */
-  settle(end: EndOfCall): Promise<Tokens>;
-}
-
-export interface Tokens {
-  readonly input: number;
-  readonly output: number;
-}
 
 /** What a call used: what the provider reported, and what the quota or budgets were charged; undefined for a call that reserved nothing. */
 export interface SpentUsage extends Usage {
@@ -213,7 +152,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     const { messages, tools, responseFormat, passThrough, maxTokens } = content;
     const isShared = token === 'shared';
     const call = begin(asker, { token, provider: model.provider, model: model.model });
-    const reservation = await ledger.reserve({
+    const request: QuotaRequest = {
       tenant,
       call,
       hasBudgets,
@@ -221,41 +160,57 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       output: isShared ? Math.min(maxTokens ?? shared.maxTokens, shared.maxTokens) : (maxTokens ?? shared.maxTokens),
       maxDuration: times.total,
       signal: content.signal,
-    });
+    };
+    /** Undefined where the reservation did not let the call leave. */
+    const callReserved = async ({ output, send, settle }: Reservation): Promise<Answer | undefined> => {
+      let mayHaveLeft = false;
+      let isRefused = false;
+      /** Why, where the database failed. */
+      let refusal: unknown;
+      const pause = () => (mayHaveLeft && isShared && drains ? drain : 0);
+      const ending = abortedWith(content.signal, pause);
+      const beforeSend = async () => {
+        try {
+          mayHaveLeft = await send();
+        } catch (error) {
+          refusal = error;
+        }
+        isRefused = !mayHaveLeft;
+        // For observers the provider is not the one that failed.
+        if (isRefused) ending.abort();
+        ending.signal.throwIfAborted();
+      };
+      const onUsage = (usage: SpentUsage) => {
+        if (!isRefused) progress.onUsage?.(usage);
+      };
+      try {
+        return await callAndSettle(
+          { ...content, ...model, signal: ending.signal, maxTokens: output, times, beforeSend },
+          { ...progress, onUsage },
+          settle,
+        );
+      } catch (error) {
+        if (refusal !== undefined) throw refusal;
+        if (isRefused) return undefined;
+        if (isShared && error instanceof ProviderError && error.fault === 'key_refused') {
+          logger.error('the provider refuses the shared token');
+        }
+        throw error;
+      }
+    };
+    const leaving = ledger.reserveLeaving(request);
+    const answered = leaving && (await callReserved(leaving));
+    if (answered !== undefined) return answered;
+    const reservation = await ledger.reserve(request);
     if (reservation === undefined) {
       return await callAndSettle({ ...content, ...model, times }, progress, async (end) => {
         await ledger.record(tenant, call, end);
         return undefined;
       });
     }
-    const { output, send, settle } = reservation;
-    let mayHaveLeft = false;
-    /** Why the reservation did not let the call leave, where the database failed. */
-    let refusal: unknown;
-    const beforeSend = async () => {
-      const maySend = await send().catch((error: unknown) => {
-        refusal = error;
-        return false;
-      });
-      if (!maySend) throw new Error('the reservation is not there any more');
-      mayHaveLeft = true;
-    };
-    const pause = () => (mayHaveLeft ? drain : 0);
-    const signal =
-      isShared && drains && content.signal !== undefined ? abortedLater(content.signal, pause) : content.signal;
-    try {
-      return await callAndSettle(
-        { ...content, ...model, signal, maxTokens: output, times, beforeSend },
-        progress,
-        settle,
-      );
-    } catch (error) {
-      if (refusal !== undefined) throw refusal;
-      if (isShared && error instanceof ProviderError && error.fault === 'key_refused') {
-        logger.error('the provider refuses the shared token');
-      }
-      throw error;
-    }
+    const answer = await callReserved(reservation);
+    if (answer === undefined) throw new ProviderError('unreachable', 'none');
+    return answer;
   }
 
   async function callOneOf({ own, ...request }: CallRequest, progress: CallProgress): Promise<Answer> {
@@ -299,17 +254,17 @@ function isDelta(event: object): boolean {
   return String(memberOf(event, 'type')).endsWith('.delta');
 }
 
-/** A signal that is aborted so many milliseconds after another one, and at once with 0. */
-function abortedLater(signal: AbortSignal, pause: () => number): AbortSignal {
+/** Is aborted so many milliseconds after another signal, and at once with 0. */
+function abortedWith(signal: AbortSignal | undefined, pause: () => number): AbortController {
   const later = new AbortController();
   const follow = () => {
     const milliseconds = pause();
-    if (milliseconds === 0) later.abort(signal.reason);
-    else setTimeout(() => later.abort(signal.reason), milliseconds).unref();
+    if (milliseconds === 0) later.abort(signal?.reason);
+    else setTimeout(() => later.abort(signal?.reason), milliseconds).unref();
   };
-  if (signal.aborted) follow();
-  else signal.addEventListener('abort', follow, { once: true });
-  return later.signal;
+  if (signal?.aborted) follow();
+  else signal?.addEventListener('abort', follow, { once: true });
+  return later;
 }
 
 /** Returns the answer if it has text. Throws ProviderError if it has none (contract 7). */

@@ -1,6 +1,6 @@
 import { partsOf, textsOf } from '../../providers/adapter.ts';
+import type { InputBound, QuotaRequest } from '../../providers/call-ledger.ts';
 import type { JsonFormat, Message, Text, Tool, UserPart } from '../../providers/port.ts';
-import type { InputBound, QuotaRequest } from '../../providers/provider-caller.ts';
 
 /**
  * An upper bound of the input tokens. A token has at least one byte. Vendors add some tokens around each message and

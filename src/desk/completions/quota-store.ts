@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
-import type { Tokens } from '../../providers/provider-caller.ts';
+import type { Tokens } from '../../providers/call-ledger.ts';
 import './tables.ts';
 
 export interface QuotaState {
@@ -56,6 +56,9 @@ export interface Want {
   begun: StoredRecord;
 }
 
+/** A reservation that is made when its call leaves, in one step. */
+export interface LeavingWant extends Want, Pick<Sending, 'lease'> {}
+
 /** A reservation whose call is to leave. */
 export interface Sending {
   reservation: string;
@@ -76,6 +79,7 @@ export async function applyToQuota(
   { settlements, wants }: LedgerBatch,
   { limits, minOutput, lease }: { limits: Tokens; minOutput: number; lease: number },
 ): Promise<Decision[]> {
+  if (wants.length === 0 && settlements.length === 1 && (await settleAlone(pool, tenant, settlements))) return [];
   const { rows } = await pool.query<DecisionRow>({
     name: 'completion_quota_apply',
     text: `select outcome, granted, budget, bound, rest
@@ -98,6 +102,47 @@ export async function applyToQuota(
     ],
   });
   return rows.map(decisionOf);
+}
+
+/** Settles one reservation where both of its figures are known, in less time. False: it is not settled. */
+async function settleAlone(pool: Statements, tenant: string, [settlement]: readonly Settlement[]): Promise<boolean> {
+  if (settlement?.record === undefined || settlement.input === undefined || settlement.output === undefined)
+    return false;
+  const { reservation, input, output, record } = settlement;
+  const known: StoredRecord = { ...record, input_tokens: input, output_tokens: output };
+  const { rows } = await pool.query<{ isSettled: boolean }>({
+    name: 'completion_quota_settle',
+    text: settleReservation,
+    values: [tenant, ...recordColumns.map((column) => known[column]), reservation],
+  });
+  return rows[0]?.isSettled === true;
+}
+
+/**
+ * Reserves for a call that is about to leave, durably. False: the tenant has not so much left, or has budgets or expired reservations.
+ * Then nothing is reserved.
+ */
+export async function reserveSent(
+  pool: Statements,
+  tenant: string,
+  { reservation, inputBound, outputCap, lease, begun }: LeavingWant,
+  limits: Tokens,
+): Promise<boolean> {
+  const { rows } = await pool.query<{ isReserved: boolean }>({
+    name: 'completion_quota_reserve_sent',
+    text: 'select completion_quota_reserve_sent($1, $2, $3, $4, $5::interval, $6, $7, $8) as "isReserved"',
+    values: [
+      tenant,
+      reservation,
+      inputBound,
+      outputCap,
+      `${lease} milliseconds`,
+      limits.input,
+      limits.output,
+      JSON.stringify(begun),
+    ],
+  });
+  return rows[0]?.isReserved === true;
 }
 
 /** Writes the records of calls that reserved nothing, each once. They are not on the disk yet. */
@@ -138,6 +183,8 @@ const recordColumns = [
 
 const named = recordColumns.map((column, index) => `${column} => $${index + 2}`);
 const addRecord = `select from call_record_add(of_tenant => $1, ${named.join(', ')})`;
+const settled = `settled => $${recordColumns.length + 2}`;
+const settleReservation = `select completion_quota_settle(of_tenant => $1, ${named.join(', ')}, ${settled}) as "isSettled"`;
 
 interface DecisionRow {
   outcome: Decision['outcome'];

@@ -1,18 +1,16 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { type Release, Semaphore } from '../../core/concurrency/semaphore.ts';
-import { AnnalsError } from '../../core/errors.ts';
 import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
+import type { CallLedger, QuotaRequest, Reservation, Tokens } from '../../providers/call-ledger.ts';
 import { type BegunCall, beginOfRecord, type EndOfCall, recordOf } from '../../providers/call-record.ts';
 import type { FailedUsage } from '../../providers/port.ts';
-import type { CallLedger, QuotaRequest, Reservation, Tokens } from '../../providers/provider-caller.ts';
 import { boundOf, inputBound } from './input-bound.ts';
 import { createLedger } from './quota-ledger.ts';
 import {
   applyToQuota,
-  type BudgetRefusal,
   chargeExpired,
   type Decision,
   dropCharged,
@@ -20,10 +18,13 @@ import {
   type QuotaState,
   readQuota,
   reservationWork,
+  reserveSent,
   type StoredRecord,
   sendReserved,
+  type Want,
   writeRecords,
 } from './quota-store.ts';
+import { QuotaReserved, quotaExceeded, refusedByBudget } from './refusals.ts';
 import { createSettlements } from './settlements.ts';
 
 /** The max. tokens of the shared token that a tenant may use in its lifetime (spec: limits). */
@@ -60,15 +61,18 @@ export interface QuotaOptions {
 const defaultMaxWait = 60_000;
 const leaseMargin = 30_000;
 
+/** For how long the calls of a tenant reserve before they leave, once one could not reserve when it left. */
+const scarcity = 60_000;
+
 const minPause = 20;
 const maxPause = 200;
-const retryAfter = '5';
 
 export function createQuota(options: QuotaOptions): Quota {
   const { pool, db, logger, maxWait = defaultMaxWait, unsentLease = defaultUnsentLease, onRefusal } = options;
   const ledger = createLedger({
     apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput, lease: unsentLease }),
     send: (tenant, sendings) => sendReserved(pool, tenant, sendings),
+    reserveSent: (tenant, want) => reserveSent(pool, tenant, want, quotaLimits),
     hasBudgets: (tenant) => hasBudgets(pool, tenant),
     write: (tenant, records) => writeRecords(pool, tenant, records),
   });
@@ -77,18 +81,21 @@ export function createQuota(options: QuotaOptions): Quota {
   /** End the pauses of the first calls of a tenant's queues. */
   const pauses = new Map<string, Set<AbortController>>();
   const settlements = createSettlements(logger);
+  /** From when on, by performance.now(), calls of a tenant reserve when they leave: 0 where the last one got all that it wanted. */
+  const leavingFrom = new Map<string, number>();
 
   async function attempt(request: QuotaRequest): Promise<Reservation | 'free' | Waiting> {
     const { tenant, call, output } = request;
-    const { id } = call;
-    const { tokens: input, isBounded } = boundOf(request);
-    const want = { reservation: id, inputBound: input, isBounded, outputCap: output, begun: beginOfRecord(call) };
+    const want = wantOf(request);
+    const { reservation: id, inputBound: input } = want;
     const decision = await ledger.reserve(tenant, want).catch((error) => {
       // The connection can fail after the database has made the reservation.
       const nothing = { reservation: id, input: 0, output: 0, record: undefined };
       void settlements.settle(() => ledger.settle(tenant, nothing));
       throw error;
     });
+    const isAmple = decision.outcome === 'reserved' && decision.granted === output;
+    if (isAmple && call.token === 'shared' && !leavingFrom.has(tenant)) leavingFrom.set(tenant, 0);
     return outcomeOf(decision, request, input);
   }
 
@@ -122,6 +129,29 @@ export function createQuota(options: QuotaOptions): Quota {
         await settlements.settle(() => ledger.settle(tenant, settlement));
         for (const pause of pauses.get(tenant) ?? []) pause.abort();
         return { input: tokens.input ?? input, output: tokens.output ?? granted };
+      },
+    };
+  }
+
+  function reserveLeaving(request: QuotaRequest): Reservation | undefined {
+    const { tenant, call, output, maxDuration } = request;
+    const from = leavingFrom.get(tenant);
+    if (call.token !== 'shared' || from === undefined || performance.now() < from) return undefined;
+    const want = wantOf(request);
+    const reserved = reservation(request, want.inputBound, output);
+    let mayBeReserved = false;
+    return {
+      output,
+      async send() {
+        // Those that wait for the quota come first.
+        if (turns.taken(tenant) > 0) return false;
+        mayBeReserved = true;
+        mayBeReserved = await ledger.reserveSent(tenant, { ...want, lease: maxDuration + leaseMargin });
+        if (!mayBeReserved) leavingFrom.set(tenant, performance.now() + scarcity);
+        return mayBeReserved;
+      },
+      async settle(end) {
+        return mayBeReserved ? await reserved.settle(end) : { input: 0, output: 0 };
       },
     };
   }
@@ -184,6 +214,8 @@ export function createQuota(options: QuotaOptions): Quota {
       return reserved === 'free' ? undefined : reserved;
     },
 
+    reserveLeaving,
+
     async record(tenant, call, end) {
       const record = storedRecord(call, end);
       if (record !== undefined) await settlements.settle(() => ledger.record(tenant, record));
@@ -210,6 +242,12 @@ interface Waiting {
   readonly waitsFor: string | undefined;
 }
 
+function wantOf(request: QuotaRequest): Want {
+  const { call, output } = request;
+  const { tokens, isBounded } = boundOf(request);
+  return { reservation: call.id, inputBound: tokens, isBounded, outputCap: output, begun: beginOfRecord(call) };
+}
+
 function storedRecord(call: BegunCall, end: EndOfCall): StoredRecord | undefined {
   return end.usage === 'none' ? undefined : recordOf(call, end);
 }
@@ -218,46 +256,4 @@ function tokensOf(usage: FailedUsage): { input: number | undefined; output: numb
   if (usage === 'none') return { input: 0, output: 0 };
   if (usage === 'unknown') return { input: undefined, output: undefined };
   return { input: usage.inputTokens, output: usage.outputTokens };
-}
-
-function quotaExceeded(): AnnalsError {
-  return new AnnalsError(
-    'quota_exceeded',
-    'The quota of the shared provider token is used up. Set providerApiToken to use your own token.',
-  );
-}
-
-function refusedByBudget({ outcome, budget, bound, rest: left }: BudgetRefusal): AnnalsError {
-  switch (outcome) {
-    case 'over':
-      return new AnnalsError(
-        'quota_exceeded',
-        `The call may need ${bound} of the budget ${budget}, which has ${left} left. It needs less with fewer output tokens.`,
-        {
-          details: [
-            { field: 'budget', message: budget },
-            { field: 'bound', message: bound ?? '' },
-            { field: 'rest', message: left ?? '' },
-          ],
-        },
-      );
-    case 'unpriced':
-      return new AnnalsError('price_unknown', `The model has no price, and the budget ${budget} limits costs.`);
-    case 'unbounded':
-      return new AnnalsError(
-        'validation_violation',
-        `Nobody knows how many tokens the images or files may count, and the budget ${budget} applies to the call.`,
-      );
-  }
-}
-
-/** The call would fit once others have settled. */
-export class QuotaReserved extends AnnalsError {
-  /** `budget`: undefined for the quota. */
-  constructor(budget: string | undefined) {
-    const what = budget === undefined ? 'quota of the shared provider token' : `budget ${budget}`;
-    super('service_unavailable', `Calls in progress have reserved the rest of the ${what}.`, {
-      headers: { 'Retry-After': retryAfter },
-    });
-  }
 }

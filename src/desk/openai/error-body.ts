@@ -2,7 +2,7 @@ import { AnnalsError } from '../../core/errors.ts';
 import { errorOfCall } from '../../providers/call-error.ts';
 import { ProviderError } from '../../providers/port.ts';
 import { refusedKey } from '../completions/complete.ts';
-import { QuotaReserved } from '../completions/quota.ts';
+import { QuotaReserved } from '../completions/refusals.ts';
 
 /** An error in the shape of the first provider. */
 export interface OpenaiError {

@@ -1,5 +1,5 @@
 import { AnnalsError } from '../../core/errors.ts';
-import type { InputBound } from '../../providers/provider-caller.ts';
+import type { InputBound } from '../../providers/call-ledger.ts';
 import { openaiLimits } from './limits.ts';
 import { Members, refused } from './members.ts';
 

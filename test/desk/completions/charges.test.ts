@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { quotaLimits } from '../../../src/desk/completions/quota.ts';
-import { begunCall, endedCall, reserveTokens } from '../../support/server/calls.ts';
+import { begunCall, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import {
   complete,
   hello,
@@ -225,3 +225,71 @@ async function startRequest(tenant: string): Promise<{ leave: () => void }> {
   request.end(body);
   return { leave: () => request.destroy() };
 }
+
+describe('a call that reserves when it leaves', () => {
+  const used = (tenant: string) => usageOf(server, tenant);
+  const setOutputUsed = (tenant: string, output: number) =>
+    server.database.pool.query('update completion_quota set output_used = $2 where tenant = $1', [tenant, output]);
+
+  test('is the second of a tenant, has one statement less, and is settled the same', async () => {
+    const tenant = await newTenant(server);
+    await complete(server, tenant);
+    const first = (await used(tenant)).used;
+    await server.database.pool.query('alter function completion_quota_send rename to completion_quota_send_away');
+    const second = await complete(server, tenant);
+    await server.database.pool.query('alter function completion_quota_send_away rename to completion_quota_send');
+    expect(second.status).toBe(200);
+    const twice = { inputTokens: first.inputTokens * 2, outputTokens: first.outputTokens * 2 };
+    expect(await used(tenant)).toMatchObject({ used: twice, reserved: nothing });
+    expect(await wrongSums(server.database.pool, tenant)).toEqual([]);
+  });
+
+  test('gets a smaller cap, in one request, where less is left', async () => {
+    const tenant = await newTenant(server);
+    await complete(server, tenant);
+    await setOutputUsed(tenant, quotaLimits.output - 99);
+    vendor.requests.length = 0;
+    expect((await complete(server, tenant)).status).toBe(200);
+    expect(vendor.requests.map(({ cap }) => cap)).toEqual([99]);
+  });
+
+  test('is refused, and does not reach the provider, where nothing is left', async () => {
+    const tenant = await newTenant(server);
+    await complete(server, tenant);
+    await setOutputUsed(tenant, quotaLimits.output - 15);
+    vendor.requests.length = 0;
+    expect(await complete(server, tenant)).toMatchObject({ status: 403, body: { type: 'quota_exceeded' } });
+    expect(vendor.requests).toEqual([]);
+  });
+
+  test('does not leave where its reservation cannot be made durable, and costs nothing', async () => {
+    const tenant = await newTenant(server);
+    await complete(server, tenant);
+    const before = await used(tenant);
+    vendor.requests.length = 0;
+    const rename = 'alter function completion_quota_reserve_sent rename to completion_quota_reserve_away';
+    await server.database.pool.query(rename);
+    expect((await complete(server, tenant)).status).toBe(500);
+    await server.database.pool.query(
+      'alter function completion_quota_reserve_away rename to completion_quota_reserve_sent',
+    );
+    expect(vendor.requests).toEqual([]);
+    expect(await used(tenant)).toEqual(before);
+  });
+
+  test('is charged what the provider says, as reserved without figures, and nothing where it was refused', async () => {
+    const tenant = await newTenant(server);
+    await complete(server, tenant);
+    let { inputTokens, outputTokens } = (await used(tenant)).used;
+    for (const [behaviour, charged] of [
+      [{ kind: 'status', status: 429 }, nothing],
+      [{ kind: 'cut' }, whole],
+    ] as const) {
+      vendor.behave(behaviour);
+      await complete(server, tenant);
+      inputTokens += charged.inputTokens;
+      outputTokens += charged.outputTokens;
+      expect(await used(tenant)).toMatchObject({ used: { inputTokens, outputTokens }, reserved: nothing });
+    }
+  });
+});

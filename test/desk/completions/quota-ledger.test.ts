@@ -1,15 +1,22 @@
 import { expect, test } from 'vitest';
 import { createLedger } from '../../../src/desk/completions/quota-ledger.ts';
-import type { Decision, LedgerBatch, Sending, Want } from '../../../src/desk/completions/quota-store.ts';
+import type { Decision, LeavingWant, LedgerBatch, Sending, Want } from '../../../src/desk/completions/quota-store.ts';
+import { eventually } from '../../support/server/patience.ts';
 
 /** A database whose every answer the test gives by hand. */
 function handWorked() {
   const applied: { tenant: string; batch: LedgerBatch; answer: PromiseWithResolvers<Decision[]> }[] = [];
   const sent: { tenant: string; sendings: readonly Sending[]; answer: PromiseWithResolvers<boolean[]> }[] = [];
+  const left: { want: LeavingWant; answer: PromiseWithResolvers<boolean> }[] = [];
   const ledger = createLedger({
     apply(tenant, batch) {
       const answer = Promise.withResolvers<Decision[]>();
       applied.push({ tenant, batch, answer });
+      return answer.promise;
+    },
+    reserveSent(_tenant, one) {
+      const answer = Promise.withResolvers<boolean>();
+      left.push({ want: one, answer });
       return answer.promise;
     },
     hasBudgets: () => Promise.resolve(false),
@@ -20,10 +27,11 @@ function handWorked() {
       return answer.promise;
     },
   });
-  return { ledger, applied, sent };
+  return { ledger, applied, sent, left };
 }
 
 const want = (reservation: string): Want => ({ reservation, inputBound: 1, isBounded: true, outputCap: 16, begun: {} });
+const leaving = (reservation: string): LeavingWant => ({ ...want(reservation), lease: 1 });
 const sending = (reservation: string): Sending => ({ reservation, lease: 1 });
 const reserved: Decision = { outcome: 'reserved', granted: 16 };
 
@@ -74,3 +82,44 @@ test('what cannot be made durable is not sent, and a batch that fails takes no l
   applied[1]?.answer.resolve([{ outcome: 'exceeded' }]);
   expect(await third).toEqual({ outcome: 'exceeded' });
 });
+
+test('a reservation that is made when its call leaves is one step where it is alone', async () => {
+  const { ledger, applied, sent, left } = handWorked();
+  const calls = ['a', 'b'].map((name) => ledger.reserveSent('acme', leaving(name)));
+  expect(left.map(({ want: { reservation } }) => reservation)).toEqual(['a']);
+  left[0]?.answer.resolve(true);
+  expect(await calls[0]).toBe(true);
+  left[1]?.answer.resolve(false);
+  expect(await calls[1]).toBe(false);
+  expect([applied, sent]).toEqual([[], []]);
+});
+
+test.each([
+  ['reserved whole, and sent', reserved, [true], true, []],
+  ['reserved whole, and not sent', reserved, [false], false, ['b']],
+  ['reserved in part', { ...reserved, granted: 15 }, [], false, ['b']],
+  ['refused', { outcome: 'exceeded' }, [], false, []],
+  ['to wait', { outcome: 'wait', budget: undefined }, [], false, []],
+] as const)(
+  'beside others it is reserved with them and then sent; what does not leave is given back: %s',
+  async (...row) => {
+    const [, decision, answers, leaves, returned] = row;
+    const { ledger, applied, sent, left } = handWorked();
+    void ledger.reserveSent('acme', leaving('a'));
+    const calls = [ledger.reserveSent('acme', leaving('b')), ledger.reserve('acme', want('c'))];
+    left[0]?.answer.resolve(true);
+    await eventually(() => applied[0]?.batch.wants.map(({ reservation }) => reservation)).toEqual(['b', 'c']);
+    applied[0]?.answer.resolve([decision, { outcome: 'exceeded' }]);
+    if (answers.length > 0) {
+      await eventually(() => sent[0]?.sendings).toMatchObject([{ reservation: 'b', lease: 1 }]);
+      sent[0]?.answer.resolve([...answers]);
+    }
+    if (returned.length > 0) {
+      await eventually(() => applied[1]?.batch.settlements.map(({ reservation }) => reservation)).toEqual(returned);
+      expect(applied[1]?.batch.settlements).toMatchObject([{ input: 0, output: 0, record: undefined }]);
+      applied[1]?.answer.resolve([]);
+    }
+    expect(await Promise.all(calls)).toEqual([leaves, { outcome: 'exceeded' }]);
+    expect(applied).toHaveLength(1 + returned.length);
+  },
+);

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import type { QueryConfig } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import { inputBound } from '../../../src/desk/completions/input-bound.ts';
 import { createQuota, type Quota, quotaLimits } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import type { Reservation } from '../../../src/providers/call-ledger.ts';
 import type { BegunCall } from '../../../src/providers/call-record.ts';
-import type { Reservation } from '../../../src/providers/provider-caller.ts';
 import { begunCall, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
@@ -45,6 +45,7 @@ const step = fc.record({
     }),
   ),
   late: fc.boolean(),
+  leaving: fc.boolean(),
 });
 
 test('a plain account of any calls, one after another or overlapping, agrees with what the database says', async () => {
@@ -58,7 +59,8 @@ test('a plain account of any calls, one after another or overlapping, agrees wit
           input: open.reduce((sum, { input }) => sum + input, 0),
           output: open.reduce((sum, { reservation }) => sum + reservation.output, 0),
         };
-        const outcome = await reserve(tenant, one, { sends: one.end !== 'dead before it was sent' });
+        const sends = one.end !== 'dead before it was sent';
+        const outcome = await reserve(tenant, one, { sends, isLeaving: sends && one.leaving });
         const cap = Math.min(one.output, quotaLimits.output - used.output);
         if (used.input + one.input > quotaLimits.input || used.output + 16 > quotaLimits.output) {
           expect(outcome).toBe('quota_exceeded');
@@ -96,6 +98,102 @@ test('many at once never reserve more than there is, and all that fits is used',
   expect(outcomes.filter((outcome) => typeof outcome === 'object')).toHaveLength(25);
   expect(outcomes.filter((outcome) => outcome === 'service_unavailable')).toHaveLength(15);
   expect(await quota.state(tenant)).toMatchObject({ reserved: { input: 2_500, output: 1_000_000 } });
+});
+
+describe('a reservation that is made when its call leaves', () => {
+  const one = { input: 10, output: 20 };
+  /** A tenant whose last call got all that it wanted. */
+  const ample = async () => {
+    const tenant = await newTenant();
+    expect(leavingOf(tenant, one)).toBe(undefined);
+    const first = await reserve(tenant, one);
+    if (typeof first === 'object') await first.settle(endedCall('none'));
+    return tenant;
+  };
+  const rowsOf = async (tenant: string) => {
+    const { rows } = await database.pool.query(
+      `select sent, input, output, expires_at > now() + interval '80 s' as outlives from completion_reservation where tenant = $1`,
+      [tenant],
+    );
+    return rows;
+  };
+
+  test('is there once it is sent, outlives its call, and is settled as others are', async () => {
+    const tenant = await ample();
+    const leaving = leavingOf(tenant, one);
+    expect(leaving?.output).toBe(20);
+    expect(await rowsOf(tenant)).toEqual([]);
+    expect(await leaving?.send()).toBe(true);
+    expect(await rowsOf(tenant)).toEqual([{ sent: true, input: 10, output: 20, outlives: true }]);
+    await leaving?.settle(endedCall({ inputTokens: 3, outputTokens: 4 }));
+    await leaving?.settle(endedCall('unknown'));
+    expect(await quota.state(tenant)).toEqual({ used: { input: 3, output: 4 }, reserved: { input: 0, output: 0 } });
+    expect(await rowsOf(tenant)).toEqual([]);
+    expect(await wrongSums(database.pool, tenant)).toEqual([]);
+  });
+
+  test('takes nothing where its call does not leave', async () => {
+    const tenant = await ample();
+    const leaving = leavingOf(tenant, one);
+    expect(await leaving?.settle(endedCall('none'))).toEqual({ input: 0, output: 0 });
+    expect(await quota.state(tenant)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
+  });
+
+  test('is charged in full where its process dies', async () => {
+    const tenant = await ample();
+    await leavingOf(tenant, one)?.send();
+    await endLeases(tenant);
+    expect(await quota.state(tenant)).toEqual({ used: one, reserved: { input: 0, output: 0 } });
+  });
+
+  test('whose answer was lost on the way back is given back', async () => {
+    const losing = createQuota({ pool: losingAnswer(3), db: database.db, logger: createLogger('silent') });
+    const tenant = await newTenant();
+    const request = { tenant, call: begunCall(), input: { tokens: 10, images: 0 }, output: 20, maxDuration: 60_000 };
+    await (await losing.reserve(request))?.settle(endedCall('none'));
+    const leaving = losing.reserveLeaving({ ...request, call: begunCall() });
+    await expect(leaving?.send()).rejects.toThrow('connection lost');
+    expect(await rowsOf(tenant)).toHaveLength(1);
+    await leaving?.settle(endedCall('none'));
+    await losing.close();
+    expect(await rowsOf(tenant)).toEqual([]);
+    expect(await quota.state(tenant)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
+  });
+
+  test.each([
+    ['the last token of output', { output: quotaLimits.output }, true],
+    ['one more', { output: quotaLimits.output + 1 }, false],
+    ['the last token of input', { input: quotaLimits.input }, true],
+    ['one more', { input: quotaLimits.input + 1 }, false],
+  ])('gets %s of the quota: %j', async (_, wanted, leaves) => {
+    const tenant = await ample();
+    expect(await leavingOf(tenant, { ...one, ...wanted })?.send()).toBe(leaves);
+    expect(await rowsOf(tenant)).toHaveLength(leaves ? 1 : 0);
+    // After one that did not get all, calls reserve before they leave for a while.
+    expect(leavingOf(tenant, one) !== undefined).toBe(leaves);
+  });
+
+  test('is not made beside a budget, or a reservation whose lease has ended', async () => {
+    const [limited, expired] = [await ample(), await ample()];
+    await database.pool.query(
+      `insert into budget (tenant, id, version, document, fields, by, name, period, limit_tokens)
+         values ($1, 'b', 1, '{}', '{}', 'all', '', 'day', 1000000)`,
+      [limited],
+    );
+    await reserve(expired, one);
+    await endLeases(expired);
+    for (const tenant of [limited, expired]) expect(await leavingOf(tenant, one)?.send()).toBe(false);
+    expect([(await rowsOf(limited)).length, (await rowsOf(expired)).length]).toEqual([0, 1]);
+  });
+
+  test('many at once never reserve more than there is', async () => {
+    const tenant = await ample();
+    const wanted = { input: 100, output: 40_000 };
+    const leave = () => reserve(tenant, wanted, { isLeaving: true });
+    const outcomes = await Promise.all(Array.from({ length: 40 }, leave));
+    expect(outcomes.filter((outcome) => typeof outcome === 'object')).toHaveLength(25);
+    expect(await quota.state(tenant)).toMatchObject({ reserved: { input: 2_500, output: 1_000_000 } });
+  });
 });
 
 test('a call that fits does not overtake one that waits', async () => {
@@ -247,7 +345,7 @@ test('settling twice counts once', async () => {
 
 test('a reservation whose answer was lost on the way back is given back', async () => {
   const tenant = await newTenant();
-  const losing = createQuota({ pool: losingFirstAnswer(), db: database.db, logger: createLogger('silent') });
+  const losing = createQuota({ pool: losingAnswer(), db: database.db, logger: createLogger('silent') });
   await expect(
     reserveTokens(losing, { tenant, call: begunCall(), input: 10, output: 20, maxDuration: 60_000 }),
   ).rejects.toThrow('connection lost');
@@ -295,15 +393,16 @@ test('the input bound is bytes, 16 a message and 64, and counts tools, formats, 
   });
 });
 
-/** The test's pool, on which the first statement runs and its answer does not arrive. */
-function losingFirstAnswer(): TestDatabase['pool'] {
-  let lost = false;
+/** The test's pool, on which one statement runs, of which the answer does not arrive. */
+function losingAnswer(statementLost = 1): TestDatabase['pool'] {
+  let statements = 0;
   return new Proxy(database.pool, {
     get(pool, name) {
-      if (name !== 'query' || lost) return Reflect.get(pool, name, pool);
-      lost = true;
+      if (name !== 'query') return Reflect.get(pool, name, pool);
       return async (statement: QueryConfig) => {
-        await pool.query(statement);
+        statements += 1;
+        const result = await pool.query(statement);
+        if (statements !== statementLost) return result;
         throw new Error('connection lost');
       };
     },
@@ -335,16 +434,29 @@ function variedCall(): BegunCall {
 async function reserve(
   tenant: string,
   { input, output }: { input: number; output: number },
-  { sends = true } = {},
+  { sends = true, isLeaving = false } = {},
 ): Promise<Reservation | string> {
+  const call = variedCall();
   try {
-    const reservation = await reserveTokens(quota, { tenant, call: variedCall(), input, output, maxDuration: 60_000 });
+    if (isLeaving) {
+      const leaving = leavingOf(tenant, { input, output, call });
+      if ((await leaving?.send()) === true) return leaving ?? '';
+    }
+    const reservation = await reserveTokens(quota, { tenant, call, input, output, maxDuration: 60_000 });
     if (sends) expect(await reservation.send()).toBe(true);
     return reservation;
   } catch (error) {
     if (error instanceof AnnalsError) return error.type;
     throw error;
   }
+}
+
+/** What reserves when its call leaves; undefined where the call has to reserve before. */
+function leavingOf(
+  tenant: string,
+  { input, output, call = variedCall() }: { input: number; output: number; call?: BegunCall },
+) {
+  return quota.reserveLeaving({ tenant, call, input: { tokens: input, images: 0 }, output, maxDuration: 60_000 });
 }
 
 async function end(tenant: string, reservation: Reservation, how: End, input: number) {

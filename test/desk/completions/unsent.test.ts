@@ -40,7 +40,9 @@ afterAll(async () => {
 test.each([
   ['never reached its provider is given back soon', 'mute', nothing],
   ['was with its provider is charged when its long lease ends', 'vendor', { output: 4_096 }],
+  ['reserved when it left, after one that got all, is charged as well', 'vendor again', { output: 4_096 }],
 ] as const)('after kill -9, the reservation of a call that %s', { timeout: 120_000 }, async (_, at, used) => {
+  const leaves = at !== 'mute';
   await database.pool.query('delete from completion_quota');
   const service = startAnnals(['serve'], {
     PORT: '0',
@@ -51,13 +53,22 @@ test.each([
     OPENAI_BASE_URL: at === 'mute' ? `https://127.0.0.1:${(mute.address() as AddressInfo).port}` : vendor.baseUrl,
   });
   try {
-    const call = complete(await service.firstLine).catch(() => 'lost');
-    await eventually(async () => (await reservations()).map(({ sent }) => sent)).toEqual([at === 'vendor']);
-    if (at === 'vendor') await eventually(() => vendor.requests.length).toBe(1);
+    const baseUrl = await service.firstLine;
+    if (at === 'vendor again') {
+      vendor.behave({ kind: 'answer', usage: { input: 0, output: 0 } });
+      await complete(baseUrl);
+      vendor.behave({ kind: 'hang' });
+      // Only what reserves when it leaves can leave now.
+      await database.pool.query('alter function completion_quota_send rename to completion_quota_send_away');
+    }
+    vendor.requests.length = 0;
+    const call = complete(baseUrl).catch(() => 'lost');
+    await eventually(async () => (await reservations()).map(({ sent }) => sent)).toEqual([leaves]);
+    if (leaves) await eventually(() => vendor.requests.length).toBe(1);
     service.process.kill('SIGKILL');
     expect(await call).toBe('lost');
     // 10 minutes and 30 seconds for a call that may be under way, 30 seconds for one that is not.
-    expect(await reservations()).toEqual([{ sent: at === 'vendor', isShort: at === 'mute' }]);
+    expect(await reservations()).toEqual([{ sent: leaves, isShort: !leaves }]);
   } finally {
     service.process.kill('SIGKILL');
     await service.ended;

@@ -2,8 +2,8 @@ import type pg from 'pg';
 import type { BudgetBody } from '../../../src/desk/budgets/schemas.ts';
 import type { Budgets } from '../../../src/desk/budgets/service.ts';
 import type { Quota } from '../../../src/desk/completions/quota.ts';
+import type { Reservation } from '../../../src/providers/call-ledger.ts';
 import type { BegunCall } from '../../../src/providers/call-record.ts';
-import type { Reservation } from '../../../src/providers/provider-caller.ts';
 import type { Random } from '../oracle/random.ts';
 import { begunCall, endedCall, reserveTokens } from './calls.ts';
 

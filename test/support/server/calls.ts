@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type pg from 'pg';
+import type { CallLedger, QuotaRequest, Reservation } from '../../../src/providers/call-ledger.ts';
 import type { BegunCall, EndOfCall } from '../../../src/providers/call-record.ts';
 import type { FailedUsage } from '../../../src/providers/port.ts';
-import type { CallLedger, QuotaRequest, Reservation } from '../../../src/providers/provider-caller.ts';
 
 /** A call that is about to leave. */
 export function begunCall(known: Partial<BegunCall> = {}): BegunCall {
