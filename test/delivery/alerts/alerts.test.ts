@@ -93,8 +93,11 @@ test('a rule sends one e-mail in 10 minutes, which counts all changes since the 
   );
   expect(mailsTo(to)).toHaveLength(1);
   ahead = 10 * minute;
-  await server.database.pool.query('update subscription_state set due_at = now() where subscription = $1', [id]);
-  await eventually(() => mailsTo(to).length).toBe(2);
+  // On a slow machine a look from before the ten minutes may set the time again.
+  await eventually(async () => {
+    await server.database.pool.query('update subscription_state set due_at = now() where subscription = $1', [id]);
+    return mailsTo(to).length;
+  }).toBe(2);
   expect(mailsTo(to)[1]).toContain('3 changes');
   ahead = 0;
   await acme.call('DELETE', `/${id}`);

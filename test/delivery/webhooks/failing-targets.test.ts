@@ -185,8 +185,11 @@ test('a target that is too busy is left alone, and its Retry-After of a year cou
   );
   expect(kept).toEqual([{ soon: true }]);
   receiver.answer = (_received, response) => void response.writeHead(204).end();
-  await passTime(server, made.id, 60_000);
-  await settled({ matched: 20, delivered: 20, pending: 0 });
+  // On a slow machine an answer from before may set a rest once more.
+  await eventually(async () => {
+    await passTime(server, made.id, 60_000);
+    return await acme.counts(made.id);
+  }).toMatchObject({ matched: 20, delivered: 20, pending: 0 });
   expect(await acme.get(made.id)).toMatchObject({ state: 'active' });
 });
 
