@@ -34,6 +34,13 @@ test('an answer that tells its length is refused before it is read', async () =>
   await expect(withinLimit(told(limit + 1), limit)).rejects.toBeInstanceOf(LongAnswerError);
 });
 
+test('the length of what was sent compressed says nothing about the answer', async () => {
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip', 'content-length': '20' };
+  await expect(withinLimit(new Response('1'.repeat(limit + 1), { headers }), limit)).rejects.toBeInstanceOf(
+    LongAnswerError,
+  );
+});
+
 test('a stream of events has no end that could be waited for, so it is not counted', async () => {
   const events = streamed(2 * limit, 'text/event-stream');
   expect(await withinLimit(events, limit)).toBe(events);

@@ -13,7 +13,7 @@ export const maxKeysOfPerson = 20;
 
 const path = `${consoleApiPath}/session/keys`;
 const schema = { hide: true };
-const config = { isOfSession: true };
+const config = { isOfSession: true, neverCompressed: 'a session' };
 
 const NewKey = Type.Object(
   {

@@ -49,7 +49,7 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
   const { peopleSessions, people, cookie, tryOnce, allowsSignIn, baseUrl = '', now } = options;
   if (people === undefined) return;
   // A HEAD, as programs send it that look at links, would use up the sign-in.
-  const hidden = { schema: { hide: true }, exposeHeadRoute: false };
+  const hidden = { config: { neverCompressed: 'a session' }, schema: { hide: true }, exposeHeadRoute: false };
 
   app.get('/console/oidc', hidden, async (request, reply) => {
     if (!allowsSignIn) throw insecureSignIn();

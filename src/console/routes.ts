@@ -82,7 +82,7 @@ function notBuilt(): AnnalsError {
 const path = `${consoleApiPath}/session`;
 // The document describes the interface. This is how its own page signs in.
 const schema = { hide: true };
-const config = { isOfSession: true };
+const config = { isOfSession: true, neverCompressed: 'a session' };
 /** In bytes. The sender is not known yet. */
 export const maxSignInBytes = 16 * 1024;
 

@@ -8,7 +8,7 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { type Guide, type GuideGroup, Guides, recordsOfDecisions } from './guides.ts';
 import { escapeHtml, type Page, pageHtml, pagePolicy } from './page.ts';
 
-const hidden = { config: { compressible: true }, schema: { hide: true } } as const;
+const hidden = { schema: { hide: true } } as const;
 
 /** The API reference at `/docs` and the guides under `/docs/guides`. */
 export async function docsRoutes(app: HttpServer, { basePath }: { basePath: string }): Promise<void> {

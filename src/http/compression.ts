@@ -1,15 +1,15 @@
 import { pipeline, Readable } from 'node:stream';
 import { constants, createGzip, gzip } from 'node:zlib';
-import type { FastifyReply } from 'fastify';
+import type { FastifyContextConfig, FastifyReply } from 'fastify';
 import type { HttpServer } from './http-server-type.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * The route's answers are compressed for clients that take it. Only for reads without secrets: the length of a compressed
-     * answer tells something of what is in it.
+     * Why the answers of a route that reads stay plain. The length of a compressed answer tells something of what is in it, so those that
+     * can have a secret are never compressed. What does not read (a token, a key that is shown once) never is.
      */
-    compressible?: true;
+    neverCompressed?: string;
   }
 }
 
@@ -18,39 +18,54 @@ const minCompressed = 1024;
 /** A page is made once and sent once, so speed counts for more than the last percent. */
 const quick = { level: constants.Z_BEST_SPEED };
 
-/** Compresses what routes with `compressible` answer. The work is done in the threads of zlib. */
+/** Media types whose bodies get shorter; never an event stream, whose events would wait. */
+const compressibleTypes =
+  /^(?:text\/(?!event-stream)|application\/(?:json|x-ndjson|javascript)\b|[a-z]+\/[a-z.-]+\+(?:json|xml)\b)/;
+
+/** Whether the answers of a route are compressed. */
+export function isCompressed({ work, neverCompressed }: FastifyContextConfig): boolean {
+  return (work === 'reads' || work === 'follows') && neverCompressed === undefined;
+}
+
+/** Compresses the answers of reads. The work is done in the threads of zlib. */
 export function compressAnswers(app: HttpServer): void {
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (request.routeOptions.config.compressible !== true) return done();
-    if (reply.statusCode !== 200 || isEventStream(reply) || reply.hasHeader('set-cookie')) return done();
+    if (!isCompressed(request.routeOptions.config) || reply.statusCode !== 200) return done();
+    if (!compressibleTypes.test(String(reply.getHeader('content-type')))) return done();
+    // A file that was compressed when it was built has its encoding.
+    if (reply.hasHeader('set-cookie') || reply.hasHeader('content-encoding')) return done();
     varyByEncoding(reply);
     if (!takesGzip(request.headers['accept-encoding'])) return done();
     if (payload instanceof Readable) {
-      reply.removeHeader('content-length').header('content-encoding', 'gzip');
+      if (Number(reply.getHeader('content-length') ?? minCompressed) < minCompressed) return done();
+      asGzip(reply);
       // Either side's end ends the other: an error cuts the answer, and a client that goes ends the reading.
       return done(
         null,
         pipeline(payload, createGzip(quick), () => {}),
       );
     }
-    if (typeof payload !== 'string' || Buffer.byteLength(payload) < minCompressed) return done();
+    if (!(typeof payload === 'string' || payload instanceof Uint8Array)) return done();
+    if (Buffer.byteLength(payload) < minCompressed) return done();
     gzip(payload, quick, (error, compressed) => {
       // The request's time was over, and it was answered.
       if (reply.raw.headersSent) return;
       if (error !== null) return done(error);
-      reply.removeHeader('content-length').header('content-encoding', 'gzip');
+      asGzip(reply);
       done(null, compressed);
     });
   });
 }
 
-function isEventStream(reply: FastifyReply): boolean {
-  return String(reply.getHeader('content-type')).startsWith('text/event-stream');
+/** Length and ranges are those of the plain body. */
+function asGzip(reply: FastifyReply): void {
+  reply.removeHeader('content-length').removeHeader('accept-ranges').header('content-encoding', 'gzip');
 }
 
 function varyByEncoding(reply: FastifyReply): void {
   const vary = reply.getHeader('vary');
-  reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`);
+  if (vary === undefined) reply.header('vary', 'Accept-Encoding');
+  else if (!/accept-encoding/i.test(String(vary))) reply.header('vary', `${vary}, Accept-Encoding`);
 }
 
 /**

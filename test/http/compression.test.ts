@@ -3,10 +3,13 @@ import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { takesGzip } from '../../src/http/compression.ts';
+import { isCompressed, takesGzip } from '../../src/http/compression.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import { changeOf } from '../support/server/history.ts';
+import { endOfJob, startExport } from '../support/server/jobs.ts';
 import { schemaClient } from '../support/server/schema-client.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
@@ -14,26 +17,22 @@ const tenant = 'acme';
 const instances = `/schema/${tenant}/custom-entities/LARGE/instances?pageSize=5`;
 const routes: RouteOptions[] = [];
 
-/** None of them shows a secret. An operation that may must never be among them. */
-const compressible = [
-  ...['changelogs', 'documents', 'entries', 'facets', 'feed', 'histogram', 'names'].map(
-    (path) => `GET /changelog/:tenant/${path}`,
+/** Reads that stay plain, and why. */
+const staysPlain: Record<string, string> = {
+  'GET /configuration/:tenant/configurations': 'values can be secrets',
+  'GET /configuration/:tenant/configurations/:key': 'values can be secrets',
+  'GET /console/api/session': 'a session',
+  'GET /console/api/session/keys': 'a session',
+  'GET /changelog/:tenant/log/tile/:level/*': 'hashes get no shorter',
+  ...Object.fromEntries(
+    ['GET ', 'POST /search', 'GET /:id', 'GET /:id/attempts', 'POST /:id/attempts/search'].map((route) => [
+      route.replace(' ', ' /changelog/:tenant/subscriptions'),
+      'addresses of targets, and what targets answer, can be secrets',
+    ]),
   ),
-  ...['changes', 'entries', 'facets', 'histogram'].map((path) => `GET /viewer/:tenant/${path}`),
-  ...[
-    '/ai-service/:tenant/agentic/logs/requests',
-    '/ai-service/:tenant/agentic/logs/sessions',
-    '/ai-service/:tenant/jobs',
-    '/changelog/:tenant/accesses',
-    '/changelog/:tenant/erasures',
-    '/schema/:tenant/custom-entities/:type/instances',
-    '/usage/:tenant/calls',
-  ].flatMap((list) => [`GET ${list}`, `POST ${list}/search`]),
-  ...['', '/', '/guides', '/guides/', '/guides/*', '/guides/search.json'].map((page) => `GET /docs${page}`),
-  'GET /openapi.json',
-];
+};
 /** Routes of this test. */
-const own = ['/sized/:bytes', '/cookie', '/cut', '/fails', '/endless'];
+const own = ['/sized/:bytes', '/buffer', '/packed', '/image', '/cookie', '/cut', '/fails', '/endless'];
 
 let server: TestServer;
 let token: string;
@@ -64,20 +63,21 @@ function collectRoutes(message: unknown): void {
 
 /** Answers whose length and end a test chooses. */
 function addRoutes(app: TestServer['app']): void {
-  const config = { compressible: true } as const;
-  app.get<{ Params: { bytes: string } }>('/sized/:bytes', { config }, async ({ params }, reply) => {
+  app.get<{ Params: { bytes: string } }>('/sized/:bytes', async ({ params }, reply) => {
     return await reply.type('text/plain').send('a'.repeat(Number(params.bytes)));
   });
-  app.get('/cookie', { config }, async (_request, reply) => {
+  app.get('/buffer', async (_request, reply) => await reply.type('text/plain').send(Buffer.alloc(5_000, 'a')));
+  app.get('/packed', async (_request, reply) => {
+    const body = gzipSync('a'.repeat(500_000));
+    return await reply.type('text/plain').headers({ 'content-encoding': 'gzip', vary: 'accept-encoding' }).send(body);
+  });
+  app.get('/image', async (_request, reply) => await reply.type('image/png').send(Buffer.alloc(5_000)));
+  app.get('/cookie', async (_request, reply) => {
     return await reply.header('set-cookie', 'session=secret').type('text/plain').send('a'.repeat(5_000));
   });
-  app.get('/cut', { config }, async (_request, reply) => await reply.type('text/plain').send(Readable.from(half())));
-  app.get(
-    '/fails',
-    { config },
-    async (_request, reply) => await reply.type('application/json').send(Readable.from(none())),
-  );
-  app.get('/endless', { config }, async (_request, reply) => {
+  app.get('/cut', async (_request, reply) => await reply.type('text/plain').send(Readable.from(half())));
+  app.get('/fails', async (_request, reply) => await reply.type('application/json').send(Readable.from(none())));
+  app.get('/endless', async (_request, reply) => {
     return await reply.type('text/plain').send(Readable.from(endless()));
   });
 }
@@ -122,7 +122,7 @@ async function read(path: string, headers?: Record<string, string>, method?: str
 
 const gzip = { 'accept-encoding': 'gzip, deflate' };
 
-describe('an answer of a compressible operation', () => {
+describe('the answer of a read', () => {
   test('is compressed from 1,024 bytes on', async () => {
     const short = await read('/sized/1023', gzip);
     expect([short.headers['content-encoding'], short.headers['content-length']]).toEqual([undefined, '1023']);
@@ -175,6 +175,15 @@ describe('an answer of a compressible operation', () => {
     await expect.poll(() => ended).toBe(true);
   });
 
+  test('is compressed from a buffer too, not a second time, and not where its type gets no shorter', async () => {
+    expect(gunzipSync((await read('/buffer', gzip)).body)).toEqual(Buffer.alloc(5_000, 'a'));
+    const packed = await read('/packed', gzip);
+    expect(gunzipSync(packed.body).toString()).toBe('a'.repeat(500_000));
+    expect(packed.headers.vary).toMatch(/accept-encoding$/);
+    const image = await read('/image', gzip);
+    expect([image.headers['content-encoding'], image.body.length]).toEqual([undefined, 5_000]);
+  });
+
   test('stays plain beside a cookie', async () => {
     const { headers, body } = await read('/cookie', gzip);
     expect([headers['content-encoding'], body.length]).toEqual([undefined, 5_000]);
@@ -197,12 +206,63 @@ test.each([
   expect(takesGzip(accepted)).toBe(takes);
 });
 
-test('only these operations are compressible', () => {
-  const found = routes.filter(
-    ({ method, url, config }) => method !== 'HEAD' && config?.compressible === true && !own.includes(url),
-  );
-  expect(routes.length).toBeGreaterThan(100);
-  expect(found.map(({ method, url }) => `${method} ${url}`).toSorted()).toEqual(compressible.toSorted());
+test('each read is compressed, or is named with why it never is; nothing else is compressed', () => {
+  // One handler says that there is no such operation.
+  const unanswered = ['/mcp/:tenant', '/openai/:tenant/*'];
+  const operations = routes
+    .filter(({ url }) => !own.includes(url))
+    .flatMap(({ method, url, config = {} }) => [method].flat().map((one) => ({ method: one, url, config })))
+    .filter(({ method, url }) => method !== 'HEAD' && !(method !== 'POST' && unanswered.includes(url)));
+  expect(operations.length).toBeGreaterThan(100);
+  const reads = operations.filter(({ method, url }) => method === 'GET' || url.endsWith('/search'));
+  const uncompressed = reads.filter(({ config }) => !isCompressed(config));
+  expect(
+    Object.fromEntries(uncompressed.map(({ method, url, config }) => [`${method} ${url}`, config.neverCompressed])),
+  ).toEqual(staysPlain);
+  const others = operations.filter((operation) => !reads.includes(operation) && isCompressed(operation.config));
+  // Its tools read.
+  expect(others.map(({ method, url }) => `${method} ${url}`)).toEqual(['POST /mcp/:tenant']);
+});
+
+test.each([
+  ['a document', `/schema/${tenant}/custom-entities/LARGE/instances/i1`],
+  ['a file that is sent as it lies there', '/docs/site/guides.js'],
+  ['a page', '/docs/guides/api'],
+])('%s is compressed', async (_what, path) => {
+  const whole = await read(path);
+  const packed = await read(path, gzip);
+  expect([whole.status, whole.headers['content-encoding']]).toEqual([200, undefined]);
+  expect([packed.headers['content-encoding'], packed.headers['content-length']]).toEqual([
+    'gzip',
+    packed.headers['transfer-encoding'] === undefined ? String(packed.body.length) : undefined,
+  ]);
+  expect(packed.headers['accept-ranges']).toBeUndefined();
+  expect(gunzipSync(packed.body).equals(whole.body)).toBe(true);
+});
+
+test('the file of an export is compressed, and plain it tells its length', async () => {
+  const changes = Array.from({ length: 20 }, (_, n) => changeOf({ at: Date.now() - n }));
+  await createRecorder(server.database.db, tenant, Date.now)(changes);
+  const call = (at: string, init?: RequestInit) => server.call(at, { token, ...init });
+  const id = await startExport(call, tenant, { q: '', format: 'NDJSON' });
+  await endOfJob(call, tenant, id);
+  const path = `/ai-service/${tenant}/jobs/${id}/content`;
+  const whole = await read(path);
+  expect(whole.headers['content-length']).toBe(String(whole.body.length));
+  const packed = await read(path, gzip);
+  expect(packed.headers['content-encoding']).toBe('gzip');
+  expect(gunzipSync(packed.body).equals(whole.body)).toBe(true);
+});
+
+test('values of the configuration stay plain', async () => {
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify([{ key: 'long', value: 'a'.repeat(5_000) }]);
+  await server.call(`/configuration/${tenant}/configurations`, { method: 'POST', token, headers, body });
+  for (const path of ['', '/long']) {
+    const answer = await read(`/configuration/${tenant}/configurations${path}`, gzip);
+    expect([answer.status, answer.headers['content-encoding']]).toEqual([200, undefined]);
+    expect(answer.body.length).toBeGreaterThan(5_000);
+  }
 });
 
 test('tokens and event streams stay plain', async () => {

@@ -40,7 +40,8 @@ export class LongAnswerError extends ApiError {
 export async function withinLimit(response: Response, limit = maxAnswerBytes): Promise<Response> {
   const { body, headers, status, statusText } = response;
   if (body === null || !isJson(headers)) return response;
-  const told = headers.get('content-length');
+  // That of a compressed answer is the length of what was sent.
+  const told = headers.has('content-encoding') ? null : headers.get('content-length');
   if (told !== null) {
     if (Number(told) <= limit) return response;
     await body.cancel();

@@ -19,7 +19,6 @@ export async function accessRoutes(
     name: 'Accesses',
     many: 'accesses',
     item: AccessItem,
-    compressible: true,
     scopes: ['changelog.access_read'],
     page: ({ credentials: { tenant } }, asked, wanted) => documents.page(accessRows(tenant), asked, wanted),
   });

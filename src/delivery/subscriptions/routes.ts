@@ -24,6 +24,7 @@ import type { Subscriptions } from './service.ts';
 import type { Maker } from './write-subscriptions.ts';
 
 const tags = ['Subscriptions'];
+const neverCompressed = 'addresses of targets, and what targets answer, can be secrets';
 const writing: readonly Scope[] = ['changelog.subscription_manage'];
 const reading: readonly Scope[] = ['changelog.subscription_read', ...writing];
 const path = '/changelog/:tenant/subscriptions';
@@ -51,6 +52,7 @@ export async function subscriptionRoutes(
     tags,
     name: 'Subscriptions',
     many: 'subscriptions',
+    neverCompressed,
     item: Item,
     scopes: reading,
     page: ({ credentials: { tenant } }, asked, wanted) => subscriptions.list(tenant, asked, wanted),
@@ -85,6 +87,7 @@ export async function subscriptionRoutes(
     name: 'Subscription',
     one: 'subscription',
     read: {
+      neverCompressed,
       scopes: reading,
       schema: Shown,
       find: ({ params: { tenant, id } }) => subscriptions.find(tenant, id),
@@ -111,6 +114,7 @@ export async function subscriptionRoutes(
     tags,
     name: 'SubscriptionAttempts',
     many: 'attempts',
+    neverCompressed,
     item: AttemptItem,
     scopes: reading,
     errors: ['resource_not_found'],

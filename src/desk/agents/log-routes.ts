@@ -47,7 +47,6 @@ export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): P
       name: `${one}s`,
       many: `${named}s`,
       item,
-      compressible: true,
       scopes,
       page: ({ credentials }, asked, wanted) => documents.page(logRows(of, readerOf(credentials)), asked, wanted),
     });

@@ -28,7 +28,6 @@ export async function callRoutes(
     name: 'ModelCalls',
     many: 'calls of models',
     item: CallItem,
-    compressible: true,
     scopes: ['usage.usage_read'],
     page: ({ credentials: { tenant } }, asked, wanted) => documents.page(callRows(tenant), asked, wanted),
   });

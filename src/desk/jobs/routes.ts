@@ -39,7 +39,6 @@ export async function jobRoutes(
     name: 'Jobs',
     many: 'jobs',
     item: JobItem,
-    compressible: true,
     scopes: reading,
     appliesRestriction: true,
     page: (request, asked, wanted) => jobs.list(readerOf(request), asked, wanted),

@@ -18,7 +18,6 @@ export async function erasureRoutes(
     name: 'Erasures',
     many: 'erasures',
     item: ErasureItem,
-    compressible: true,
     scopes: ['changelog.changelog_manage'],
     page: ({ credentials: { tenant } }, asked, wanted) => documents.page(erasureRows(tenant), asked, wanted),
   });

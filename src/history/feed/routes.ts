@@ -31,7 +31,7 @@ export async function feedRoutes(app: HttpServer, { feed }: { feed: Feed }): Pro
     '/changelog/:tenant/feed',
     {
       onRequest: refuseContextWithoutScope,
-      config: { ...historyOperation, work: 'follows', compressible: true, errors: ['cursor_invalid'] },
+      config: { ...historyOperation, work: 'follows', errors: ['cursor_invalid'] },
       schema: {
         operationId: 'followChanges',
         tags: ['Change history'],

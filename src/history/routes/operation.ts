@@ -30,7 +30,7 @@ export async function refuseContextWithoutScope(request: FastifyRequest): Promis
 }
 
 /** The same for operations that answer a credential with a restriction by what that shows. */
-export const restrictedOperation = { ...historyOperation, appliesRestriction: true, compressible: true } as const;
+export const restrictedOperation = { ...historyOperation, appliesRestriction: true } as const;
 
 /** Where the reads are that access tokens and viewer tokens are good for: one handler answers both. */
 export interface ReadsAt {

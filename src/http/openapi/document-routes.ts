@@ -27,6 +27,8 @@ export interface OneDocument<Params extends TSchema> {
   /** Whether each call does what a restriction asks for. */
   readonly appliesRestriction?: true;
   readonly read: {
+    /** Why its answers stay plain; left out: they are compressed. */
+    readonly neverCompressed?: string;
     readonly scopes: readonly Scope[];
     readonly schema: TSchema;
     /** Returns JSON text. */
@@ -65,7 +67,12 @@ export function documentRoutes<Params extends TSchema>(app: HttpServer, document
   app.get(
     path,
     {
-      config: { ...restricted, scopes: read.scopes, errors: ['resource_not_found'] },
+      config: {
+        ...restricted,
+        ...(read.neverCompressed !== undefined && { neverCompressed: read.neverCompressed }),
+        scopes: read.scopes,
+        errors: ['resource_not_found'],
+      },
       schema: {
         operationId: `get${name}`,
         tags,

@@ -43,7 +43,7 @@ export const answerHeaders = {
     example: 'attachment; filename="changes-0199e3a5.ndjson"',
   },
   'Content-Length': {
-    description: 'The bytes of the body.',
+    description: 'The bytes of the body; left out where it is compressed.',
     schema: { type: 'integer', minimum: 0 },
     example: 1024,
   },

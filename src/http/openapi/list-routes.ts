@@ -36,8 +36,8 @@ export interface Listing {
   readonly scopes: readonly Scope[];
   /** Whether `page` does what a restriction asks for. */
   readonly appliesRestriction?: true;
-  /** Whether its pages are compressed; never where documents show secrets. */
-  readonly compressible?: true;
+  /** Why its pages stay plain; left out: they are compressed. */
+  readonly neverCompressed?: string;
   readonly errors?: readonly ErrorType[];
   readonly headers?: readonly AnswerHeader[];
   /** What the path names besides the tenant. A cursor of one list is valid only for it. */
@@ -65,7 +65,7 @@ export function listRoutes(
     item,
     scopes,
     appliesRestriction,
-    compressible,
+    neverCompressed,
     errors = [],
     headers = [],
     of,
@@ -86,7 +86,7 @@ export function listRoutes(
     scopes,
     errors,
     ...(appliesRestriction && { appliesRestriction }),
-    ...(compressible && { compressible }),
+    ...(neverCompressed !== undefined && { neverCompressed }),
   };
   const described = {
     tags,

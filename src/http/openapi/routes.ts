@@ -28,7 +28,7 @@ export function describeInterface(app: HttpServer, { version, baseUrl }: Describ
   const basePath = basePathOf(baseUrl);
   app.decorate('openApiText', () => JSON.stringify(openApiDocument(routes, { version, baseUrl, basePath })));
   let text: string | undefined;
-  app.get('/openapi.json', { config: { compressible: true }, schema: { hide: true } }, async (_request, reply) => {
+  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
     text ??= app.openApiText();
     return await reply.type('application/json; charset=utf-8').send(text);
   });

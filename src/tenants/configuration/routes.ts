@@ -21,6 +21,7 @@ import type { Configuration } from './service.ts';
 const reading: readonly Scope[] = ['configuration.configuration_view', 'configuration.configuration_manage'];
 const writing: readonly Scope[] = ['configuration.configuration_manage'];
 const tags = ['Configuration'];
+const neverCompressed = 'values can be secrets';
 
 /** Configuration (contract: configuration). */
 export async function configurationRoutes(
@@ -30,7 +31,7 @@ export async function configurationRoutes(
   app.get(
     '/configuration/:tenant/configurations',
     {
-      config: { scopes: reading },
+      config: { scopes: reading, neverCompressed },
       schema: {
         operationId: 'listConfigurations',
         tags,
@@ -78,6 +79,7 @@ export async function configurationRoutes(
     name: 'Configuration',
     one: 'configuration',
     read: {
+      neverCompressed,
       scopes: reading,
       schema: ConfigurationItemSchema,
       find: async ({ params: { tenant, key } }) => viewOf(await configuration.find(tenant, key)),

@@ -34,7 +34,6 @@ export async function instanceRoutes(
     name: 'Instances',
     many: 'instances',
     item: InstanceItem,
-    compressible: true,
     scopes: reading,
     errors: ['resource_not_found'],
     headers: ['Server-Timing'],

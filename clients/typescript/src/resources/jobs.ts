@@ -89,11 +89,13 @@ export class Jobs {
       { method: 'GET', path: `${this.#of(id)}/content`, headers: { accept: '*/*' } },
       options,
     );
-    return {
-      contentType: headers.get('content-type') ?? '',
-      bytes: Number(headers.get('content-length')),
-      body,
-    };
+    // A compressed answer does not tell the length of the file.
+    const length = headers.get('content-length');
+    const bytes =
+      length === null || headers.has('content-encoding')
+        ? (await this.get(id, options)).metadata.bytes
+        : Number(length);
+    return { contentType: headers.get('content-type') ?? '', bytes: bytes ?? 0, body };
   }
 
   /** The entries of an export in the format NDJSON, one at a time, however many there are. */
