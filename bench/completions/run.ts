@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -20,6 +20,7 @@ const { values: settings } = parseArgs({
     seconds: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '5' },
     delays: { type: 'string', default: '0,20' },
+    connections: { type: 'string', default: '1,16' },
     /** Streams of chat completions: the latency is that of the first text. */
     streams: { type: 'boolean', default: false },
     /** The shared token too. */
@@ -33,7 +34,11 @@ const gatewayFolder = join(here, 'gateway');
 const children: ChildProcess[] = [];
 /** Milliseconds that the disk took to keep 8 KiB, all through the run. */
 const disk: number[] = [];
+/** What the contenders used while nothing was asked of any. */
+const idle: { name: string; used: ProcessorTime }[] = [];
 const folder = await mkdtemp(join(tmpdir(), 'annals-bench-'));
+// The account of the embedded server enters it too, so that TMPDIR says which disk the databases are on.
+await chmod(folder, 0o755);
 const checkouts = [checkoutAt(join(here, '..', '..'), 'Annals')];
 if (settings.beside !== undefined) checkouts.push(checkoutAt(settings.beside, 'The other Annals'));
 
@@ -48,6 +53,13 @@ try {
   const rows: Row[] = [];
   for (const delay of settings.delays.split(',')) rows.push(...(await measure(delay)));
   print(rows);
+  for (const [name, ofOne] of Map.groupBy(idle, (one) => one.name)) {
+    const mean = (part: keyof ProcessorTime) => ofOne.reduce((sum, { used }) => sum + used[part], 0) / ofOne.length;
+    const [ofProcess, ofDatabase] = [mean('process').toFixed(1), mean('database').toFixed(1)];
+    console.log(
+      `\n${name}, asked nothing: ${ofProcess} ms of the process and ${ofDatabase} ms of the database a second`,
+    );
+  }
   console.log(
     `\n8 KiB made durable on this disk, in the same run: p50 ${quantile(disk, 0.5).toFixed(2)} ms, p99 ${quantile(disk, 0.99).toFixed(2)} ms`,
   );
@@ -101,11 +113,12 @@ async function measure(delay: string): Promise<Row[]> {
   const targets: Contender[] = [direct(vendor.line), throughGateway(await startGateway(), vendor.line)];
   for (const checkout of checkouts) targets.push(...(await throughAnnals(checkout, vendor.line)));
   const rows: Row[] = [];
-  for (const connections of [1, 16]) {
+  for (const connections of settings.connections.split(',').map(Number)) {
     const rounds = new Map<string, Measured[]>(targets.map(({ name }) => [name, []]));
     for (const target of targets) await load(target, connections, 1_000);
     for (let round = 0; round < Number(settings.rounds); round += 1) {
       disk.push(...durableWrites(folder, 20));
+      idle.push(...(await idleOf(targets)));
       // In another order each time, so that other work of the machine slows down all of them alike.
       for (const target of rotated(targets, round)) {
         rounds.get(target.name)?.push(await measured(target, connections));
@@ -136,7 +149,21 @@ async function measured(target: Contender, connections: number): Promise<Measure
   const before = await usedBy(target);
   const round = await load(target, connections, Number(settings.seconds) * 1_000);
   const after = await usedBy(target);
-  return { ...round, used: { process: after.process - before.process, database: after.database - before.database } };
+  return { ...round, used: difference(after, before) };
+}
+
+/** Of each process once, in a second. */
+async function idleOf(targets: readonly Contender[]): Promise<typeof idle> {
+  const processes = [...new Map(targets.map((target) => [target.pid, target])).values()].filter(({ pid }) => pid);
+  const before = await Promise.all(processes.map(usedBy));
+  await sleep(1_000);
+  const after = await Promise.all(processes.map(usedBy));
+  return processes.map(({ name }, index) => ({ name, used: difference(after[index], before[index]) }));
+}
+
+function difference(after: ProcessorTime | undefined, before: ProcessorTime | undefined): ProcessorTime {
+  const of = (part: keyof ProcessorTime) => (after?.[part] ?? 0) - (before?.[part] ?? 0);
+  return { process: of('process'), database: of('database') };
 }
 
 async function usedBy({ pid, dataFolder }: Contender): Promise<ProcessorTime> {
