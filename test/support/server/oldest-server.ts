@@ -2,11 +2,12 @@ import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { serviceUrl, setUpService } from '../../../src/postgres/embedded/credentials.ts';
 import { minServerVersion } from '../../../src/postgres/schema/ledger.ts';
 import { makeDataFolder } from './data-folder.ts';
-import { makeTemplates } from './database-server.ts';
+import { makeTemplates, templateName } from './database-server.ts';
 import { makePostgresCluster, postgresClusterIn, type StartedPostgres, startPostgres } from './postgres-cluster.ts';
 import { findPostgresPrograms } from './postgres-programs.ts';
 
@@ -52,10 +53,13 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     project.provide('oldestFolder', initialised);
     project.provide('cluster', null);
     project.provide('databaseUrl', url);
-    await makeTemplates(url).catch(async (error: unknown) => {
+    try {
+      await makeTemplates(url);
+      await lookForWorkAlone(url);
+    } catch (error) {
       await stop();
       throw error;
-    });
+    }
     return async () => {
       await stop();
       await remove();
@@ -63,6 +67,20 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   } catch (error) {
     await remove();
     throw error;
+  }
+}
+
+/**
+ * Services look for work every half second, and rest for 50 times as long as a look took. With a worker for each of its questions that is
+ * many seconds, in which tests wait. Other tests ask these questions themselves, in parallel.
+ */
+async function lookForWorkAlone(url: string): Promise<void> {
+  const client = new pg.Client(Object.assign(new URL(url), { pathname: templateName }).href);
+  await client.connect();
+  try {
+    await client.query('alter function found_work set force_parallel_mode = off');
+  } finally {
+    await client.end();
   }
 }
 
