@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { maxUnconfirmed, revokeKey } from '../../../src/access/keys/key-store.ts';
 import { readKey } from '../../../src/access/keys/key-text.ts';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
@@ -9,6 +9,7 @@ import { maxKeyLifetime, maxKeysOfPerson } from '../../../src/console/key-routes
 import { createLink, linkLifetime } from '../../../src/console/links.ts';
 import { checkedEvery, checksEvery } from '../../../src/console/people-sessions.ts';
 import { countSessions } from '../../../src/console/session-figures.ts';
+import { AnnalsError } from '../../../src/core/errors.ts';
 import { readRecorders } from '../../../src/history/names/recorder-store.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { scopes } from '../../../src/http/scopes.ts';
@@ -120,6 +121,19 @@ async function recorded(token: string) {
   const { items } = (await answer.json()) as { items: { actor: string; recordedBy: object }[] };
   return items;
 }
+
+test('a person who chats is known to the agent, which reads the history for them', async () => {
+  const { server, provider } = people;
+  const run = vi.spyOn(server.context.agents.chats, 'run');
+  run.mockRejectedValueOnce(new AnnalsError('conflict_resource', 'The agent is disabled.'));
+  const { browser } = await people.signIn();
+  const body = JSON.stringify({ agentId: 'desk', message: 'Who changed it?' });
+  const answer = await browser.call('/console/api/ai-service/acme/agentic/chat', { method: 'POST', body });
+  expect(answer.status).toBe(409);
+  const person = { issuer: provider.issuer, subject: 'u-1 "quoted"' };
+  expect(run.mock.calls.map(([{ credentials }]) => credentials)).toMatchObject([{ clientName: 'Jane Doe', person }]);
+  run.mockRestore();
+});
 
 test('whatever a person writes bears their name, and recordedBy holds what the provider knows them by', async () => {
   const { server, provider } = people;
