@@ -8,11 +8,11 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { command as demoCommand } from '../../src/cli/commands/demo.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { Browser } from '../support/server/browser.ts';
-import { makeDataFolder, removeDataFolder } from '../support/server/data-folder.ts';
+import { copyDataFolder, removeDataFolder } from '../support/server/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { eventually } from '../support/server/patience.ts';
 
@@ -222,7 +222,7 @@ test('each JSON answer of the calls ends with a newline', () => {
 });
 
 test('with a database of its own the demo seals its history, and its log goes to a file that it names', async () => {
-  const folder = await makeDataFolder();
+  const folder = await copyDataFolder(inject('initialisedFolder'));
   onTestFinished(() => removeDataFolder(folder));
   const own = await startDemo(undefined, [], { ANNALS_DATA_DIR: folder, LOG_LEVEL: 'info' });
   const authorization = `Bearer ${await tokenOf(own)}`;
