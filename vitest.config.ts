@@ -49,6 +49,8 @@ const longFiles = [
   'test/demo/demo-command.test.ts',
   'test/client/package.test.ts',
   'test/sources/recorder/kill.test.ts',
+  'test/sources/observed-law.test.ts',
+  'test/delivery/batches/splunk-batches.test.ts',
 ];
 
 class LongFilesFirst extends BaseSequencer {
