@@ -28,7 +28,7 @@ let started: ConsoleUnderTest;
 
 beforeAll(async () => {
   // Each look goes through four processes, and takes a tenth of the time between two.
-  vi.setConfig({ expect: { poll: { timeout: 30_000, interval: 200 } } });
+  vi.setConfig({ expect: { poll: { timeout: 60_000, interval: 200 } } });
   started = await startConsole();
 });
 

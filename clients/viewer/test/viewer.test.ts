@@ -94,7 +94,7 @@ beforeAll(async () => {
     others,
   );
   context = await browser.newContext({ reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'Europe/Berlin' });
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(60_000);
   shared = await context.newPage();
   context.on('weberror', (error) => problems.push(`an error of the page: ${error.error().stack}`));
   context.on('console', (message) => {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { waitForQuiet } from '../support/quiet.ts';
 import { recordLife } from '../support/record-life.ts';
 import { sidewaysRoom } from '../support/sideways-room.ts';
 
@@ -38,7 +37,7 @@ export function actorTests(the: () => ConsoleUnderTest): void {
       expect.stringMatching(/^Unsupported query field: colour; expected entity, .*, found "colour"\.$/),
     ]);
     // Nothing looks as if more were to come.
-    await waitForQuiet(page);
+    expect(await page.locator('.skeleton').count()).toBe(0);
   });
 
   test('an actor who did nothing lately says why the page is empty', async () => {

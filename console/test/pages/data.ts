@@ -188,7 +188,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     const call = await caller(the());
     const made = await call('POST', '/ai-service/demo/jobs', { type: 'EXPORT', q: 'entity:coupon', format: 'NDJSON' });
     const job = `/ai-service/demo/jobs/${JSON.parse(made).jobId}`;
-    await expect.poll(async () => JSON.parse(await call('GET', job)).status, { timeout: 30_000 }).toBe('success');
+    await expect.poll(async () => JSON.parse(await call('GET', job)).status).toBe('success');
     await call('GET', `${job}/content`);
     await call('DELETE', job);
     for (let count = 0; count < 2; count += 1)

@@ -107,6 +107,7 @@ export function findTests(the: () => ConsoleUnderTest): void {
     await expect.poll(shown).toBe('history?q=type:delete actor:Zora Zebulon');
     // In a field the key is a character.
     await isGone();
+    await expect.poll(() => hasFocus(page, 'main')).toBe(true);
     await page.getByRole('combobox', { name: 'Query' }).fill('');
     await page.keyboard.press('/');
     await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('/');

@@ -15,8 +15,8 @@ const maxShift = 0.1;
 /** Milliseconds that each answer of the service takes longer, so that what stands there before it is drawn. */
 const delay = 60;
 
-/** What a page does not do itself: its requests without an answer are counted. */
 declare global {
+  /** Requests of a page whose answer is to come, or was not taken yet. */
   var pendingReads: number;
 }
 

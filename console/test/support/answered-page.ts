@@ -33,6 +33,7 @@ export async function openAnswered(browser: Browser, answers: Answers): Promise<
     viewport: { width: 1280, height: 860 },
   });
   const known: Answers = { session: JSON.stringify(session), ...answers };
+  context.setDefaultTimeout(60_000);
   await context.route('**/*', async (route) => {
     const path = new URL(route.request().url()).pathname.replace('/console/', '');
     const [part = '', operation = ''] = [path.split('/')[0], path.split('/').at(-1)];

@@ -60,7 +60,8 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
       locale: 'en-GB',
       timezoneId: 'Europe/Berlin',
     });
-    context.setDefaultTimeout(30_000);
+    // A machine that is busy with other work stands still for long.
+    context.setDefaultTimeout(60_000);
     context.on('request', (request) => {
       if (!allowed.places.some((place) => request.url().startsWith(`${place}/`)))
         problems.push(`a request to ${request.url()}`);
