@@ -11,7 +11,7 @@ import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import type { Change, ChangeType, RelatedItem } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 
-const benchTenants = ['big', 'middle', 'little'];
+export const benchTenants = ['big', 'middle', 'little'];
 /** The moment that the benchmark takes for now; all entries are in the 60 days before. */
 export const benchNow = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
@@ -85,8 +85,8 @@ async function fill(url: string, entries: number): Promise<void> {
     for (const tenant of benchTenants) await pool.query('insert into tenant (tenant) values ($1)', [tenant]);
     // What an import leaves is to be seen, and not what autovacuum makes of it some time later.
     for (const table of tables) await pool.query(`alter table ${table} set (autovacuum_enabled = false)`);
-    await timed('drawn', async () => await pool.query(await readData(entries)));
-    await timed('recorded', () => record(pool, db));
+    await timed('drawn', () => drawEntries(pool, entries));
+    await timed('recorded', () => recordDrawn(pool, db));
     const indexes = await readFile(join(import.meta.dirname, 'plain-indexes.sql'), 'utf8');
     await timed('plain table indexed', () => pool.query(indexes));
     await timed('plain table vacuumed', () => pool.query('vacuum (analyze) plain'));
@@ -109,13 +109,16 @@ async function analyse(url: string): Promise<void> {
   }
 }
 
-async function readData(entries: number): Promise<string> {
+/** Makes the table `plain` with so many entries. */
+export async function drawEntries(pool: pg.Pool, entries: number): Promise<void> {
   const text = await readFile(join(import.meta.dirname, 'data.sql'), 'utf8');
   const burst = Math.min(50_000, Math.floor(entries / 12));
-  return text
-    .replaceAll('$entries', String(entries))
-    .replaceAll('$now', String(benchNow))
-    .replaceAll('$burst', String(burst));
+  await pool.query(
+    text
+      .replaceAll('$entries', String(entries))
+      .replaceAll('$now', String(benchNow))
+      .replaceAll('$burst', String(burst)),
+  );
 }
 
 interface PlainRow {
@@ -132,7 +135,7 @@ interface PlainRow {
 }
 
 /** Records what the plain table has, of all tenants in turn, and folds as it goes, as the import does. */
-async function record(pool: pg.Pool, db: Database): Promise<void> {
+export async function recordDrawn(pool: pg.Pool, db: Database): Promise<void> {
   const recorders = new Map(
     benchTenants.map((tenant) => [
       tenant,
