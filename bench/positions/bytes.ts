@@ -56,7 +56,9 @@ try {
       (await pool.query("select pg_total_relation_size('change_position') as bytes")).rows[0].bytes;
     const atOnce = await size();
     await pool.query('vacuum full change_position');
-    const { rows } = await pool.query('select count(*) as rows, sum(cardinality(ats)) as entries from change_position');
+    const { rows } = await pool.query(
+      'select count(*) as rows, sum(cardinality(fingerprints)) as entries from change_position',
+    );
     const compact = await size();
     const of = (bytes: number) => (bytes / rows[0].entries).toFixed(1);
     lines.push(`| ${what} | ${rows[0].entries} | ${rows[0].rows} | ${of(atOnce)} | ${of(compact)} |`);

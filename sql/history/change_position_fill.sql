@@ -24,7 +24,14 @@ begin
   ), later as materialized (
     select entry.at, entry.sequence
       from change_position p
-      cross join lateral unnest(p.ats, p.sequences) as entry (at, sequence)
+      cross join lateral (
+        select plain.at, plain.sequence from unnest(p.ats, p.sequences) as plain (at, sequence)
+        union all
+        select p.oldest + packed.high * 4294967296 + packed.low, p.sequence_base + packed.number + packed.distance
+          from unnest(p.at_lows, p.at_highs, p.sequence_offsets) with ordinality
+            as packed (low, high, distance, number)
+          where packed.high >= 0
+      ) as entry
       where p.tenant = of_tenant and p.first > backlog.until
         and p.oldest <= (select max(next.at) from next) and p.newest >= (select min(next.at) from next)
     union all

@@ -70,7 +70,7 @@ begin
          array_agg(o.place) filter (where o.number = 1) as places,
          array_agg(o.before) filter (where o.number = 1) as befores,
          (select count(*) from measured m where m.before >= most) as left_over, pg_current_snapshot() as snapshot,
-         (select p.first + cardinality(p.ats) from change_position p
+         (select p.first + cardinality(p.fingerprints) from change_position p
             where p.tenant = of_tenant order by p.first desc limit 1) as next
     into taken
     from ordered o;

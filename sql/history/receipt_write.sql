@@ -13,7 +13,7 @@ begin
     select b.until into backlog from change_position_backlog b where b.tenant = of_tenant;
   end if;
   -- The next round of entries looks for what this snapshot did not see.
-  select p.first + cardinality(p.ats) as next, p.snapshot, p.placement into last_given
+  select p.first + cardinality(p.fingerprints) as next, p.snapshot, p.placement into last_given
     from change_position p where p.tenant = of_tenant order by p.first desc limit 1;
   receipt_position := greatest(last_given.next, backlog.until + 1, 1);
   perform change_position_write(

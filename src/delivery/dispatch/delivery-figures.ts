@@ -45,7 +45,7 @@ const lagOfSubscriptions = `
            as seconds
     from reader r
     left join lateral (
-      select c.first + cardinality(c.ats) - 1 as last from %4$s c where c.tenant = r.tenant order by c.first desc limit 1
+      select c.first + cardinality(c.fingerprints) - 1 as last from %4$s c where c.tenant = r.tenant order by c.first desc limit 1
     ) n on true
     left join lateral (
       select c.first, c.recorded from %4$s c

@@ -5,6 +5,7 @@ import { OperatorError } from '../../core/operator-error.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import { hasCode, writeOnce } from '../../postgres/write-once.ts';
+import { entriesOfRow } from '../positions/entries-of-row.ts';
 import type { LogSigner } from '../proof/sealing/signer.ts';
 import type { Signer } from '../proof/tlog/note.ts';
 import { readLog } from '../proof/tree/log-store.ts';
@@ -127,10 +128,8 @@ async function entriesOf(db: Database, tenant: string, receipts: readonly number
         select c.first from change_position c where c.tenant = ${tenant} and c.first <= ranges.since order by c.first desc limit 1
       ) b
       join change_position p on p.tenant = ${tenant} and p.first between b.first and ranges.until
-      cross join lateral generate_series(
-        greatest(ranges.since, p.first), least(ranges.until, p.first + cardinality(p.ats) - 1)) as position
-      join change_entry e on e.tenant = ${tenant} and e.at = p.ats[position - p.first + 1]
-        and e.sequence = p.sequences[position - p.first + 1]
+      join lateral ${entriesOfRow} as entry on p.first + entry.number - 1 between ranges.since and ranges.until
+      join change_entry e on e.tenant = ${tenant} and e.at = entry.at and e.sequence = entry.sequence
       join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
       where e.erased is not null
       group by k.entity, e.erased`.execute(db);

@@ -8,6 +8,7 @@ import type { CompiledRules } from '../../recording/mapping/apply-rules.ts';
 import { rangesOf, writeReceipt } from '../../recording/receipts/receipt-store.ts';
 import { forgetNames } from '../directory/name-documents.ts';
 import type { Place } from '../page/store.ts';
+import { entriesOfRow } from '../positions/entries-of-row.ts';
 import type { CommittedEntry, FieldLabel } from '../proof/encoding/fields.ts';
 import { readCommitted } from '../proof/tree/entry-store.ts';
 import { lockProof } from '../proof/tree/proof-lock.ts';
@@ -245,7 +246,7 @@ async function readPositions(
   const { rows } = await sql<{ position: number; place: number }>`
     select p.first + entry.number - 1 as position, w.place
       from change_position p
-      cross join lateral unnest(p.ats, p.sequences) with ordinality as entry (at, sequence, number)
+      cross join lateral ${entriesOfRow} as entry
       join unnest(${int8Array(places.map(({ at }) => at))}::bigint[], ${int8Array(places.map(({ sequence }) => sequence))}::bigint[])
         with ordinality as w (at, sequence, place) on w.at = entry.at and w.sequence = entry.sequence
       where p.tenant = ${tenant} and p.oldest <= ${places.at(-1)?.at ?? 0}::bigint and p.newest >= ${places[0]?.at ?? 0}::bigint`.execute(

@@ -3,6 +3,7 @@ import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
 import type { Place } from '../page/store.ts';
+import { entriesOfRow } from '../positions/entries-of-row.ts';
 import type { FieldLabel } from '../proof/encoding/fields.ts';
 import { readCommitted } from '../proof/tree/entry-store.ts';
 import { leavesOf, readLeaves, readTreeSize } from '../proof/tree/leaf-store.ts';
@@ -70,10 +71,10 @@ async function readLate(
              coalesce(e.recorded_by = any (${int8Array(recorders)}::bigint[]), false)
                and position('"recordedBy"' in e.erased) > 0 as "isOfRecorder"
         from change_position p
-        cross join lateral unnest(p.ats, p.sequences) with ordinality as entry (at, sequence, number)
+        cross join lateral ${entriesOfRow} as entry
         join change_entry e on e.tenant = ${tenant} and e.at = entry.at and e.sequence = entry.sequence
         join change_actor a on a.tenant = ${tenant} and a.actor = e.actor
-        where p.tenant = ${tenant} and p.first + cardinality(p.ats) - 1 > ${after}::bigint and p.first <= ${size}::bigint
+        where p.tenant = ${tenant} and p.first + cardinality(p.fingerprints) - 1 > ${after}::bigint and p.first <= ${size}::bigint
           and e.erased is not null
     ) found
       where position > ${after}::bigint and position <= ${size}::bigint and ("isOfActor" or "isOfRecorder")

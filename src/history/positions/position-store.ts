@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
+import { entriesOfRow } from './entries-of-row.ts';
 import { givePositions } from './give-positions.ts';
 
 /** A position of a tenant, 0 before all. */
@@ -31,9 +32,9 @@ const countPause = 20;
 export async function lastPosition(db: Database, tenant: string): Promise<Position> {
   for (;;) {
     const { rows } = await sql<{ position: number | null; fingerprint: number | null }>`
-      select p.first + cardinality(p.ats) - 1 as position, p.fingerprints[cardinality(p.fingerprints)] as fingerprint
+      select p.first + cardinality(p.fingerprints) - 1 as position, p.fingerprints[cardinality(p.fingerprints)] as fingerprint
         from (
-          select first, ats, fingerprints from change_position where tenant = ${tenant} order by first desc limit 1
+          select first, fingerprints from change_position where tenant = ${tenant} order by first desc limit 1
         ) p
       union all
       select b.until, b.fingerprint from change_position_backlog b where b.tenant = ${tenant}`.execute(db);
@@ -86,14 +87,14 @@ export async function positionBefore(db: Database, tenant: string, recorded: num
  */
 export async function firstKept(db: Database, tenant: string, horizon: number): Promise<number | undefined> {
   const { rows } = await sql<{ position: number }>`
-    select p.first + entry.place - 1 as position
+    select p.first + entry.number - 1 as position
       from (
-        select first, ats from change_position
+        select * from change_position
           where tenant = ${tenant} and newest >= ${horizon}::bigint and first <= ${readable(tenant, 0)}
           order by first limit 1
       ) p
-      cross join lateral unnest(p.ats) with ordinality as entry (at, place)
-      where entry.at >= ${horizon}::bigint order by entry.place limit 1`.execute(db);
+      cross join lateral ${entriesOfRow} as entry
+      where entry.at >= ${horizon}::bigint order by entry.number limit 1`.execute(db);
   return rows[0]?.position;
 }
 
@@ -109,19 +110,14 @@ export async function readPlaces(
 ): Promise<PlaceOfPosition[]> {
   const last = after + Math.min(limit, maxPlaces);
   // One row has many as JSON. With one row for each, parsing would block the event loop.
-  const { rows } = await sql<{
-    first: number;
-    ats: number[];
-    sequences: number[];
-    recorded: number[];
-    fingerprints: number[];
-  }>`
-    select p.first + p.low - 1 as first, array_to_json(p.ats[p.low:p.high]) as ats,
-           array_to_json(p.sequences[p.low:p.high]) as sequences, array_to_json(p.recorded[p.low:p.high]) as recorded,
-           array_to_json(p.fingerprints[p.low:p.high]) as fingerprints
+  const { rows } = await sql<PositionsRow>`
+    select p.first, p.low, p.oldest, p.sequence_base as base, array_to_json(p.ats[p.low:p.high]) as ats,
+           array_to_json(p.sequences[p.low:p.high]) as sequences, array_to_json(p.at_lows[p.low:p.high]) as lows,
+           array_to_json(p.at_highs[p.low:p.high]) as highs, array_to_json(p.sequence_offsets[p.low:p.high]) as offsets,
+           array_to_json(p.recorded[p.low:p.high]) as recorded, array_to_json(p.fingerprints[p.low:p.high]) as fingerprints
       from (
-        select first, ats, sequences, recorded, fingerprints, greatest(${after}::bigint - first + 2, 1)::integer as low,
-               least(${last}::bigint - first + 1, cardinality(ats))::integer as high
+        select *, greatest(${after}::bigint - first + 2, 1)::integer as low,
+               least(${last}::bigint - first + 1, cardinality(fingerprints))::integer as high
           from change_position
           where tenant = ${tenant} and first <= least(${last}::bigint, ${readable(tenant, after)})
             and first >= coalesce((
@@ -129,16 +125,41 @@ export async function readPlaces(
                 where tenant = ${tenant} and first <= ${after}::bigint + 1 order by first desc limit 1), 1)
       ) p
       where p.low <= p.high
-      order by 1`.execute(db);
-  return rows.flatMap(({ first, ats, sequences, recorded, fingerprints }) =>
-    ats.map((at, index) => ({
-      position: first + index,
-      at,
-      sequence: sequences[index] ?? 0,
-      recorded: recorded[index] ?? 0,
-      fingerprint: fingerprints[index] ?? 0,
+      order by p.first`.execute(db);
+  return rows.flatMap((row) =>
+    row.fingerprints.map((fingerprint, index) => ({
+      position: row.first + row.low - 1 + index,
+      ...entryOf(row, index),
+      recorded: row.recorded[index] ?? 0,
+      fingerprint,
     })),
   );
+}
+
+/** Positions of a row from its number `low` on. Migration 0145 has the layout. */
+interface PositionsRow {
+  readonly first: number;
+  readonly low: number;
+  readonly oldest: number;
+  readonly ats: readonly number[];
+  readonly sequences: readonly number[];
+  /** Null where the row is not packed, like the other three. */
+  readonly base: number | null;
+  readonly lows: readonly number[] | null;
+  readonly highs: readonly number[] | null;
+  readonly offsets: readonly number[] | null;
+  readonly recorded: readonly number[];
+  readonly fingerprints: readonly number[];
+}
+
+function entryOf({ low, oldest, ats, sequences, base, lows, highs, offsets }: PositionsRow, index: number) {
+  if (ats.length > 0) return { at: ats[index] ?? -1, sequence: sequences[index] ?? 0 };
+  const high = highs?.[index] ?? -1;
+  if (high < 0) return { at: -1, sequence: -1 };
+  return {
+    at: oldest + high * 2 ** 32 + (lows?.[index] ?? 0),
+    sequence: (base ?? 0) + low + index + (offsets?.[index] ?? 0),
+  };
 }
 
 /** The last position that a reader from there on may read before those that are still to be filled. */

@@ -3,6 +3,7 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { findHold } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { rangesOf, writeReceipt } from '../../recording/receipts/receipt-store.ts';
+import { entriesOfRow } from '../positions/entries-of-row.ts';
 import { isFilling } from '../positions/fill-positions.ts';
 import { lastPosition } from '../positions/position-store.ts';
 
@@ -87,7 +88,7 @@ async function readExpired(
   // Rows end at multiples of 4,096 positions. To know the length of a row its arrays would have to be read.
   const { rows } = await sql<{ positions: number[]; end: number | null }>`
     with portion as materialized (
-      select p.first, p.ats from change_position p
+      select p.* from change_position p
         where p.tenant = ${tenant} and p.oldest < ${round.horizon}::bigint and p.first <= ${round.until}::bigint
           and p.first >= coalesce((
             select first from change_position
@@ -96,13 +97,13 @@ async function readExpired(
         order by p.first limit ${rowsOfPortion}::integer
     )
     select coalesce((select json_agg(place.position order by place.position) from (
-             select portion.first + entry.number - 1 as position, entry.at
-               from portion cross join lateral unnest(portion.ats) with ordinality as entry (at, number)
+             select p.first + entry.number - 1 as position, entry.at
+               from portion p cross join lateral ${entriesOfRow} as entry
              ) place
              where place.at >= 0 and place.at < ${round.horizon}::bigint
                and place.position > ${after}::bigint and place.position <= ${round.until}::bigint
                and (place.at >= ${told.horizon}::bigint or place.position > ${told.until}::bigint)), '[]') as positions,
-           (select case when count(*) = ${rowsOfPortion}::integer then max(first + cardinality(ats) - 1) end from portion) as end`.execute(
+           (select case when count(*) = ${rowsOfPortion}::integer then max(first + cardinality(fingerprints) - 1) end from portion) as end`.execute(
     transaction,
   );
   return { positions: rows[0]?.positions ?? [], end: rows[0]?.end ?? undefined };

@@ -2,7 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { createSealer } from '../../../src/core/sealing.ts';
+import { entriesOfRow } from '../../../src/history/positions/entries-of-row.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
@@ -152,10 +154,10 @@ export async function runErasureLaw(law: ErasureLaw) {
     const told = items.flatMap(({ item }) => item.positions ?? []);
     const named = items.filter(({ text }) => text.includes(person)).map(({ item }) => item.position);
     const untold = named.filter((one) => !told.some(([from, to]) => from <= one && one <= to));
-    const { rows: missing } = await pool.query(
-      `select p.first + at.place - 1 as position from change_position p cross join lateral unnest(p.ats) with ordinality as at (at, place)
-        where p.tenant = $1 and at.at <> -1 and not p.first + at.place - 1 = any ($2)`,
-      [tenant, [...came]],
+    const { rows: missing } = await sql`
+      select from change_position p cross join lateral ${entriesOfRow} as entry
+        where p.tenant = ${tenant} and entry.at <> -1 and not p.first + entry.number - 1 = any (${[...came]}::bigint[])`.execute(
+      db,
     );
     return { came: came.size, named: named.length, missing: missing.length, untold };
   };

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Connection } from '../../../postgres/database.ts';
+import { entriesOfRow } from '../../positions/entries-of-row.ts';
 import { leafKinds } from '../tree/leaf-store.ts';
 
 /** An entry that no position names, or several do, and that does not wait for one: it was not recorded by Annals. */
@@ -43,16 +44,25 @@ export async function findUnknownEntries(db: Connection, tenant: string, limit: 
 /** Entries at positions that were sealed as those of a receipt, or as gone. */
 async function readMisplaced(db: Connection, tenant: string, limit: number): Promise<UnknownEntry[]> {
   const { rows } = await sql<UnknownEntry>`
+    with other as materialized (
+      select l.first + leaf.place as position, p.first
+        from proof_leaf l
+        cross join lateral generate_series(0, octet_length(l.kinds) - 1) as leaf (place)
+        cross join lateral (
+          select c.first from change_position c
+            where c.tenant = ${tenant} and c.first <= l.first + leaf.place order by c.first desc limit 1
+        ) p
+        where l.tenant = ${tenant} and get_byte(l.kinds, leaf.place) <> ${leafKinds.entry}::integer
+    ), placed as materialized (
+      select p.first + entry.number - 1 as position, entry.at, entry.sequence
+        from change_position p cross join lateral ${entriesOfRow} as entry
+        where p.tenant = ${tenant} and p.first in (select first from other) and entry.at >= 0
+    )
     select coalesce(k.entity, '') as entity, e.entity_id as "entityId", e.at
-      from proof_leaf l
-      cross join lateral generate_series(0, octet_length(l.kinds) - 1) as leaf (place)
-      cross join lateral (
-        select p.ats[l.first + leaf.place - p.first + 1] as at, p.sequences[l.first + leaf.place - p.first + 1] as sequence
-          from change_position p where p.tenant = ${tenant} and p.first <= l.first + leaf.place order by p.first desc limit 1
-      ) p
-      join change_entry e on e.tenant = ${tenant} and e.at = p.at and e.sequence = p.sequence
+      from other
+      join placed on placed.position = other.position
+      join change_entry e on e.tenant = ${tenant} and e.at = placed.at and e.sequence = placed.sequence
       left join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
-      where l.tenant = ${tenant} and get_byte(l.kinds, leaf.place) <> ${leafKinds.entry}::integer
       limit ${limit}::integer`.execute(db);
   return rows;
 }
@@ -74,7 +84,7 @@ async function readPortion(
     ), placed as materialized (
       select entry.at, entry.sequence
         from bounds, change_position p
-        cross join lateral unnest(p.ats, p.sequences) as entry (at, sequence)
+        cross join lateral ${entriesOfRow} as entry
         where p.tenant = ${tenant} and p.oldest <= bounds.high and p.newest >= bounds.low
           and entry.at between bounds.low and bounds.high
       union all

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Connection } from '../../../postgres/database.ts';
+import { entriesOfRow } from '../../positions/entries-of-row.ts';
 
 /**
  * The first positions of rows of places with a gap or something else before them, or with another size or other bounds of time than those of
@@ -8,13 +9,19 @@ import type { Connection } from '../../../postgres/database.ts';
 export async function findWrongPlaces(db: Connection, tenant: string, limit: number): Promise<number[]> {
   const { rows } = await sql<{ first: number }>`
     with place as (
-      select p.first, p.first + cardinality(p.ats) as next,
-             lag(p.first + cardinality(p.ats), 1, 1::bigint) over (order by p.first) as expected,
-             cardinality(p.ats) = cardinality(p.sequences) and cardinality(p.ats) = cardinality(p.recorded)
-               and cardinality(p.ats) = cardinality(p.fingerprints)
-               and p.oldest = (select coalesce(min(one) filter (where one >= 0), -1) from unnest(p.ats) as one)
-               and p.newest = (select max(one) from unnest(p.ats) as one) as is_right
-        from change_position p where p.tenant = ${tenant}
+      select p.first, p.first + cardinality(p.fingerprints) as next,
+             lag(p.first + cardinality(p.fingerprints), 1, 1::bigint) over (order by p.first) as expected,
+             cardinality(p.fingerprints) = cardinality(p.recorded)
+               and cardinality(p.fingerprints) = all (case
+                 when cardinality(p.ats) > 0 or p.at_lows is null then array[cardinality(p.ats), cardinality(p.sequences)]
+                 else array[cardinality(p.at_lows), cardinality(p.at_highs), cardinality(p.sequence_offsets)] end)
+               and p.oldest = bounds.oldest and p.newest = bounds.newest as is_right
+        from change_position p
+        cross join lateral (
+          select coalesce(min(entry.at) filter (where entry.at >= 0), -1) as oldest, max(entry.at) as newest
+            from ${entriesOfRow} as entry
+        ) bounds
+        where p.tenant = ${tenant}
     )
     select place.first from place where place.first <> place.expected or place.is_right is distinct from true
     union all

@@ -3,6 +3,7 @@ import { AnnalsError } from '../../../core/errors.ts';
 import type { Database, DatabaseTransaction } from '../../../postgres/database.ts';
 import { inTransaction } from '../../../postgres/transaction.ts';
 import { changeIsGone, type ReferredEntry } from '../../entry/entry-ref.ts';
+import { entriesOfRow } from '../../positions/entries-of-row.ts';
 import { readPlaces } from '../../positions/position-store.ts';
 import { readHorizon } from '../../retention/retention.ts';
 import { provenEntry, type Redaction } from '../bundle/proven-entry.ts';
@@ -56,13 +57,13 @@ async function positionOf(
   { at, identity }: ReferredEntry,
 ): Promise<number> {
   const { rows } = await sql<{ position: number | null }>`
-    select p.first + entry.number - 1 as position
+    select p.first + p.number - 1 as position
       from change_entry e
-      left join change_position p
-        on p.tenant = ${tenant} and p.oldest <= e.at and p.newest >= e.at
-          and exists (select from unnest(p.ats, p.sequences) as one (at, sequence) where one.at = e.at and one.sequence = e.sequence)
-      left join lateral unnest(p.ats, p.sequences) with ordinality as entry (at, sequence, number)
-        on entry.at = e.at and entry.sequence = e.sequence
+      left join lateral (
+        select p.first, entry.number from change_position p cross join lateral ${entriesOfRow} as entry
+          where p.tenant = ${tenant} and p.oldest <= e.at and p.newest >= e.at
+            and entry.at = e.at and entry.sequence = e.sequence
+      ) p on true
       where e.tenant = ${tenant} and e.at = ${at}::bigint and e.identity = ${identity}::uuid`.execute(transaction);
   if (rows[0] === undefined) throw changeIsGone();
   return rows[0].position ?? Number.POSITIVE_INFINITY;

@@ -18,7 +18,7 @@ const lagOfTenants = `
     from %1$s t
     left join %2$s l on l.tenant = t.tenant and l.ended is null
     cross join lateral (
-      select c.first + cardinality(c.ats) - 1 as last from %3$s c where c.tenant = t.tenant order by c.first desc limit 1
+      select c.first + cardinality(c.fingerprints) - 1 as last from %3$s c where c.tenant = t.tenant order by c.first desc limit 1
     ) n
     left join lateral (
       select c.first, c.recorded from %3$s c
