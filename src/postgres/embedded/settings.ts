@@ -29,6 +29,8 @@ export function serverSettings(machine: Machine, port: number, durability: Durab
       machine.processors <= 2 ? 0 : Math.min(Math.floor(machine.processors / 2), 4),
     ),
     max_wal_size: '4GB',
+    // With pglz: the binaries have neither lz4 nor zstd, and a server does not start with a method that it lacks.
+    wal_compression: 'on',
     checkpoint_timeout: '15min',
     checkpoint_completion_target: '0.9',
     random_page_cost: '1.1',

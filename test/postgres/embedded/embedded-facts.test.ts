@@ -40,6 +40,7 @@ test('the server is reached on this machine alone, and durable unless told other
   const machine = { memory: gigabyte, processors: 1, sharedMemory: 8 * gigabyte };
   const settings = serverSettings(machine, 5432, 'full');
   expect(settings).toMatchObject({ listen_addresses: '127.0.0.1', unix_socket_directories: '', port: '5432' });
+  expect(settings.wal_compression).toBe('on');
   expect(settings).not.toHaveProperty('fsync');
   expect(settings).not.toHaveProperty('synchronous_commit');
   expect(settings).not.toHaveProperty('dynamic_shared_memory_type');
