@@ -330,7 +330,7 @@ table change_path_backlog
 
 table change_position with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
   at_highs smallint[]
-  at_lows integer[] storage e
+  at_lows integer[]
   ats bigint[] not null storage e
   fingerprints integer[] not null
   first bigint not null

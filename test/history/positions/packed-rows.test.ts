@@ -132,19 +132,22 @@ test('a row that does not reach the end of its block is not packed, and is when 
   expect((await placesOf(database.db, tenant)).map(({ at }) => at)).toEqual(ats);
 });
 
-test('times of a year in any order and the sequences of an import take less than five bytes a position', async () => {
+const random = new Random(7);
+test.each<[what: string, bytes: number, at: (index: number) => number]>([
+  ['times of a year in any order', 5, () => now + random.below(365 * day)],
+  ['the times of a busy tenant', 3, (index) => now + Math.floor(index / 2) + random.below(5)],
+])('%s and the sequences of an import take less than %d bytes a position', async (_what, bytes, at) => {
   const tenant = await newTenant();
-  const random = new Random(7);
   await write(
     tenant,
-    full((index) => ({ at: now + random.below(365 * day), sequence: 5_000_000_000 + index })),
+    full((index) => ({ at: at(index), sequence: 5_000_000_000 + index })),
   );
   const { rows } = await database.pool.query<{ bytes: number }>(
     `select pg_column_size(ats) + pg_column_size(sequences) + pg_column_size(at_lows) + pg_column_size(at_highs)
        + pg_column_size(sequence_offsets) as bytes from change_position where tenant = $1`,
     [tenant],
   );
-  expect(rows[0]?.bytes).toBeLessThan(5 * block);
+  expect(rows[0]?.bytes).toBeLessThan(bytes * block);
 });
 
 test('the first position that is kept, and what retention drops, are found in packed rows', async () => {
