@@ -2,8 +2,8 @@ import { currentTrace, enterTrace, type Tracer } from '../core/concurrency/trace
 import type { Metrics } from '../metrics/metrics.ts';
 import { type LanguageModels, type ModelCall, ProviderError, type ProviderFault } from './port.ts';
 
-/** How a call of a provider ended. `aborted`: nobody waited for the answer any more. */
-export type CallOutcome = 'answered' | ProviderFault;
+/** How a call of a provider ended. `aborted`: its caller left. `unsent`: `beforeSend` stopped it, so no request went out. */
+export type CallOutcome = 'answered' | 'unsent' | ProviderFault;
 
 /** Follows a call of a provider. */
 export interface CallObserver {
@@ -23,14 +23,24 @@ export function observedCalls(models: LanguageModels, observe: ObserveCall): Lan
 
     async call(call, onText) {
       const observer = observe(call);
-      // What the reader of the text throws: nobody waits for the answer any more.
+      // The reader of the text throws when its caller has left.
       let outcome: CallOutcome = 'aborted';
+      let isUnsent = false;
+      const { beforeSend } = call;
+      const watched = beforeSend && {
+        beforeSend: async () => {
+          isUnsent = true;
+          await beforeSend();
+          isUnsent = false;
+        },
+      };
       try {
-        const answer = await enter(observer, () => models.call(call, onText));
+        const answer = await enter(observer, () => models.call({ ...call, ...watched }, onText));
         outcome = 'answered';
         return answer;
       } catch (error) {
-        if (error instanceof ProviderError) outcome = error.fault;
+        if (isUnsent) outcome = 'unsent';
+        else if (error instanceof ProviderError) outcome = error.fault;
         throw error;
       } finally {
         observer.end(outcome);
@@ -56,18 +66,19 @@ export function tracedCalls(tracer: Tracer): ObserveCall {
       end: (outcome) =>
         span.end({
           attributes: { 'annals.outcome': outcome },
-          hasFailed: outcome !== 'answered' && outcome !== 'aborted',
+          hasFailed: outcome !== 'answered' && outcome !== 'aborted' && outcome !== 'unsent',
         }),
     };
   };
 }
 
-/** Counts calls of providers by their outcome and measures their time. */
+/** Counts the calls that reached a provider by their outcome and measures their time. */
 export function providerCallObserver(metrics: Metrics): ObserveCall {
   return ({ provider }) => {
     const begun = performance.now();
     return {
       end(outcome) {
+        if (outcome === 'unsent') return;
         metrics.count('annals_provider_calls_total', { provider, outcome });
         metrics.observe('annals_provider_call_duration_seconds', { provider }, (performance.now() - begun) / 1000);
       },

@@ -311,7 +311,11 @@ test('a chat that breaks off is an error, and never a short answer', async () =>
 test('a download comes no faster than it is read, and one that breaks off is an error', async () => {
   const one = annals();
   proxy.taken = 0;
-  firstCalls(1, () => ({ kind: 'endless', piece: Buffer.alloc(65_536, '{}\n') }));
+  const withContent = (content: Parameters<FaultyProxy['behave']>[0]) =>
+    firstCalls(2, (request) =>
+      request.path.endsWith('/content') ? content(request) : { kind: 'answer', status: 200, body: { metadata: {} } },
+    );
+  withContent(() => ({ kind: 'endless', piece: Buffer.alloc(65_536, '{}\n') }));
   const { body } = await one.jobs.content('job');
   const reader = body.getReader();
   let read = 0;
@@ -320,11 +324,22 @@ test('a download comes no faster than it is read, and one that breaks off is an 
   // What stands in between are the buffers of the connection.
   expect(taken - read).toBeLessThan(16 * 1024 * 1024);
   await reader.cancel();
-  firstCalls(1, () => ({ kind: 'endless', piece: Buffer.from('{"at":"now"}\n'), closeAfter: 200_000 }));
+  withContent(() => ({ kind: 'endless', piece: Buffer.from('{"at":"now"}\n'), closeAfter: 200_000 }));
   let entries = 0;
   const readAll = async () => {
     for await (const entry of one.jobs.entries('job')) entries += entry.at === 'now' ? 1 : 0;
   };
   expect(await errorOf(readAll())).toMatchObject({ type: 'connection_failed' });
   expect(entries).toBeGreaterThan(1_000);
+});
+
+test('a download whose job cannot be read ends with that error and takes no more', async () => {
+  proxy.taken = 0;
+  firstCalls(1, () => ({ kind: 'endless', piece: Buffer.alloc(65_536, '{}\n') }));
+  expect(await errorOf(annals().jobs.content('job'))).toMatchObject({ status: 404 });
+  // The proxy's pipeline ends with the connection.
+  await eventually(() => {
+    const before = proxy.taken;
+    return new Promise((resolve) => setTimeout(() => resolve(proxy.taken === before), 100));
+  }).toBe(true);
 });

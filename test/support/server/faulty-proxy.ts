@@ -109,10 +109,11 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
   }
 
   async function forward({ method, url, headers, body }: ProxiedRequest): Promise<Response> {
-    const { host, connection, 'content-length': _, ...kept } = headers;
+    // fetch would decompress the answer and keep its headers.
+    const { host, connection, 'content-length': _, 'accept-encoding': __, ...kept } = headers;
     const init = {
       method,
-      headers: kept as Record<string, string>,
+      headers: { ...(kept as Record<string, string>), 'accept-encoding': 'identity' },
       ...(body === '' ? {} : { body: Buffer.from(body, 'latin1') }),
     };
     return await fetch(`${target}${url}`, init);

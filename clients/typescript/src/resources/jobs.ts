@@ -91,11 +91,19 @@ export class Jobs {
     );
     // A compressed answer does not tell the length of the file.
     const length = headers.get('content-length');
-    const bytes =
-      length === null || headers.has('content-encoding')
-        ? (await this.get(id, options)).metadata.bytes
-        : Number(length);
-    return { contentType: headers.get('content-type') ?? '', bytes: bytes ?? 0, body };
+    const isToldByJob = length === null || headers.has('content-encoding');
+    const bytes = isToldByJob ? await this.#bytesOf(id, body, options) : Number(length);
+    return { contentType: headers.get('content-type') ?? '', bytes, body };
+  }
+
+  /** The bytes of an export's file. Cancels the download where the job cannot be read. */
+  async #bytesOf(id: string, body: ReadableStream, options: CallOptions | undefined): Promise<number> {
+    try {
+      return (await this.get(id, options)).metadata.bytes ?? 0;
+    } catch (error) {
+      await body.cancel();
+      throw error;
+    }
   }
 
   /** The entries of an export in the format NDJSON, one at a time, however many there are. */
