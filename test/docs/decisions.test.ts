@@ -11,9 +11,13 @@ test('the index lists every record once, in one line', () => {
   expect(listed.toSorted()).toEqual(records.toSorted());
 });
 
-test.each(records)('%s begins with a title and a summary of five points, and stays short', (file) => {
+test.each(records)('%s has a title, context, decision and consequences, and stays short', (file) => {
   const text = readFileSync(join(folder, file), 'utf8');
-  const [, summary = ''] = /^# [A-Z].+\n\n((?:- .+\n(?: {2}.+\n)*)+)\n/.exec(text) ?? [];
-  expect(summary.match(/^- /gm)).toHaveLength(5);
+  expect(text).toMatch(/^# [A-Z].+\n\n/);
+  // Records that still begin with a summary of five points are rewritten one by one.
+  const [, summary = ''] = /^# .+\n\n((?:- .+\n(?: {2}.+\n)*)+)\n/.exec(text) ?? [];
+  const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+  if (summary === '') expect(headings).toEqual(['Context', 'Decision', 'Consequences']);
+  else expect(summary.match(/^- /gm)).toHaveLength(5);
   expect(text.split('\n').length).toBeLessThan(100);
 });
