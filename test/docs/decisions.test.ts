@@ -14,10 +14,7 @@ test('the index lists every record once, in one line', () => {
 test.each(records)('%s has a title, context, decision and consequences, and stays short', (file) => {
   const text = readFileSync(join(folder, file), 'utf8');
   expect(text).toMatch(/^# [A-Z].+\n\n/);
-  // Records that still begin with a summary of five points are rewritten one by one.
-  const [, summary = ''] = /^# .+\n\n((?:- .+\n(?: {2}.+\n)*)+)\n/.exec(text) ?? [];
   const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
-  if (summary === '') expect(headings).toEqual(['Context', 'Decision', 'Consequences']);
-  else expect(summary.match(/^- /gm)).toHaveLength(5);
+  expect(headings).toEqual(['Context', 'Decision', 'Consequences']);
   expect(text.split('\n').length).toBeLessThan(100);
 });
