@@ -1,23 +1,21 @@
 -- The names of paths of entity types that are like one of some texts, and all names that share a number with one; null
 -- stands for any. A number that is shared does not tell which name an entry has. The row of the rest (entity '') comes
--- always; with `only_shared` no others but those that are shared. Each row says up to which moment entries may have no
--- numbers yet (null: all have). Without names there is a row that says only this.
+-- always; with `only_shared` no others but those that are shared.
 create function change_path_names(of_tenant text, entities text[], names_like text[], only_shared boolean)
-returns table (unnumbered_to bigint, number integer, entity text, name text, is_shared boolean)
+returns table (number integer, entity text, name text, is_shared boolean)
 language plpgsql stable as $$
 #variable_conflict use_column
 begin
   return query
-    select b.at, p.number, p.entity, p.name, p.is_shared
-      from (select) as one
-      left join change_path_backlog b on b.tenant = of_tenant
-      left join (
+    select p.number, p.entity, p.name, p.is_shared
+      from (
         select distinct c.number, c.entity, c.name,
                min(c.name) over (partition by c.number) <> max(c.name) over (partition by c.number) as is_shared
           from change_path c
           where c.tenant = of_tenant and (entities is null or c.entity = any (entities) or c.entity = '')
             and (names_like is null or c.entity = '' or c.number in (
               select o.number from change_path o where o.tenant = of_tenant and o.name like any (names_like)))
-      ) as p on not only_shared or p.is_shared or p.entity = '';
+      ) as p
+      where not only_shared or p.is_shared or p.entity = '';
 end
 $$;

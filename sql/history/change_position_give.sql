@@ -11,7 +11,6 @@ create function change_position_give(of_tenant text, most bigint default 200000)
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   this_placement constant xid8 := change_placement(of_tenant);
-  backlog record;
   last_given record;
   -- whether the ids of `last_given.snapshot` are of this place
   is_known boolean;
@@ -22,11 +21,6 @@ declare
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('change_position ' || of_tenant, 0)) then
     return null;
-  end if;
-  select b.until, true as is_there into backlog from change_position_backlog b where b.tenant = of_tenant;
-  if backlog.is_there and backlog.until is null then
-    perform change_position_begin(of_tenant);
-    select b.until into backlog from change_position_backlog b where b.tenant = of_tenant;
   end if;
   select p.snapshot, p.placement into last_given
     from change_position p where p.tenant = of_tenant order by p.first desc limit 1;
@@ -82,14 +76,14 @@ begin
   elsif this_placement = '0' then
     taken.snapshot := null;
   end if;
-  taken.next := greatest(taken.next, backlog.until + 1, 1);
+  taken.next := coalesce(taken.next, 1);
   marked := change_position_mark(of_tenant, taken.next, taken.deltas, taken.befores, taken.places);
   if marked <> cardinality(taken.deltas) then
     -- a call on the server that the tenant has left, or its deletion
     raise exception 'the entries of % got positions meanwhile', of_tenant using errcode = 'serialization_failure';
   end if;
   perform change_position_write(
-    of_tenant, taken.next, coalesce(backlog.until, 0), taken.ats, taken.sequences, taken.recorded,
+    of_tenant, taken.next, taken.ats, taken.sequences, taken.recorded,
     array_fill(change_position_fingerprint(), array[cardinality(taken.ats)]), taken.snapshot,
     case when taken.left_over > 0 then last_given.placement else this_placement end);
   return cardinality(taken.ats);

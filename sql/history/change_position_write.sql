@@ -1,12 +1,13 @@
--- Writes positions from `begin_at` on, which follow those that there are, and answers the first one of the row that it
--- began with. Rows end at multiples of 4096. Positions that complete a block of 16, 256 or 4096 become one row with
--- those before them in the largest such block, from `after` + 1 on: so each is written four times at most, and few
--- rows are left. The last row has the snapshot.
+-- Writes positions from `begin_at` on, which follow those that there are, and answers the first one of the row that
+-- it began with. Rows end at multiples of 4096. Positions that complete a block of 16, 256 or 4096 become one row
+-- with those before them in the largest such block: so each is written four times at most, and few rows are left. The
+-- last row has the snapshot.
 --
--- A row that reaches the end of its block is final, and packed where its numbers fit (migration 0145 has the layout):
--- some 5 bytes a position instead of 17. `part` is computed once (offset 0), and so are the bounds of its entries.
+-- A row that reaches the end of its block is final, and packed where its numbers fit (0001-baseline.sql has the
+-- layout): some 5 bytes a position instead of 17. `part` is computed once (offset 0), and so are the bounds of its
+-- entries.
 create function change_position_write(
-  of_tenant text, begin_at bigint, after bigint, ats bigint[], sequences bigint[], recorded bigint[],
+  of_tenant text, begin_at bigint, ats bigint[], sequences bigint[], recorded bigint[],
   fingerprints integer[], snapshot pg_snapshot, placement xid8
 ) returns bigint
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
@@ -26,7 +27,7 @@ declare
 begin
   foreach size in array array[max_row, 256, 16] loop
     if last_position / size > (begin_at - 1) / size then
-      begin_after := greatest((begin_at - 1) / size * size, after);
+      begin_after := (begin_at - 1) / size * size;
       for earlier in
         select p.first, p.ats, p.sequences, p.recorded, p.fingerprints from change_position p
           where p.tenant = of_tenant and p.first > begin_after and p.first < begin_at order by p.first

@@ -29,8 +29,7 @@ begin
   perform change_search_costs();
   select greatest(since, s.horizon), s.current into first_moment, current
     from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
-  select array_agg(distinct n.number) filter (where n.number is not null),
-         coalesce(not bool_or(n.is_shared or n.entity = '' or n.unnumbered_to is not null), true)
+  select array_agg(distinct n.number), coalesce(not bool_or(n.is_shared or n.entity = ''), true)
     into numbers, is_told
     from change_path_names(of_tenant, entities, names_like, false) n;
   if is_told and numbers is not null then

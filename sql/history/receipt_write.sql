@@ -2,22 +2,16 @@
 -- one, so it is to end soon. It is read committed: the call waits for one that gives positions.
 create function receipt_write(of_tenant text, body text) returns bigint language plpgsql as $$
 declare
-  backlog record;
   last_given record;
   receipt_position bigint;
 begin
   perform pg_advisory_xact_lock(hashtextextended('change_position ' || of_tenant, 0));
-  select b.until, true as is_there into backlog from change_position_backlog b where b.tenant = of_tenant;
-  if backlog.is_there and backlog.until is null then
-    perform change_position_begin(of_tenant);
-    select b.until into backlog from change_position_backlog b where b.tenant = of_tenant;
-  end if;
   -- The next round of entries looks for what this snapshot did not see.
   select p.first + cardinality(p.fingerprints) as next, p.snapshot, p.placement into last_given
     from change_position p where p.tenant = of_tenant order by p.first desc limit 1;
-  receipt_position := greatest(last_given.next, backlog.until + 1, 1);
+  receipt_position := coalesce(last_given.next, 1);
   perform change_position_write(
-    of_tenant, receipt_position, coalesce(backlog.until, 0), array[-1::bigint], array[-1::bigint],
+    of_tenant, receipt_position, array[-1::bigint], array[-1::bigint],
     array[(extract(epoch from clock_timestamp()) * 1000)::bigint], array[change_position_fingerprint()],
     last_given.snapshot, last_given.placement);
   insert into change_receipt (tenant, position, body) values (of_tenant, receipt_position, receipt_write.body);

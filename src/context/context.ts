@@ -7,8 +7,6 @@ import { expiredRequests } from '../desk/completions/idempotent-request-store.ts
 import { reservationWork } from '../desk/completions/quota-store.ts';
 import { jobWork } from '../desk/jobs/queue-store.ts';
 import { dueMail } from '../desk/mail/mail-store.ts';
-import { unnumberedPaths } from '../history/paths/number-paths.ts';
-import { unfilledPositions } from '../history/positions/fill-positions.ts';
 import { unfolded } from '../history/tallies/fold.ts';
 import { warmUpStatements } from '../history/warm-up.ts';
 import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.ts';
@@ -22,8 +20,6 @@ import { createTenants, type TenantServices } from './tenants.ts';
 /** What every process that does upkeep looks for, all the time. */
 const allWork = [
   unfolded,
-  unnumberedPaths,
-  unfilledPositions,
   ...Object.values(jobWork),
   dueMail,
   activeSubscriptions,

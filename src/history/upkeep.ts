@@ -4,8 +4,6 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { type Upkeep, whileListening } from '../http/while-listening.ts';
 import type { Database } from '../postgres/database.ts';
 import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.ts';
-import { numberPathsOfTenants } from './paths/number-paths.ts';
-import { fillPositionsOfTenants } from './positions/fill-positions.ts';
 import { givePositionsOfTenants } from './positions/give-positions.ts';
 import { type Cosigner, type CosigningOutcome, uncosigned } from './proof/sealing/cosign-logs.ts';
 import { type Sealing, sealTenants, unsealed } from './proof/sealing/seal-tenants.ts';
@@ -37,7 +35,6 @@ export interface FoldObserver {
 const foldEvery = 1_000;
 // Milliseconds. A fold of one tenant may take long, so positions do not wait for it.
 const giveEvery = 500;
-const fillEvery = 5_000;
 const dropEvery = 60_000;
 const analyseEvery = 10_000;
 const buildEvery = 600_000;
@@ -70,21 +67,10 @@ export async function changelogUpkeep(app: HttpServer, options: UpkeepOptions): 
         work: (signal, onError) => givePositionsOfTenants(db, { signal, findTenants, work: unfolded, onError }),
       },
       {
-        what: 'giving positions to older changes',
-        every: fillEvery,
-        work: (signal, onError) =>
-          fillPositionsOfTenants(db, { signal, findTenants, onError, rest: restAfter(signal) }),
-      },
-      {
         what: 'dropping expired history',
         every: dropEvery,
         work: (signal, onError) =>
           dropExpired(db, { signal, onError, now, maxRows: rowsAtOnce, rest: restAfter(signal) }),
-      },
-      {
-        what: 'numbering the paths of older changes',
-        every: buildEvery,
-        work: (signal, onError) => numberPathsOfTenants(db, { signal, findTenants, onError, rest: restAfter(signal) }),
       },
       { what: 'analysing the change history', every: analyseEvery, work: () => analyseHistory(db) },
       { what: 'building an index of the change history', every: buildEvery, work: () => buildHistoryIndexes(db) },

@@ -71,7 +71,6 @@ import { feedLimits } from '../../src/history/feed/schemas.ts';
 import { maxLargeDocuments, maxWaitingDocuments } from '../../src/history/history-reads.ts';
 import { maxHiddenLevels } from '../../src/history/page/hidden-paths.ts';
 import { maxPageBytes } from '../../src/history/page/long-page.ts';
-import { bytesOfPortion, entriesOfPortion } from '../../src/history/paths/number-paths.ts';
 import { maxPlaces } from '../../src/history/positions/position-store.ts';
 import { witnessAnswer } from '../../src/history/proof/witness/ask-witness.ts';
 import { maxWitnessBody, witnessLimits } from '../../src/history/proof/witness/witness-server.ts';
@@ -325,7 +324,6 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
     'Names of paths that Annals registers',
     `${grouped(maxNamesOfTenant)}, and ${grouped(maxNamesOfEntry)} of one entry, with at most ${grouped(maxNameLength)} characters`,
   ],
-  ['Entries whose paths upkeep numbers', `${grouped(entriesOfPortion)}, with at most ${mebibytes(bytesOfPortion)}`],
   ['Pending list of the index of paths', mebibytes(maxPendingKibibytes * 1_024)],
   ['Documents with a name or an id that may match', grouped(maxCandidates)],
   ['Newest entries that such a search reads', grouped(entriesOfPortions.reduce((sum, entries) => sum + entries, 0))],

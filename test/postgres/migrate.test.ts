@@ -82,7 +82,7 @@ test('several processes of the package migrate an empty database at once, and la
   const ran = await Promise.all(pools.map((pool) => migrate(pool)));
   await Promise.all(pools.map((pool) => pool.end()));
   expect(ran.flat().length).toBe(new Set(ran.flat()).size);
-  expect(ran.flat().sort()[0]).toBe('0001-tenants.sql');
+  expect(ran.flat().sort()[0]).toBe('0001-baseline.sql');
   expect(await migrate(database.pool)).toEqual([]);
 });
 

@@ -321,13 +321,6 @@ table change_path
   change_path_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
   CREATE INDEX change_path_number ON change_path USING btree (tenant, number)
 
-table change_path_backlog
-  at bigint not null
-  sequence bigint not null default '9007199254740991'::bigint
-  tenant text collate "C" not null
-  change_path_backlog_pkey PRIMARY KEY (tenant)
-  change_path_backlog_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
-
 table change_position with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
   at_highs smallint[]
   at_lows integer[]
@@ -345,16 +338,6 @@ table change_position with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_
   tenant text collate "C" not null
   change_position_pkey PRIMARY KEY (tenant, first)
   change_position_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
-
-table change_position_backlog
-  at bigint
-  filled bigint not null default 0
-  fingerprint integer
-  sequence bigint not null default 0
-  tenant text collate "C" not null
-  until bigint
-  change_position_backlog_pkey PRIMARY KEY (tenant)
-  change_position_backlog_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
 table change_receipt
   "position" bigint not null
@@ -929,20 +912,17 @@ function change_page_documents(of_tenant text, now bigint, since bigint, before 
 function change_page_entry(at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text, erased text) returns text language sql immutable parallel safe cost 100 body f70fd5c26654b68d
 function change_page_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], entities text[], names_like text[], skip bigint, size bigint, max_total bigint, names_since xid8, recent bigint, lineage text) returns TABLE(page text) language plpgsql stable cost 100 rows 1000 body af75cd90d9441c45
 function change_path_name(path text) returns text language sql immutable parallel safe cost 100 body 6b45907d7ea582df
-function change_path_names(of_tenant text, entities text[], names_like text[], only_shared boolean) returns TABLE(unnumbered_to bigint, number integer, entity text, name text, is_shared boolean) language plpgsql stable cost 100 rows 1000 body c0bd31331e5a0da6
+function change_path_names(of_tenant text, entities text[], names_like text[], only_shared boolean) returns TABLE(number integer, entity text, name text, is_shared boolean) language plpgsql stable cost 100 rows 1000 body b3a2083dae3b3aed
 function change_paths(paths text) returns jsonb language plpgsql immutable cost 100 body 4c79e66ffd801e93
 function change_placement(of_tenant text) returns xid8 language sql immutable cost 100 body d2c21faddb41776e
 function change_places(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint, most bigint, OUT ats bigint[], OUT sequences bigint[]) returns record language plpgsql stable cost 100 body 17db2c4175d26506
-function change_position_begin(of_tenant text) returns bigint language plpgsql cost 100 body 61a91f7cbcf61c4e
-function change_position_earlier(of_tenant text, since bigint) returns bigint language plpgsql stable cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 1359ce5130edc9f7
-function change_position_fill(of_tenant text, most integer DEFAULT 20480) returns boolean language plpgsql cost 100 set enable_seqscan=off set jit=off body b3fc9ec12404951c
 function change_position_fingerprint() returns integer language sql cost 100 body ff86cc47005b605f
-function change_position_give(of_tenant text, most bigint DEFAULT 200000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 4ac63eac27783a3c
+function change_position_give(of_tenant text, most bigint DEFAULT 200000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a014158607c39201
 function change_position_mark(of_tenant text, begin_at bigint, deltas bigint[], befores bigint[], places tid[]) returns bigint language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_indexscan=off set enable_bitmapscan=off set jit=off body a9b42d08495438c8
-function change_position_write(of_tenant text, begin_at bigint, after bigint, ats bigint[], sequences bigint[], recorded bigint[], fingerprints integer[], snapshot pg_snapshot, placement xid8) returns bigint language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 5371f93019eedbad
+function change_position_write(of_tenant text, begin_at bigint, ats bigint[], sequences bigint[], recorded bigint[], fingerprints integer[], snapshot pg_snapshot, placement xid8) returns bigint language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body ab995f8086b2da90
 function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text, erased text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 57ea6e582d84516d
 function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], documents uuid[], related_documents uuid[], related_entities text[], ids_from text, ids_before text, ids_like text, skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text, erased text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body e859915ddba12563
-function change_read_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], entities text[], names_like text[], skip bigint, size bigint, max_total bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text, erased text) language plpgsql stable cost 100 rows 1000 set enable_sort=off set enable_incremental_sort=off body eb0781d87d549bfb
+function change_read_paths(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], entities text[], names_like text[], skip bigint, size bigint, max_total bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text, erased text) language plpgsql stable cost 100 rows 1000 set enable_sort=off set enable_incremental_sort=off body 7243eb9c79823e1a
 function change_rename(of_tenant text, old_lookup uuid, new_lookup uuid, replacement text, recorders bigint[]) returns void language plpgsql cost 100 body c70201b0f27d9c55
 function change_search_costs() returns void language plpgsql stable cost 100 body f795fc0ffd9b460c
 function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted bigint, oldest bigint, before bigint, total bigint, OUT moment bigint, OUT newer bigint) returns record language plpgsql stable cost 100 body 3803a237610c2146
@@ -964,7 +944,7 @@ function index_bytes(of_index regclass) returns bigint language sql cost 100 bod
 function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
 function path_numbers_left(entries text[], without_room integer[], rest integer) returns text[] language plpgsql immutable cost 100 set plan_cache_mode=force_generic_plan set enable_nestloop=off set jit=off body 156ffd06cecf959c
 function path_register(of_tenant text, numbers integer[], entities text[], names text[], rest integer) returns integer[] language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a67ee3a63f7dc0fd
-function receipt_write(of_tenant text, body text) returns bigint language plpgsql cost 100 body 5deab02fdd52dd4f
+function receipt_write(of_tenant text, body text) returns bigint language plpgsql cost 100 body 04afac3482dc522d
 function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean) language plpgsql cost 100 rows 1000 body 40f5d19abb6aeb1f
 function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a92d88e3940e805a
 function record_numbers(wanted integer) returns bigint[] language sql immutable cost 100 body 6b49cff8b41e2ca7

@@ -76,8 +76,6 @@ export interface PathCandidates {
   readonly certain: readonly string[];
   /** An entry with one of these numbers may have such a path. */
   readonly possible: readonly string[];
-  /** Entries of this moment or before may have no numbers yet. */
-  readonly unnumberedTo: number | undefined;
 }
 
 /** The ids or the names that a regular expression matches replace it. */

@@ -13,7 +13,7 @@ type Decide = (name: string) => boolean | undefined;
 /** The entries that come into question for a path that satisfies all the terms. */
 export async function pathCandidates(
   terms: readonly Match[],
-  { names, rest, unnumberedTo }: PathNames,
+  { names, rest }: PathNames,
   means: { regexes: RegexMatcherPool; budget: RegexBudget },
 ): Promise<PathCandidates> {
   const decisions: Decide[] = [];
@@ -31,7 +31,7 @@ export async function pathCandidates(
   }
   // Made here, in slices: the texts of many terms take as long as their match.
   if (slice.isDue) await slice.rest();
-  return { certain: listsOfNumbers([...certain]), possible: listsOfNumbers([...possible]), unnumberedTo };
+  return { certain: listsOfNumbers([...certain]), possible: listsOfNumbers([...possible]) };
 }
 
 /**

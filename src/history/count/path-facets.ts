@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import { statementsOf } from '../../postgres/statements.ts';
 import { textOfProjection } from '../../query/json-projection.ts';
 import { readPathNames } from '../names/path-name-store.ts';
-import { hasNumber, unnumbered } from '../page/path-predicate.ts';
+import { hasNumber } from '../page/path-predicate.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import { found, runSearch, type Search } from '../page/search-store.ts';
 import type { FacetValue } from './summary-store.ts';
@@ -23,16 +23,15 @@ export async function readPathFacets(
   search: Search,
   size: number,
 ): Promise<PathFacets> {
-  const { names, rest, unnumberedTo } = await readPathNames(statementsOf(transaction), tenant, {
+  const { names, rest } = await readPathNames(statementsOf(transaction), tenant, {
     entities: null,
     like: null,
     shared: true,
   });
   const unclear = [...new Set([...names.map(({ number }) => number), ...(rest === undefined ? [] : [rest])])];
-  const areUnclear = [...(unclear.length === 0 ? [] : [hasNumber(unclear)]), ...unnumbered(unnumberedTo)];
-  const isUnclear = sql<SqlBool>`${search.condition} and (${sql.join(areUnclear, sql` or `)})`;
+  const isUnclear = sql<SqlBool>`${search.condition} and ${hasNumber(unclear)}`;
   const ofRead =
-    areUnclear.length > 0
+    unclear.length > 0
       ? sql`union all
       select k.name, count(*)
         from (select e.paths ${found({ ...search, condition: isUnclear })}) as e

@@ -10,8 +10,8 @@ export const maxCandidates = 5_000;
 const maxEntriesOfIds = 20_000;
 
 /**
- * Documents of which those that match are a part; undefined where there may be too many, or where the directory does not have
- * all of the older documents yet. `entities` are the names of the entity types of the source.
+ * Documents of which those that match are a part; undefined where there may be too many. `entities` are the names of the entity
+ * types of the source.
  */
 export async function findCandidates(
   source: DocumentSource,
@@ -79,13 +79,11 @@ async function unfoldedCandidates(
   return rows.filter(({ name }) => match.matchesName(name)).map(({ document, entity }) => ({ document, entity }));
 }
 
-/** The rows of the directory with all words of a text, if it has all documents. */
+/** The rows of the directory with all words of a text; undefined where there may be too many. */
 async function keysByWords(
   { transaction, tenant }: DocumentSource,
   prefix: string,
 ): Promise<DirectoryKey[] | undefined> {
-  const { rows: backlog } = await sql`select from change_path_backlog where tenant = ${tenant}`.execute(transaction);
-  if (backlog.length > 0) return undefined;
   // Neither tenants nor words have a quote or a backslash.
   const words = foldedWords(prefix).map((word) => `'${tenant}/${word}':*`);
   const { rows } = await sql<DirectoryKey>`

@@ -55,7 +55,7 @@ export async function nameDocumentsOfDeltas(
 }
 
 /** Waits for the folds of a tenant in a transaction that is read committed: its later statements see what these did. */
-export async function waitForFolds(transaction: DatabaseTransaction, tenant: string): Promise<void> {
+async function waitForFolds(transaction: DatabaseTransaction, tenant: string): Promise<void> {
   await sql`select change_fold_lock(${tenant})`.execute(transaction);
 }
 
@@ -66,7 +66,7 @@ const rowsAtOnce = 2_000;
  * Puts the last names of documents into the directory. `named` are names of some of their entries; where these do not decide,
  * it reads the others. One transaction at a time may do so for a tenant.
  */
-export async function nameDocuments(
+async function nameDocuments(
   transaction: DatabaseTransaction,
   tenant: string,
   named: readonly NamedDocuments[],

@@ -164,9 +164,7 @@ export const places: Readonly<Record<string, PlacesOfTable>> = {
     entity: ['none', 'a type of documents'],
     name: ['none', 'the name of a path, which stays'],
   },
-  change_path_backlog: { tenant },
   change_position: { tenant },
-  change_position_backlog: { tenant },
   change_receipt: { tenant, body: ['none', 'positions, times and reasons out of lists'] },
   change_recorder: {
     tenant,

@@ -31,8 +31,8 @@ export interface Feed extends FeedReads {
 
 /** Milliseconds. */
 const pauseAfterFailure = 1_000;
-/** Milliseconds until a reader looks again who waits for older entries to get their positions. */
-const pauseBeforeUnfilled = 1_000;
+/** Milliseconds until a reader looks again who found that there is more and could not read it. */
+const pauseBeforeUnread = 1_000;
 
 export function createFeed(
   reads: FeedReads,
@@ -75,7 +75,7 @@ export function createFeed(
       } else {
         yield found;
       }
-      if (isStuck) await rest(pauseBeforeUnfilled, signal);
+      if (isStuck) await rest(pauseBeforeUnread, signal);
     }
   }
 

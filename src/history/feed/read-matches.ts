@@ -11,7 +11,6 @@ import type { DictionaryCache } from '../names/dictionary-cache.ts';
 import { type HistorySnapshot, inHistorySnapshot, type Reading } from '../page/query-snapshot.ts';
 import type { EntryRow } from '../page/store.ts';
 import { entryText } from '../page/view.ts';
-import { isFilling } from '../positions/fill-positions.ts';
 import { givePositions } from '../positions/give-positions.ts';
 import {
   fingerprintAt,
@@ -234,9 +233,8 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
 async function oldest(tenant: string, snapshot: HistorySnapshot, last: Position): Promise<Position> {
   const { transaction, horizon } = snapshot;
   const first = await firstKept(transaction, tenant, horizon);
-  // While older entries get their positions, nobody may know the first: all come after position 0.
-  if (first === undefined && !(await isFilling(transaction, tenant))) return last;
-  const position = (first ?? 1) - 1;
+  if (first === undefined) return last;
+  const position = first - 1;
   return { position, fingerprint: (await fingerprintAt(transaction, tenant, position)) ?? 0 };
 }
 

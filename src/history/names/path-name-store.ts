@@ -6,8 +6,6 @@ export interface PathNames {
   readonly names: readonly PathName[];
   /** The number of the entries with a path that has no number of its own; undefined if there is none. */
   readonly rest: number | undefined;
-  /** Entries of this moment or before may have no numbers yet, in milliseconds since 1970; undefined if all have. */
-  readonly unnumberedTo: number | undefined;
 }
 
 export interface PathName {
@@ -18,7 +16,7 @@ export interface PathName {
   readonly isShared: boolean;
 }
 
-export const noPathNames: PathNames = { names: [], rest: undefined, unnumberedTo: undefined };
+export const noPathNames: PathNames = { names: [], rest: undefined };
 
 /** The numbers of the entries whose paths only a read tells: those of names for several paths, and that of the rest. */
 export function readNumbers({ names, rest }: PathNames): number[] {
@@ -51,15 +49,13 @@ export async function readPathNames(
   tenant: string,
   { entities, like, shared = false }: WantedNames,
 ): Promise<PathNames> {
-  const { rows } = await statements.query<{ at: number | null } & PathName>({
-    text: `select unnumbered_to as at, number, entity, name, is_shared as "isShared"
+  const { rows } = await statements.query<PathName>({
+    text: `select number, entity, name, is_shared as "isShared"
              from change_path_names($1, $2, $3, $4)`,
     values: [tenant, entities, like, shared],
   });
-  const names = rows.filter(({ number }) => number !== null);
   return {
-    names: names.filter(({ entity }) => entity !== ''),
-    rest: names.find(({ entity }) => entity === '')?.number,
-    unnumberedTo: rows[0]?.at ?? undefined,
+    names: rows.filter(({ entity }) => entity !== ''),
+    rest: rows.find(({ entity }) => entity === '')?.number,
   };
 }

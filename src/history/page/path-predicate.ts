@@ -54,8 +54,8 @@ export function changeSatisfies(term: ChangeTerm): SqlCondition {
   const told = isTold && !isHiding && path?.matcher.kind === 'text' ? toldByText(path.matcher.text, term) : undefined;
   const reads = sql<SqlBool>`(${mayContain(sought)} and ${told === undefined ? exact : sql`coalesce(${told}, ${exact})`})`;
   if (candidates === undefined) return reads;
-  const { certain, possible, unnumberedTo } = candidates;
-  const among = anyOf([...hasListed([...certain, ...possible]), ...unnumbered(unnumberedTo)]);
+  const { certain, possible } = candidates;
+  const among = anyOf(hasListed([...certain, ...possible]));
   return isTold && !asksForValues ? among : sql`(${among} and ${reads})`;
 }
 
@@ -76,12 +76,11 @@ function pathsOfEntry(paths: readonly PathMatcher[]): RawBuilder<unknown> {
 /** The condition that the numbers of an entry do not tell all of its paths. */
 export function mustBeRead(names: PathNames): SqlCondition {
   const numbers = readNumbers(names);
-  return anyOf([...(numbers.length === 0 ? [] : [hasNumber(numbers)]), ...unnumbered(names.unnumberedTo)]);
+  return numbers.length === 0 ? sql`false` : hasNumber(numbers);
 }
 
-function withoutTold({ possible, unnumberedTo }: PathCandidates): SqlCondition[] {
-  const inList = possible.length === 0 ? [] : [anyOf(hasListed(possible))];
-  return [...inList, ...unnumbered(unnumberedTo)];
+function withoutTold({ possible }: PathCandidates): SqlCondition[] {
+  return possible.length === 0 ? [] : [anyOf(hasListed(possible))];
 }
 
 /** The condition that an entry has one of these numbers. */
@@ -92,11 +91,6 @@ export function hasNumber(numbers: readonly number[]): SqlCondition {
 /** The same for each of some lists. */
 function hasListed(lists: readonly string[]): SqlCondition[] {
   return lists.map((list) => sql<SqlBool>`e.path_numbers && ${list}::integer[]`);
-}
-
-/** The condition that an entry has no numbers yet; none where each entry has. */
-export function unnumbered(to: number | undefined): SqlCondition[] {
-  return to === undefined ? [] : [sql`(e.at <= ${to} and e.path_numbers is null)`];
 }
 
 function anyOf(conditions: readonly SqlCondition[]): SqlCondition {

@@ -4,7 +4,7 @@ import { projectedText, textOfProjection } from '../../query/json-projection.ts'
 import { compareCodePoints } from '../names/code-points.ts';
 import type { Kind } from '../names/dictionary.ts';
 import { type PathNames, readPathNames } from '../names/path-name-store.ts';
-import { hasNumber, unnumbered } from '../page/path-predicate.ts';
+import { hasNumber } from '../page/path-predicate.ts';
 import { type HistorySnapshot, kindsShown } from '../page/query-snapshot.ts';
 
 export interface PathSearch {
@@ -153,15 +153,14 @@ const readAtOnce = 5_000;
 async function firstRead(
   { transaction, horizon }: HistorySnapshot,
   tenant: string,
-  { rest, unnumberedTo }: PathNames,
+  { rest }: PathNames,
   { ofKinds, begins, size }: { ofKinds: SqlCondition; begins: RegExp; size: number },
 ): Promise<string[]> {
-  const conditions = [...(rest === undefined ? [] : [hasNumber([rest])]), ...unnumbered(unnumberedTo)];
-  if (conditions.length === 0) return [];
+  if (rest === undefined) return [];
   await sql`declare path_names no scroll cursor for
     select distinct change_path_name(p.path) collate "C" as name
       from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
-      where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofKinds} and (${sql.join(conditions, sql` or `)})
+      where e.tenant = ${tenant} and e.at >= ${horizon} and ${ofKinds} and ${hasNumber([rest])}
       order by 1`.execute(transaction);
   const first: string[] = [];
   for (;;) {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 
 /**
- * SQL, to be joined laterally: the entries of a row `p` of change_position, packed or not (migration 0145 has the layout), as columns
+ * SQL, to be joined laterally: the entries of a row `p` of change_position, packed or not (0001-baseline.sql has the layout), as columns
  * `at` (-1: none), `sequence` and `number`, from 1 on. A row has as many positions as fingerprints.
  */
 export const entriesOfRow = sql.raw<unknown>(`(

@@ -1,8 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import { entriesOfRow } from './entries-of-row.ts';
-import { givePositions } from './give-positions.ts';
 
 /** A position of a tenant, 0 before all. */
 export interface Position {
@@ -25,41 +23,24 @@ export const maxPlaces = 10_000;
 
 const beforeAll: Position = { position: 0, fingerprint: 0 };
 
-// Milliseconds. Only of a tenant from before there were positions, until another process has counted its entries.
-const countPause = 20;
-
 /** The last position of a tenant. What was committed before may have no position yet: see `givePositions`. */
 export async function lastPosition(db: Database, tenant: string): Promise<Position> {
-  for (;;) {
-    const { rows } = await sql<{ position: number | null; fingerprint: number | null }>`
-      select p.first + cardinality(p.fingerprints) - 1 as position, p.fingerprints[cardinality(p.fingerprints)] as fingerprint
-        from (
-          select first, fingerprints from change_position where tenant = ${tenant} order by first desc limit 1
-        ) p
-      union all
-      select b.until, b.fingerprint from change_position_backlog b where b.tenant = ${tenant}`.execute(db);
-    const known = rows.flatMap(({ position, fingerprint }) =>
-      position === null || fingerprint === null || position === 0 ? [] : [{ position, fingerprint }],
-    );
-    if (rows.every(({ position }) => position !== null)) {
-      return known.reduce((last, one) => (one.position > last.position ? one : last), beforeAll);
-    }
-    if ((await givePositions(db, tenant)) === 0) await sleep(countPause);
-  }
+  const { rows } = await sql<Position>`
+    select first + cardinality(fingerprints) - 1 as position, fingerprints[cardinality(fingerprints)] as fingerprint
+      from change_position where tenant = ${tenant} order by first desc limit 1`.execute(db);
+  return rows[0] ?? beforeAll;
 }
 
 /** The fingerprint of a position; undefined where the tenant has no such position. */
 export async function fingerprintAt(db: Database, tenant: string, position: number): Promise<number | undefined> {
   if (position === 0) return beforeAll.fingerprint;
   const { rows } = await sql<{ fingerprint: number | null }>`
-    select b.fingerprint from change_position_backlog b where b.tenant = ${tenant} and b.until >= ${position}::bigint
-    union all
-    select p.fingerprints[${position}::bigint - p.first + 1]
+    select p.fingerprints[${position}::bigint - p.first + 1] as fingerprint
       from (
         select first, fingerprints from change_position
           where tenant = ${tenant} and first <= ${position}::bigint order by first desc limit 1
       ) p`.execute(db);
-  return rows.find(({ fingerprint }) => fingerprint !== null)?.fingerprint ?? undefined;
+  return rows[0]?.fingerprint ?? undefined;
 }
 
 /**
@@ -83,14 +64,14 @@ export async function positionBefore(db: Database, tenant: string, recorded: num
 
 /**
  * The first position whose entry is not older than the horizon (milliseconds): what retention drops is before it, though not
- * all before it is dropped. Undefined where there is none, and where it may be one that is still to be filled.
+ * all before it is dropped. Undefined where there is none.
  */
 export async function firstKept(db: Database, tenant: string, horizon: number): Promise<number | undefined> {
   const { rows } = await sql<{ position: number }>`
     select p.first + entry.number - 1 as position
       from (
         select * from change_position
-          where tenant = ${tenant} and newest >= ${horizon}::bigint and first <= ${readable(tenant, 0)}
+          where tenant = ${tenant} and newest >= ${horizon}::bigint
           order by first limit 1
       ) p
       cross join lateral ${entriesOfRow} as entry
@@ -98,10 +79,7 @@ export async function firstKept(db: Database, tenant: string, horizon: number): 
   return rows[0]?.position;
 }
 
-/**
- * The places behind a position, in order, without a gap; fewer than `limit` where no more are there now, or where those that
- * follow are still to be filled.
- */
+/** The places behind a position, in order, without a gap; fewer than `limit` where no more are there now. */
 export async function readPlaces(
   db: Database,
   tenant: string,
@@ -119,7 +97,7 @@ export async function readPlaces(
         select *, greatest(${after}::bigint - first + 2, 1)::integer as low,
                least(${last}::bigint - first + 1, cardinality(fingerprints))::integer as high
           from change_position
-          where tenant = ${tenant} and first <= least(${last}::bigint, ${readable(tenant, after)})
+          where tenant = ${tenant} and first <= ${last}::bigint
             and first >= coalesce((
               select first from change_position
                 where tenant = ${tenant} and first <= ${after}::bigint + 1 order by first desc limit 1), 1)
@@ -136,7 +114,7 @@ export async function readPlaces(
   );
 }
 
-/** Positions of a row from its number `low` on. Migration 0145 has the layout. */
+/** Positions of a row from its number `low` on. The baseline of the migrations has the layout. */
 interface PositionsRow {
   readonly first: number;
   readonly low: number;
@@ -160,11 +138,4 @@ function entryOf({ low, oldest, ats, sequences, base, lows, highs, offsets }: Po
     at: oldest + high * 2 ** 32 + (lows?.[index] ?? 0),
     sequence: (base ?? 0) + low + index + (offsets?.[index] ?? 0),
   };
-}
-
-/** The last position that a reader from there on may read before those that are still to be filled. */
-function readable(tenant: string, after: number) {
-  return sql`coalesce((
-    select b.filled from change_position_backlog b
-      where b.tenant = ${tenant} and b.filled < b.until and b.until > ${after}::bigint), 9007199254740991)`;
 }

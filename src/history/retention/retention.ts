@@ -5,7 +5,6 @@ import { findHold } from '../../postgres/tenants/held-tenant.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { forgetNames } from '../directory/name-documents.ts';
-import { isFilling } from '../positions/fill-positions.ts';
 import { tellPortion } from './tell-dropped.ts';
 
 const day = 86_400_000;
@@ -46,8 +45,7 @@ export async function readHorizon(db: Database, tenant: string, now: number): Pr
  * that none are left. `from` is where an earlier portion stopped, so that this one does not search the same range again.
  * `reached` is where this portion stopped, in milliseconds since 1970. Each call is a short transaction, and no reader or
  * recorder waits for it. In the tallies it may conflict with a fold, or with another process that deletes the same rows.
- * The loser of such a race starts again. Nothing is deleted while older entries are still to get their positions, or while the tenant
- * is on hold.
+ * The loser of such a race starts again. Nothing is deleted while the tenant is on hold.
  */
 export async function dropPortion(
   db: Database,
@@ -58,8 +56,7 @@ export async function dropPortion(
   return await inTransaction(
     db,
     async (transaction) => {
-      const isHeld = (await findHold(transaction, tenant)) !== undefined;
-      if (isHeld || (await isFilling(transaction, tenant))) return { dropped: 0, reached: from };
+      if ((await findHold(transaction, tenant)) !== undefined) return { dropped: 0, reached: from };
       const { rows } = await sql<{ dropped: number; reached: number; documents: string[] }>`
         with expired as (
           select at, sequence from change_entry

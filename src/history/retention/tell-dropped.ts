@@ -4,7 +4,6 @@ import { findHold } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { rangesOf, writeReceipt } from '../../recording/receipts/receipt-store.ts';
 import { entriesOfRow } from '../positions/entries-of-row.ts';
-import { isFilling } from '../positions/fill-positions.ts';
 import { lastPosition } from '../positions/position-store.ts';
 
 /** Rows of positions of one portion, each of up to 4,096 positions. */
@@ -39,7 +38,7 @@ export async function tellPortion(db: Database, tenant: string, horizon: number,
   return await inTransaction(
     db,
     async (transaction) => {
-      if ((await findHold(transaction, tenant)) !== undefined || (await isFilling(transaction, tenant))) return false;
+      if ((await findHold(transaction, tenant)) !== undefined) return false;
       const { nextHorizon, nextUntil, reached, ...told } = await lockTold(transaction, tenant);
       const until = nextUntil ?? (await lastPosition(transaction, tenant)).position;
       const round = { horizon: nextHorizon ?? horizon, until };

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { OperatorError } from '../../core/operator-error.ts';
+import { areFormer, checkFormer } from '../schema/adopt-baseline.ts';
 import { buildEarlierSchema, finishSchema } from '../schema/build-schema.ts';
 import { lockLedger } from '../schema/ledger.ts';
 import { readPackageSchema, type Schema } from '../schema/read-schema.ts';
@@ -28,10 +29,11 @@ export interface RestoredBackup {
   leftOut: string[];
 }
 
-/** Throws an OperatorError where a backup is of a newer schema than this version of Annals has. */
+/** Throws an OperatorError where a backup is of a schema that this version of Annals cannot bring to its own. */
 export async function checkSchemaOf({ schema, migrations }: BackupBegin): Promise<Schema> {
   const ours = await readPackageSchema();
-  if (schema > ours.newest) {
+  if (areFormer(migrations)) checkFormer('backup', migrations);
+  else if (schema > ours.newest) {
     throw new OperatorError(
       `The backup has schema ${schema} (${migrations.at(-1)}), from a newer version of Annals; this one knows up to ` +
         `${ours.newest}. Install that version`,
@@ -68,7 +70,7 @@ export async function restoreBackup(
     await checkEmpty(client);
     await buildEarlierSchema(client, schema, backup.begin.migrations);
     const leftOut = await fillTables(client, backup, { signal, onProgress });
-    await finishSchema(client, schema);
+    await finishSchema(client, schema, backup.begin.migrations);
     await addIndexes(client, backup.manifest.indexes, definitionOf);
     await claimTransactionIds(client, server);
     for (const statement of afterwards) await client.query(statement);

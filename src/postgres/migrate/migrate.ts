@@ -4,7 +4,7 @@ import { applyDistributedRoutines } from '../cluster/distribute-routines.ts';
 import { beginSequential, distributeTables } from '../cluster/distribute-tables.ts';
 import { splitStatements } from '../cluster/split-statements.ts';
 import { isCopyOfCluster, isDistributed } from '../is-distributed.ts';
-import { adoptDatabase } from '../schema/adopt-database.ts';
+import { adoptBaseline, areFormer, checkFinished, checkFormer } from '../schema/adopt-baseline.ts';
 import { whileAnnounced } from '../schema/announce-change.ts';
 import { applyIndexedRoutines } from '../schema/apply-indexed-routines.ts';
 import { applyRoutines } from '../schema/apply-routines.ts';
@@ -13,12 +13,12 @@ import {
   checkLedger,
   checkServerVersion,
   createLedger,
+  type Ledger,
   ledgerState,
   lockLedger,
   readLedger,
 } from '../schema/ledger.ts';
 import type { Migration } from '../schema/migrations.ts';
-import { type Predecessors, readPredecessors } from '../schema/predecessors.ts';
 import { readPackageSchema, readSchema, type Schema, type SchemaFolders } from '../schema/read-schema.ts';
 import { resetForeignTransactionIds } from '../schema/transaction-ids.ts';
 import { inPoolTransaction } from '../transaction.ts';
@@ -31,8 +31,8 @@ import { inPoolTransaction } from '../transaction.ts';
  * database that is distributed over a cluster stays so, with the tables and routines that are new. The pool must allow 2
  * connections. Left out, `folders` are those of this package.
  *
- * Throws an OperatorError if the database is newer, empty and not in UTF-8, or a copy of a cluster's, if an applied migration was edited, or if a
- * migration fails.
+ * Throws an OperatorError if the database is newer, empty and not in UTF-8, or a copy of a cluster's, if it is from before the baseline and not at
+ * the last migration of then (docs/decisions/migrations.md), if an applied migration was edited, or if a migration fails.
  */
 export async function migrate(pool: pg.Pool, folders?: SchemaFolders): Promise<string[]> {
   const distributed = await isDistributed(pool);
@@ -50,20 +50,27 @@ export async function migrate(pool: pg.Pool, folders?: SchemaFolders): Promise<s
 }
 
 async function migrateSchema(pool: pg.Pool, schema: Schema, distributed: boolean): Promise<string[]> {
-  const predecessors = await readPredecessors();
   await checkServerVersion(pool);
-  await prepareLedger(pool, schema, predecessors);
-  const ledger = await readLedger(pool);
-  checkLedger(ledger, schema, predecessors.migrations);
+  await prepareLedger(pool);
+  const found = await readLedger(pool);
+  const isFormer = areFormer(namesOf(found));
+  if (isFormer) {
+    checkFormer('database', namesOf(found));
+    // Before the announcement, which ends the processes that are finishing it.
+    await checkFinished(pool, 'database');
+  }
+  const ledger = isFormer ? { ...found, migrations: schema.migrations.slice(0, 1) } : found;
+  checkLedger(ledger, schema);
   const pending = schema.migrations.filter(({ number }) => !ledger.migrations.some((one) => one.number === number));
   const hasRoutines = ledger.routineSets.some(({ hash, replaced }) => hash === schema.routinesHash && !replaced);
-  if (pending.length === 0 && hasRoutines) return [];
+  if (!isFormer && pending.length === 0 && hasRoutines) return [];
 
   const ran: string[] = [];
   const indexed = schema.routines.filter((routine) => routine.indexed);
   await whileAnnounced(pool, schema, async () => {
     await inLedger(pool, async (client) => {
       if (distributed) await beginSequential(client);
+      if (areFormer(namesOf(await readLedger(client)))) await adoptBaseline(client, schema);
       await applyIndexedRoutines(client, indexed);
     });
     for (const migration of pending) {
@@ -72,22 +79,31 @@ async function migrateSchema(pool: pg.Pool, schema: Schema, distributed: boolean
     await inLedger(pool, async (client) => {
       if (distributed) await beginSequential(client);
       // Another version may have been faster.
-      checkLedger(await readLedger(client), schema, predecessors.migrations);
+      checkLedger(await readLedger(client), schema);
       await (distributed ? applyDistributedRoutines(client, schema) : applyRoutines(client, schema));
     });
   });
   return ran;
 }
 
-async function prepareLedger(pool: pg.Pool, schema: Schema, predecessors: Predecessors): Promise<void> {
+function namesOf({ migrations }: Ledger): string[] {
+  return migrations.map(({ name }) => name);
+}
+
+async function prepareLedger(pool: pg.Pool): Promise<void> {
   if ((await ledgerState(pool)) === 'current') return;
   await inLedger(pool, async (client) => {
     const state = await ledgerState(client);
     if (state === 'current') return;
-    // A database that Annals has used before goes on.
-    if (state === 'none') await checkEncoding(client);
+    if (state === 'unchecked') {
+      const { rows } = await client.query<{ name: string }>('select name from migration order by number');
+      checkFormer(
+        'database',
+        rows.map(({ name }) => name),
+      );
+    }
+    await checkEncoding(client);
     await createLedger(client);
-    if (state === 'unchecked') await adoptDatabase(client, schema, predecessors);
   });
 }
 

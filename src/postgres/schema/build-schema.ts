@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { OperatorError } from '../../core/operator-error.ts';
+import { areFormer, createFormerTables, dropFormerTables } from './adopt-baseline.ts';
 import { applyIndexedRoutines } from './apply-indexed-routines.ts';
 import { applyRoutines } from './apply-routines.ts';
 import { createLedger } from './ledger.ts';
@@ -15,18 +16,26 @@ export async function buildEarlierSchema(
   schema: Schema,
   migrations: readonly string[],
 ): Promise<void> {
-  const unknown = migrations.find((name) => !schema.migrations.some((one) => one.name === name));
+  const isFormer = areFormer(migrations);
+  const made = isFormer ? schema.migrations.slice(0, 1).map(({ name }) => name) : migrations;
+  const unknown = made.find((name) => !schema.migrations.some((one) => one.name === name));
   if (unknown !== undefined) throw new OperatorError(`This version of Annals does not know the migration ${unknown}`);
   await createLedger(client);
   await applyIndexedRoutines(
     client,
     schema.routines.filter(({ indexed }) => indexed),
   );
-  for (const migration of schema.migrations) if (migrations.includes(migration.name)) await run(client, migration);
+  for (const migration of schema.migrations) if (made.includes(migration.name)) await run(client, migration);
+  if (isFormer) await createFormerTables(client);
 }
 
-/** Brings such a database to the schema, in the same transaction. */
-export async function finishSchema(client: pg.ClientBase, schema: Schema): Promise<void> {
+/** Brings such a database, with its rows, to the schema, in the same transaction. */
+export async function finishSchema(
+  client: pg.ClientBase,
+  schema: Schema,
+  migrations: readonly string[],
+): Promise<void> {
+  if (areFormer(migrations)) await dropFormerTables(client, 'backup');
   const { rows } = await client.query<{ name: string }>('select name from migration');
   for (const migration of schema.migrations) {
     if (!rows.some(({ name }) => name === migration.name)) await run(client, migration);

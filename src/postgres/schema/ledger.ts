@@ -53,35 +53,34 @@ export async function ledgerState(client: pg.ClientBase | pg.Pool): Promise<'non
   return rows[0]?.is_there ? 'unchecked' : 'none';
 }
 
-/** Creates the missing tables of the ledger. The caller holds the lock of the ledger. */
+/** Creates the tables of the ledger. The caller holds the lock of the ledger. */
 export async function createLedger(client: pg.ClientBase): Promise<void> {
   await client.query(`
-    create table if not exists migration (
-      number integer primary key,
-      name   text not null,
-      ran_at timestamptz not null default now()
+    create table migration (
+      number   integer primary key,
+      name     text not null,
+      ran_at   timestamptz not null default now(),
+      checksum text
     );
-    alter table migration add column if not exists checksum text;
 
     -- The routines that Annals created, so that it drops those and no others.
-    create table if not exists routine (
+    create table routine (
       signature text primary key,
       name      text not null,
       hash      text not null
     );
 
     -- The sets of routines that the database has had; replaced_at is null for the one it has.
-    create table if not exists routine_set (
-      hash       text primary key,
-      applied_at timestamptz not null default now()
+    create table routine_set (
+      hash        text primary key,
+      applied_at  timestamptz not null default now(),
+      version     integer not null default 1,
+      replaced_at timestamptz
     );
-    alter table routine_set
-      add column if not exists version integer not null default 1,
-      add column if not exists replaced_at timestamptz;
-    create unique index if not exists routine_set_current on routine_set ((true)) where replaced_at is null;
+    create unique index routine_set_current on routine_set ((true)) where replaced_at is null;
 
     -- The processes that use the database, each with the schema it needs.
-    create table if not exists schema_process (
+    create table schema_process (
       process       uuid primary key,
       newest        integer not null,
       routines_hash text not null,
@@ -89,7 +88,7 @@ export async function createLedger(client: pg.ClientBase): Promise<void> {
     );
 
     -- The schema that a process is about to bring the database to.
-    create table if not exists schema_change (
+    create table schema_change (
       singleton     boolean primary key default true check (singleton),
       newest        integer not null,
       routines_hash text not null,
@@ -106,13 +105,9 @@ export async function readLedger(client: pg.ClientBase | pg.Pool): Promise<Ledge
 
 /**
  * Throws an OperatorError if a newer version of Annals has used the database, or if a migration was edited after it was
- * applied. `predecessors` are other valid checksums, by the name of the migration.
+ * applied.
  */
-export function checkLedger(
-  ledger: Ledger,
-  schema: Schema,
-  predecessors: Readonly<Record<string, readonly string[]>>,
-): void {
+export function checkLedger(ledger: Ledger, schema: Schema): void {
   const last = ledger.migrations.at(-1);
   if (last !== undefined && last.number > schema.newest) {
     throw new OperatorError(
@@ -125,8 +120,7 @@ export function checkLedger(
     if (migration === undefined) {
       throw new OperatorError(`The database has the migration ${name}, which this version of Annals does not know`);
     }
-    const known = [migration.checksum, ...(predecessors[migration.name] ?? [])];
-    if (migration.name !== name || !known.includes(checksum)) {
+    if (migration.name !== name || migration.checksum !== checksum) {
       throw new OperatorError(
         `The migration ${migration.name} was edited after the database had applied ${name}. A migration that has been ` +
           'applied never changes: restore the file, and put the change into a new migration',

@@ -6,8 +6,6 @@ const aboutPlaces = ['change_lineage', 'change_placement'];
 // What writes often enough that each shard has it. Whatever else writes is a statement or two.
 const writers = [
   'change_fold',
-  'change_position_begin',
-  'change_position_fill',
   'change_position_give',
   'change_position_mark',
   'change_position_write',

@@ -12,7 +12,6 @@ import {
 import { documentMatch, foldedWords, maxWordCharacters } from '../../../src/history/directory/words.ts';
 import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
 import { type HistorySnapshot, inHistorySnapshot } from '../../../src/history/page/query-snapshot.ts';
-import { numberPortion } from '../../../src/history/paths/number-paths.ts';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { dropPortion } from '../../../src/history/retention/retention.ts';
 import { foldHistory, foldPortion } from '../../../src/history/tallies/fold.ts';
@@ -54,7 +53,6 @@ test('the documents that are found agree with an evaluator that reads all entrie
     fc.record({
       history: fc.constant(history),
       horizon: fc.option(fc.integer({ min: 0, max: 40 }).map((days) => (Math.floor(now / day) - days) * day)),
-      older: fc.constantFrom('none', 'none', 'left', 'numbered'),
       asked: someOf(
         fc.record({
           tenant: fc.constantFrom(...tenants),
@@ -67,8 +65,8 @@ test('the documents that are found agree with an evaluator that reads all entrie
       ),
     }),
   );
-  await checkLaw(scenario, { runs: 3 }, async ({ history, horizon, older, asked }) => {
-    const recorded = await recordAnew(history, older);
+  await checkLaw(scenario, { runs: 3 }, async ({ history, horizon, asked }) => {
+    const recorded = await recordAnew(history);
     if (horizon !== null) await server.database.pool.query(retention, [tenants, horizon]);
     for (const { tenant, ...search } of asked) {
       const kept = (recorded.get(tenant) ?? []).filter(({ at }) => horizon === null || at >= horizon);
@@ -82,10 +80,10 @@ test('the documents that are found agree with an evaluator that reads all entrie
 const retention = `insert into change_retention (tenant, horizon) select tenant, $2 from unnest($1::text[]) as t (tenant)`;
 
 /** Empties the tenants, records the history, and answers what it has of each, newest first. */
-async function recordAnew(history: HistorySketch, older: string): Promise<Map<string, Omit<Change, 'identity'>[]>> {
+async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Change, 'identity'>[]>> {
   await server.database.pool.query(
     `delete from change_related; delete from change_entry; delete from change_delta; delete from change_tally;
-     update change_folded set folds = folds + 1; delete from change_retention; delete from change_document; delete from change_path_backlog`,
+     update change_folded set folds = folds + 1; delete from change_retention; delete from change_document`,
   );
   const recorded = new Map<string, Omit<Change, 'identity'>[]>();
   for (const { tenant, changes, fold } of history.batches) {
@@ -96,8 +94,6 @@ async function recordAnew(history: HistorySketch, older: string): Promise<Map<st
     )(changes.map((change) => ({ ...change, identity: randomBytes(16) })));
     recorded.set(tenant, [...(recorded.get(tenant) ?? []), ...changes]);
     if (fold) await foldHistory(server.context.db, tenant);
-    if (older !== 'none') await forgetDirectory(tenant);
-    while (older === 'numbered' && !(await numberPortion(server.context.db, tenant)));
   }
   for (const [tenant, changes] of recorded) {
     recorded.set(
@@ -106,18 +102,6 @@ async function recordAnew(history: HistorySketch, older: string): Promise<Map<st
     );
   }
   return recorded;
-}
-
-/** The entries look as an earlier version recorded them. */
-async function forgetDirectory(tenant: string): Promise<void> {
-  const { pool } = server.database;
-  await pool.query('delete from change_document where tenant = $1', [tenant]);
-  await pool.query('update change_delta set documents = null, names = null where tenant = $1', [tenant]);
-  await pool.query(
-    `insert into change_path_backlog (tenant, at) values ($1, 9007199254740991)
-       on conflict (tenant) do update set at = excluded.at, sequence = excluded.sequence`,
-    [tenant],
-  );
 }
 
 async function call(tenant: string, parameters: Record<string, string>): Promise<{ status: number; body: unknown }> {
@@ -334,7 +318,7 @@ async function wordsOfDirectory(tenant: string): Promise<string[]> {
   return rows.map(({ words }) => words);
 }
 
-test('the directory has the words of the last names, and follows folds, older entries and retention', async () => {
+test('the directory has the words of the last names, and follows folds and retention', async () => {
   const of = 'directory';
   await server.token(of);
   const { db } = server.context;
@@ -352,11 +336,7 @@ test('the directory has the words of the last names, and follows folds, older en
   await record([changeOf({ at: now - 1, entityId: '2', name: 'Second' })]);
   await record([changeOf({ at: now - 2, entityId: '2', name: 'Between' })]);
   await foldHistory(db, of);
-  const named = ['alba οδοσ', 'old only', 'second'];
-  expect(await wordsOfDirectory(of)).toEqual(named);
-  await forgetDirectory(of);
-  while (!(await numberPortion(db, of)));
-  expect(await wordsOfDirectory(of)).toEqual(named);
+  expect(await wordsOfDirectory(of)).toEqual(['alba οδοσ', 'old only', 'second']);
   await dropPortion(db, of, Math.floor(now / day - 1) * day, { maxRows: 100 });
   expect(await wordsOfDirectory(of)).toEqual(['second']);
   await deleteTenant(db, of);

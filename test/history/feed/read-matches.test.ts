@@ -195,25 +195,6 @@ test('start is before the oldest entry that is kept, or behind all where none is
   expect((await feed.positionOf(expired, 'start')).position).toBe(4);
 });
 
-test('while older entries get positions, a reader from start waits there and has not caught up', async () => {
-  const tenant = await newTenant();
-  await createRecorder(database.db, tenant, () => now)(from(now, 4));
-  await foldHistory(database.db, tenant);
-  await database.pool.query('delete from change_position where tenant = $1', [tenant]);
-  await database.pool.query('insert into change_position_backlog (tenant) values ($1)', [tenant]);
-  const start = await feed.positionOf(tenant, 'start');
-  const live = await feed.positionOf(tenant, 'now');
-  expect([start.position, live.position]).toEqual([0, 4]);
-  await record(tenant, from(now + 9, 1));
-  const waiting = await feed.readMatches(tenant, { q: '', after: start, maxItems: 9 });
-  expect(waiting).toMatchObject({ items: [], reached: start, caughtUp: false });
-  expect(atsOf(await readAll(tenant, { q: '', after: live, maxItems: 9 }))).toEqual([now + 9]);
-  await database.pool.query('select change_position_fill($1, 10)', [tenant]);
-  expect(atsOf(await readAll(tenant, { q: '', after: start, maxItems: 9 }))).toEqual(
-    [0, 1, 2, 3, 9].map((n) => now + n),
-  );
-});
-
 test('a position that is another one, or is not there, is refused with the oldest cursor', async () => {
   const tenant = await newTenant();
   await record(tenant, from(now - 5 * day, 2));

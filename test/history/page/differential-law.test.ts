@@ -69,7 +69,7 @@ async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Chan
   await server.database.pool.query(
     // No truncate: it would wait for an index that the service is building, which waits for everybody else.
     `delete from change_related; delete from change_entry; delete from change_delta; delete from change_tally;
-     update change_folded set folds = folds + 1; delete from change_path_backlog`,
+     update change_folded set folds = folds + 1`,
   );
   const recorded = new Map<string, Omit<Change, 'identity'>[]>();
   for (const { tenant, changes, fold } of history.batches) {
@@ -78,7 +78,6 @@ async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Chan
     expect(outcomes).toEqual(changes.map(() => 'recorded'));
     recorded.set(tenant, [...(recorded.get(tenant) ?? []), ...changes]);
     if (fold) await foldHistory(server.context.db, tenant);
-    else await forgetNumbers(tenant);
   }
   // Of one millisecond the latest recorded comes first: a stable sort of what was recorded, turned round.
   for (const [tenant, changes] of recorded) {
@@ -88,17 +87,6 @@ async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Chan
     );
   }
   return recorded;
-}
-
-/** Some entries look as an earlier version recorded them, which numbered no paths. */
-async function forgetNumbers(tenant: string): Promise<void> {
-  const { pool } = server.database;
-  await pool.query('update change_entry set path_numbers = null where tenant = $1 and sequence % 3 = 0', [tenant]);
-  await pool.query(
-    `insert into change_path_backlog (tenant, at) select $1, max(at) from change_entry where tenant = $1
-       having max(at) is not null on conflict (tenant) do update set at = excluded.at`,
-    [tenant],
-  );
 }
 
 async function ask(tenant: string, q: string, page: number, size: number): Promise<object> {

@@ -1,25 +1,14 @@
 import * as fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import { createFindPage } from '../../../src/history/find-page.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
 import { inHistorySnapshot } from '../../../src/history/page/query-snapshot.ts';
-import { bytesOfPortion, numberPathsOfTenants, numberPortion } from '../../../src/history/paths/number-paths.ts';
 import { searchPaths } from '../../../src/history/paths/search-paths.ts';
-import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { projectedText } from '../../../src/query/json-projection.ts';
-import { parseQuery } from '../../../src/query/parse.ts';
-import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { maxNameLength, maxNamesOfEntry, nameOfPath, numberOfRest } from '../../../src/recording/path-names.ts';
-import { createRecorder } from '../../../src/recording/record-change.ts';
-import { matches } from '../../support/oracle/query-evaluator.ts';
 import { seed } from '../../support/oracle/random.ts';
-import { entriesOf } from '../../support/server/entries.ts';
-import { changeOf } from '../../support/server/history.ts';
 import { type Call, contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
 import { type PathHistory, pathsOf, startPathHistory } from '../../support/server/path-history.ts';
-import { createReleaseDatabase, releaseData } from '../../support/server/release.ts';
 
 let history: PathHistory;
 
@@ -41,92 +30,6 @@ async function registered(tenant: string): Promise<number> {
   );
   return rows[0].names;
 }
-
-describe('a database of an earlier release', () => {
-  const tenant = 'acme';
-  const now = 1_741_000_000_000;
-  const since = 'occurredAt:>="2020-01-01T00:00:00Z"';
-
-  test('answers the same before, during and after its entries are numbered, and new ones count at once', async () => {
-    const old = await createReleaseDatabase('2a90738');
-    const regexes = new RegexMatcherPool();
-    onTestFinished(async () => {
-      await regexes.close();
-      await old.drop();
-    });
-    // Little more than a portion.
-    const [data, later] = await releaseData(2_050);
-    await old.pool.query(data + later);
-    await old.pool.query(
-      `update change_entry set paths = '{"status":{"before":"OPEN","after":"PAID"},"items.' || sequence % 7
-         || '.quantity":{"before":3,"after":' || sequence % 5 || '}}'`,
-    );
-    await migrate(old.pool);
-    const findPage = createFindPage({ pool: old.pool, db: old.db, regexes, now: () => now });
-    const [first] = await entriesOf(old, tenant);
-    const paths = Object.keys(first?.paths ?? {});
-    expect(paths.length).toBeGreaterThan(0);
-    const queries = [
-      ...paths.map((path) => `path:"${path}" ${since}`),
-      `path:* ${since}`,
-      `path:~. type:update ${since}`,
-      `path:nothing ${since}`,
-      `change:elemMatch(path:~. after:exists) ${since}`,
-      `change:elemMatch(is:higher) ${since}`,
-      `path:new ${since}`,
-      `path:items.*.quantity ${since}`,
-    ];
-    /** What an evaluator counts that reads all entries. */
-    async function wanted(): Promise<{ q: string; total: number }[]> {
-      const entries = (await entriesOf(old, tenant)).map((entry) => ({
-        ...entry,
-        at: Number(entry.at),
-        related: JSON.parse(entry.related ?? '[]'),
-        paths: JSON.stringify(entry.paths),
-      }));
-      return queries.map((q) => {
-        const query = parseQuery(q, changelogDialect);
-        return { q, total: entries.filter((entry) => matches(query, entry, now)).length };
-      });
-    }
-    async function agree(all: { q: string; total: number }[]): Promise<void> {
-      for (const { q, total } of all) {
-        const found = await findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 1 });
-        expect({ q, total: found.total }).toEqual({ q, total });
-      }
-    }
-    const left = async () =>
-      (await old.pool.query('select from change_entry where tenant = $1 and path_numbers is null', [tenant])).rowCount;
-
-    expect(await left()).toBe(2_050);
-    await agree(await wanted());
-    // The service may end here, and another one goes on.
-    expect(await numberPortion(old.db, tenant)).toBe(false);
-    expect(await left()).toBe(50);
-    const record = createRecorder(old.db, tenant, () => now);
-    await record([
-      changeOf({ at: now - 1, paths: '{"new":{"after":1},"items.3.quantity":{"before":1,"after":2}}' }),
-      changeOf({ at: Date.UTC(2024, 0, 2), paths: '{"new":{"after":1}}' }),
-    ]);
-    const totals = await wanted();
-    await agree(totals);
-    const errors: unknown[] = [];
-    let portions = 0;
-    await numberPathsOfTenants(old.db, {
-      signal: new AbortController().signal,
-      findTenants: async ({ table }) =>
-        (await old.pool.query(`select tenant from ${table}`)).rows.map((row) => row.tenant),
-      rest: async () => {
-        portions += 1;
-        if (portions === 1) await agree(totals);
-      },
-      onError: (error) => errors.push(error),
-    });
-    expect({ left: await left(), errors }).toEqual({ left: 0, errors: [] });
-    expect((await old.pool.query('select from change_path_backlog')).rowCount).toBe(0);
-    await agree(totals);
-  });
-});
 
 describe('a tenant with more names than are registered', () => {
   const tenant = 'crowd';
@@ -165,10 +68,6 @@ describe('a tenant with more names than are registered', () => {
     expect(await registered(tenant)).toBe(10_001);
     const found = await history.agree(tenant, queries);
     expect(found.slice(0, 4)).toEqual([1, 1, 2, 1]);
-    await history.forgetNumbers(tenant);
-    expect(await history.agree(tenant, queries)).toEqual(found);
-    while (!(await numberPortion(history.server.context.db, tenant)));
-    expect(await history.agree(tenant, queries)).toEqual(found);
   });
 
   test('has all of them in names and facets', async () => {
@@ -262,20 +161,6 @@ test('names that old entries alone bear are there, and the history is not read f
   });
   expect(names).toEqual(['old0', 'old1', 'status']);
   expect(scans).toBeLessThan(10);
-});
-
-test('a portion has entries of 8 MiB of paths at most, and one entry at least', async () => {
-  const long = pathsOf({ text: JSON.stringify({ after: 'x'.repeat(bytesOfPortion * 0.6) }) });
-  const longest = pathsOf({ text: JSON.stringify({ after: 'x'.repeat(bytesOfPortion * 1.1) }) });
-  for (const paths of [long, long, longest, pathsOf({ n: '{"after":1}' })]) await history.record('long', [{ paths }]);
-  await history.forgetNumbers('long');
-  const { database, context } = history.server;
-  const left: (number | null)[] = [];
-  while (!(await numberPortion(context.db, 'long'))) {
-    const query = "select from change_entry where tenant = 'long' and path_numbers is null";
-    left.push((await database.pool.query(query)).rowCount);
-  }
-  expect(left).toEqual([2, 1, 0]);
 });
 
 test('the database makes the name of a path that recording makes', async () => {

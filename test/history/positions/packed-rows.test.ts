@@ -7,8 +7,6 @@ import { prepareCertificate, writeCertificate } from '../../../src/history/erasu
 import { eraseSubject } from '../../../src/history/erasure/erase.ts';
 import type { Subject } from '../../../src/history/erasure/subject.ts';
 import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
-import { fillPortion } from '../../../src/history/positions/fill-positions.ts';
-import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { firstKept, lastPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
 import { createReadBundle } from '../../../src/history/proof/bundle/bundle-lines.ts';
 import { checkHistory } from '../../../src/history/proof/check/check-history.ts';
@@ -68,7 +66,7 @@ interface Entries {
 
 async function write(tenant: string, { ats, sequences }: Entries, beginAt = 1): Promise<void> {
   await database.pool.query(
-    `select change_position_write($1, $2, 0, $3::bigint[], $4::bigint[], array_fill(0::bigint, array[cardinality($3::bigint[])]),
+    `select change_position_write($1, $2, $3::bigint[], $4::bigint[], array_fill(0::bigint, array[cardinality($3::bigint[])]),
        array_fill(7, array[cardinality($3::bigint[])]), null, null)`,
     [tenant, beginAt, ats, sequences],
   );
@@ -162,21 +160,6 @@ test('the first position that is kept, and what retention drops, are found in pa
   while (await tellPortion(database.db, tenant, now - 15 * day, now));
   const receipts = await readReceipts(database.db, tenant, { limit: 9 });
   expect(receipts.map(({ body }) => JSON.parse(body).positions)).toEqual([[[block - 19, block - 15]]]);
-});
-
-test('older entries get no second position where packed rows have theirs', async () => {
-  const tenant = await newTenant();
-  const record = createRecorder(database.db, tenant, () => now);
-  await record(Array.from({ length: 50 }, (_none, i) => changeOf({ at: now + i })));
-  await foldHistory(database.db, tenant);
-  await database.pool.query('delete from change_position where tenant = $1', [tenant]);
-  await database.pool.query('insert into change_position_backlog (tenant) values ($1)', [tenant]);
-  await record(Array.from({ length: block - 50 }, (_none, i) => changeOf({ at: now - 10 + i })));
-  await givePositions(database.db, tenant);
-  expect(await packedRows(tenant)).toBe(1);
-  while (await fillPortion(database.db, tenant, 30));
-  const places = await expectDense(database, tenant);
-  expect(places.filter(({ at }) => at >= 0)).toHaveLength(block);
 });
 
 test('a sealed history with packed rows is checked, proved and erased from', async () => {

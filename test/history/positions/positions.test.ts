@@ -286,7 +286,7 @@ test('a tenant that is deleted and made again begins anew, with other fingerprin
   // A round that is late cannot leave positions to the next tenant of this name.
   await expect(
     database.pool.query(
-      `select change_position_write($1, 1, 0, '{1}', '{1}', '{1}', '{1}', pg_current_snapshot(), null)`,
+      `select change_position_write($1, 1, '{1}', '{1}', '{1}', '{1}', pg_current_snapshot(), null)`,
       [tenant],
     ),
   ).rejects.toMatchObject({ code: '23503' });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
-import { firstKept, lastPosition } from '../../../src/history/positions/position-store.ts';
+import { firstKept } from '../../../src/history/positions/position-store.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
@@ -97,18 +97,6 @@ test('receipts that several calls write beside a recorder have positions of thei
   const receipts = places.filter(({ at }) => at === -1).map(({ position }) => position);
   expect(written.flat().sort((one, other) => one - other)).toEqual(receipts);
   expect((await readReceipts(db, tenant, { limit: 50 })).map(({ position }) => position)).toEqual(receipts);
-});
-
-test('a tenant whose older entries have no positions yet keeps theirs free', async () => {
-  const { db } = server.context;
-  const { pool } = server.database;
-  const tenant = await newTenant();
-  await record(tenant, 3);
-  await foldHistory(db, tenant);
-  await pool.query('delete from change_position where tenant = $1', [tenant]);
-  await pool.query('insert into change_position_backlog (tenant) values ($1)', [tenant]);
-  expect(await write(tenant)).toEqual([4]);
-  expect((await lastPosition(db, tenant)).position).toBe(4);
 });
 
 test('a long list of ranges is several receipts, none of them over 60,000 bytes', async () => {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
-import { fingerprintAt, lastPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
+import { fingerprintAt } from '../../../src/history/positions/position-store.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { type Sealing, sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
@@ -145,23 +145,6 @@ test('annals restore keeps positions and fingerprints, and goes on after them', 
   );
   expect(rows).toEqual([]);
   await goesOn(target, source);
-});
-
-test('a backup of a tenant whose older entries are still to be filled in goes on where it was', async () => {
-  const source = await createTestDatabaseForThisTest(createSingleTestDatabase);
-  await fill(source);
-  await source.pool.query(`delete from change_position; update change_delta set position = 0, sequences = '{}'`);
-  await source.pool.query('insert into change_position_backlog (tenant) values ($1)', [tenant]);
-  await givePositions(source.db, tenant);
-  await source.pool.query('select change_position_fill($1, 10)', [tenant]);
-  await record(source, now + 50, 2);
-  await givePositions(source.db, tenant);
-  const target = await createTestDatabaseForThisTest(createEmptyTestDatabase);
-  await restored(target, await backupOf(source));
-  expect(await readPlaces(target.db, tenant, 0)).toHaveLength(10);
-  expect(await lastPosition(target.db, tenant)).toEqual(await lastPosition(source.db, tenant));
-  while ((await target.pool.query('select change_position_fill($1, 10) as more', [tenant])).rows[0].more);
-  expect(await expectDense(target, tenant)).toHaveLength(37);
 });
 
 test('a copy of the files that goes on beside the original gives the same positions with other fingerprints', async () => {

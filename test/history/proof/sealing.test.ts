@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { fillPortion } from '../../../src/history/positions/fill-positions.ts';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { lastPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
 import { commitmentOfEntry } from '../../../src/history/proof/encoding/commitment.ts';
@@ -362,25 +361,6 @@ test('while a checkpoint is signed and published, no other process seals or sign
   await signing.first;
   await seal(tenant, sealing);
   expect((await checkpointOf(tenant)).size).toBe(4);
-});
-
-test('older entries are sealed when they have positions', async () => {
-  const tenant = await newTenant();
-  const sealing = sealingWith();
-  await record(tenant, 30);
-  await foldHistory(db, tenant);
-  await sql`delete from change_position where tenant = ${tenant}`.execute(db);
-  await sql`insert into change_position_backlog (tenant) values (${tenant})`.execute(db);
-  await fillPortion(db, tenant, 10);
-  await record(tenant, 2);
-  await seal(tenant, sealing);
-  expect(await readTreeSize(db, tenant)).toBe(10);
-  // The log's first checkpoint has its receipt, which comes after all of them.
-  expect((await readLog(db, tenant))?.checkpoint).toBeNull();
-  while (await fillPortion(db, tenant, 10));
-  await seal(tenant, sealing);
-  expect((await checkpointOf(tenant)).size).toBe(33);
-  await expectLeavesOfEntries(tenant);
 });
 
 test('a log never has two checkpoints that disagree: a database that was set back gets a new one', async () => {

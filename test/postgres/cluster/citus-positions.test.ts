@@ -1,15 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { fillPortion } from '../../../src/history/positions/fill-positions.ts';
 import { givePositions } from '../../../src/history/positions/give-positions.ts';
-import { fingerprintAt, readPlaces } from '../../../src/history/positions/position-store.ts';
+import { readPlaces } from '../../../src/history/positions/position-store.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { moveTenant, placementOf } from '../../support/server/cluster.ts';
 import { changesOf, now } from '../../support/server/cluster-changes.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
-import { expectDense, keyOf, placesOf } from '../../support/server/positions.ts';
+import { expectDense, keyOf } from '../../support/server/positions.ts';
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const cluster = inject('cluster') ?? { url: '', workers: [] };
@@ -89,32 +88,4 @@ test('what was committed on the worker that a tenant has left gets its position 
   await record(changesOf(tenant, 35, 5));
   expect(await givePositions(db, tenant)).toBe(5);
   expect(await expectDense(database, tenant)).toHaveLength(40);
-});
-
-test('positions of older entries are filled in while the tenant moves', async () => {
-  const tenant = 'older';
-  const { db, pool } = database;
-  await createTenant(db, tenant);
-  const record = createRecorder(db, tenant, () => now);
-  await record(changesOf(tenant, 0, 600));
-  await foldHistory(db, tenant);
-  await pool.query('delete from change_position where tenant = $1', [tenant]);
-  await pool.query('insert into change_position_backlog (tenant) values ($1)', [tenant]);
-  await record(changesOf(tenant, 600, 10));
-  await givePositions(db, tenant);
-  const cursor = await fingerprintAt(db, tenant, 600);
-  const moving = moveTenant(cluster, pool, tenant);
-  let later = 610;
-  for (;;) {
-    const more = await fillPortion(db, tenant, 30).catch(() => true);
-    await record(changesOf(tenant, later, 2));
-    later += 2;
-    if (!more) break;
-  }
-  await moving;
-  while (await fillPortion(db, tenant, 30));
-  await givePositions(db, tenant);
-  expect((await placesOf(db, tenant)).length).toBe(later);
-  expect(await fingerprintAt(db, tenant, 600)).toBe(cursor);
-  await expectDense(database, tenant);
 });

@@ -116,8 +116,6 @@ test('a routine that writes takes the lock of a write first, and one that is no 
   );
   expect(writing.map(({ name }) => name).sort()).toEqual([
     'change_fold',
-    'change_position_begin',
-    'change_position_fill',
     'change_position_give',
     'change_position_mark',
     'change_position_write',

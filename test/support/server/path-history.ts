@@ -15,8 +15,6 @@ export interface PathHistory {
   record(tenant: string, changes: readonly (Partial<Change> & { paths: string })[]): Promise<void>;
   /** Expects that each query finds the entries that the evaluator finds. Returns how many each found. */
   agree(tenant: string, queries: readonly string[]): Promise<number[]>;
-  /** Makes the entries of a tenant look as an earlier version recorded them, which numbered no paths. */
-  forgetNumbers(tenant: string): Promise<void>;
   ask<Body>(
     tenant: string,
     operation: string,
@@ -80,11 +78,6 @@ export async function startPathHistory(): Promise<PathHistory> {
         found.push(body.totalElements);
       }
       return found;
-    },
-    async forgetNumbers(tenant) {
-      const { pool } = server.database;
-      await pool.query('update change_entry set path_numbers = null where tenant = $1', [tenant]);
-      await pool.query('insert into change_path_backlog (tenant, at) values ($1, $2)', [tenant, now]);
     },
     close: () => server.close(),
   };

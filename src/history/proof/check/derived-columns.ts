@@ -17,8 +17,7 @@ const maxBytes = 8 * 1024 * 1024;
 interface DerivedColumns extends EntryPlace {
   /** The hash of the id, in hexadecimal. */
   readonly document: string;
-  /** Null: older entries are still given theirs. */
-  readonly numbers: readonly number[] | null;
+  readonly numbers: readonly number[];
   /** The rows of related items, each as JSON text: place, hash of the id, entity, id. */
   readonly items: readonly string[];
   /** The types of its related items as its kind has them, by which queries choose what to read: a JSON array. */
@@ -47,7 +46,7 @@ export async function findUnderived(db: Connection, tenant: string, limit: numbe
           ({ entry, columns }, place) =>
             !isSame(columns, made[place]) ||
             !isErasedAsSaid(entry) ||
-            columns?.numbers?.some((number) => nameless.has(number)),
+            columns?.numbers.some((number) => nameless.has(number)),
         )
         .map(({ entry }) => entry),
     );
@@ -115,8 +114,7 @@ function itemsOf(related: string | null): readonly RelatedItem[] {
 function isSame(stored: DerivedColumns | undefined, made: MadeColumns | undefined): boolean {
   if (stored === undefined || made === undefined || stored.document !== made.document) return false;
   if (stored.relatedEntities !== made.relatedEntities) return false;
-  const hasNumbers = stored.numbers === null || isSameSet(stored.numbers, made.numbers ?? []);
-  return hasNumbers && isSameSet(stored.items, made.items);
+  return isSameSet(stored.numbers, made.numbers) && isSameSet(stored.items, made.items);
 }
 
 function isSameSet<One>(some: readonly One[], others: readonly One[]): boolean {
@@ -133,12 +131,11 @@ async function readDerived(
     Omit<DerivedColumns, 'items' | 'relatedEntities'> & { items: unknown[]; relatedEntities: string[] }
   >`
     select e.at, e.sequence, replace(e.document::text, '-', '') as document, k.related_entities as "relatedEntities",
-           case when e.path_numbers is not null or b.tenant is null then coalesce(e.path_numbers, '{}') end as numbers,
+           coalesce(e.path_numbers, '{}') as numbers,
            (select coalesce(json_agg(json_build_array(r.item, replace(r.document::text, '-', ''), r.entity, r.entity_id)), '[]')
               from change_related r where r.tenant = ${tenant} and r.at = e.at and r.sequence = e.sequence) as items
       from change_entry e
       left join change_kind k on k.tenant = ${tenant} and k.kind = e.kind
-      left join change_path_backlog b on b.tenant = ${tenant}
       where e.tenant = ${tenant} and (e.at, e.sequence) > (${at}::bigint, ${sequence}::bigint)
       order by e.at, e.sequence limit ${maxEntries}`.execute(db);
   return rows.map((row) => ({

@@ -91,7 +91,6 @@ export async function sealPortion(db: Database, tenant: string, { signer, now, o
   const size = await readTreeSize(db, tenant);
   const log = await readLog(db, tenant);
   const pause = leaves.sealed >= manyLeaves ? pauses.soon : pauses.usual;
-  // Older entries may still be waiting for their positions.
   if (size >= position && log?.size === size) await storeLook(db, tenant, folds, pause);
   else await storeLook(db, tenant, undefined, pause, log?.signedAt ?? undefined);
   return false;

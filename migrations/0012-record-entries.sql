@@ -1,1 +1,0 @@
--- Recording became a function here; it is sql/recording/record_entries.sql now. Nothing is left of this migration.

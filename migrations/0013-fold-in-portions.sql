@@ -1,2 +1,0 @@
--- Folding became a function that goes in portions here; it is sql/changelog/change_fold.sql now. Nothing is left of this
--- migration.
