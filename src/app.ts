@@ -45,7 +45,6 @@ import { readMapping } from './recording/mapping/read-mapping.ts';
 import { BodyReader } from './sources/recorder/body-reader.ts';
 import { recorderRoutes } from './sources/recorder/routes.ts';
 import { configurationRoutes } from './tenants/configuration/routes.ts';
-import { sealTokensAtStart } from './tenants/configuration/seal-tokens.ts';
 import { customEntitiesUpkeep, customEntityRoutes } from './tenants/custom-entities/routes.ts';
 import { countRequests, usageRoutes } from './tenants/usage/routes.ts';
 
@@ -114,7 +113,6 @@ export async function buildApp(context: Context, options: AppOptions = {}): Prom
     sealing,
   });
   await app.register(configurationRoutes, { configuration });
-  await app.register(sealTokensAtStart, { db, sealer });
   await app.register(customEntityRoutes, { customEntities, paginator });
   await app.register(customEntitiesUpkeep, { db });
   await app.register(modelRoutes, { models });

@@ -2,7 +2,6 @@ import { type Selectable, sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import type { Tables } from '../../postgres/tables.ts';
-import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import type { ConfigurationItem } from './item.ts';
 
 /** The items of these keys that are there. */
@@ -77,41 +76,6 @@ export async function readSealedValues(
     values: [tenant, keys],
   });
   return new Map(rows.map(({ key, ...value }) => [key, value]));
-}
-
-/** The tenants with items of these keys that are not secured. The keys are constants of the program. */
-export async function tenantsWithUnsecured(db: Database, keys: readonly string[]): Promise<string[]> {
-  const list = keys.map((key) => `'${key}'`).join(', ');
-  return await tenantsWith(db, { table: 'configuration', condition: `value is not null and key in (${list})` });
-}
-
-/** The tenant's items of these keys that are not secured. `value` is JSON text. */
-export async function findUnsecured(
-  db: Database,
-  tenant: string,
-  keys: readonly string[],
-): Promise<{ key: string; value: string }[]> {
-  return await db
-    .selectFrom('configuration')
-    .select(['key', 'value'])
-    .where('tenant', '=', tenant)
-    .where(({ eb, fn, val }) => eb('key', '=', fn.any(val([...keys]))))
-    .where('value', 'is not', null)
-    .$narrowType<{ value: string }>()
-    .execute();
-}
-
-/** Stores the sealed form of a value that is still this one. Returns false where it is not. */
-export async function replaceBySealed(
-  db: Database,
-  { tenant, key, value, sealed }: { tenant: string; key: string; value: string; sealed: Uint8Array },
-): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('configuration')
-    .set({ value: null, sealed })
-    .where(({ and }) => and({ tenant, key, value }))
-    .executeTakeFirst();
-  return numUpdatedRows === 1n;
 }
 
 /** Inserts the items whose keys do not exist, and returns those keys. */

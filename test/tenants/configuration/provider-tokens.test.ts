@@ -118,38 +118,3 @@ test('restricted and readOnly: false is taken, true is 400 and told what to writ
     expect(await put({ [name]: true })).toMatchObject(details(name));
   }
 });
-
-test('an openAiApiToken from before is sealed at the first start, once, with a warning', async () => {
-  const { tenant, base, send, complete } = await newTenant();
-  const odd = await newTenant();
-  const insert = 'insert into configuration (tenant, key, value, version, description) values ($1, $2, $3, 3, $4)';
-  await server.database.pool.query(insert, [tenant, 'openAiApiToken', '"sk-\\u0063lear"', 'kept']);
-  await server.database.pool.query(insert, [odd.tenant, 'openAiApiToken', '{"no": "token"}', null]);
-  const { database } = server;
-  const started = await Promise.all(
-    [1, 2].map(() => startTestServer({ database, environment: { OPENAI_BASE_URL: vendor.baseUrl } })),
-  );
-  try {
-    expect((await send('GET', `${base}/openAiApiToken`)).body).toEqual({
-      key: 'openAiApiToken',
-      value: '********',
-      version: 3,
-      description: 'kept',
-      secured: true,
-    });
-    const warnings = started.flatMap(({ logLines }) => logLines.filter((line) => line.includes('is sealed now')));
-    expect(warnings.map((line) => JSON.parse(line).tenant).toSorted()).toEqual([tenant, odd.tenant].toSorted());
-    expect(warnings.join()).toContain('older change entries still show it');
-    const { rows } = await database.pool.query('select value from configuration where tenant = any($1)', [
-      [tenant, odd.tenant],
-    ]);
-    expect(rows).toEqual([{ value: null }, { value: null }]);
-    expect((await complete()).status).toBe(200);
-    expect(usedToken()).toBe('Bearer sk-clear');
-    // What is no token is kept, and not sent to the provider.
-    await odd.complete();
-    expect(usedToken()).toBe('Bearer sk-shared');
-  } finally {
-    for (const one of started) await one.close();
-  }
-});
