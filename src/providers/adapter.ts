@@ -17,59 +17,59 @@ export interface ModelAccess {
   fetch: typeof fetch;
 }
 
-/** The parts that differ between vendors. `language-models.ts` has the course of a call, which is the same for all. */
+/** What differs between vendors. `language-models.ts` runs a call, the same way for all. */
 export interface Adapter {
   /** The default base URL of the vendor's package, with its path. */
   defaultBaseUrl: string;
   /**
-   * Whether the text can name a model of the vendor; left out, any can. A vendor whose URL holds the name needs it: a
-   * name such as `../x?` would lead the call to another path.
+   * Whether the text can name a model; left out, any can. Required where the URL contains the name: `../x?` would
+   * change the path.
    */
   canBeModel?(model: string): boolean;
-  /** `baseUrl` has no slash at its end. The package is loaded with the first model: many processes never call one. */
+  /** `baseUrl` has no trailing slash. Loads the package with the first model, because many processes never call one. */
   languageModel(access: ModelAccess): Promise<LanguageModelV4>;
-  /** The conversation, with system messages in the position that the vendor expects. */
+  /** The conversation, with system messages where the vendor expects them. */
   promptOf(messages: readonly Message[]): LanguageModelV4Prompt;
-  /** Settings that packages take in the vendor's own way. */
+  /** Settings in the vendor's own format. */
   optionsOf(settings: ModelSettings): Pick<LanguageModelV4CallOptions, 'providerOptions' | 'reasoning'>;
-  /** A budget for thinking that the package adds to a call's cap, which is meant for both; left out: it never does. */
+  /** The thinking budget that the package adds to a call's cap, which should cover both; left out: none is added. */
   thinkingBudget?: {
     /** Reads it from the body that the package sends; undefined where there is none. */
     in(body: unknown): number | undefined;
-    /** The settings for one of so many tokens, in place of those for an effort. */
+    /** The settings for a budget of so many tokens, replacing those for an effort. */
     of(tokens: number): NonNullable<LanguageModelV4CallOptions['providerOptions']>[string];
     /** The vendor's minimum in tokens. */
     min: number;
   };
-  /** What of a call's settings the vendor has no way to be told, by their names in `ModelCall`; left out: nothing. */
+  /** The settings that the vendor does not support, by their names in `ModelCall`; left out: none. */
   lacks?(settings: ModelSettings): readonly string[];
-  /** Whether a stream has each tool call in one piece, with its signature. */
+  /** Whether a stream sends each tool call in one piece, with its signature. */
   sendsWholeCalls?: true;
-  /** Reads what the vendor wants back with the first tool call of an answer; left out: nothing. */
+  /** Reads what must be sent back with the first tool call of an answer; left out: nothing. */
   signatureIn?(reasoning: readonly Reasoning[]): string | undefined;
-  /** The signed blocks that such a text stands for. */
+  /** The signed blocks of a signature. */
   reasoningOf?(signature: string): readonly Reasoning[];
-  /** What a reason to finish means where the package says something else, by the vendor's word; left out: the package is right. */
+  /** Finish reasons that the package maps wrongly, by the vendor's value. */
   finishReasons?: Readonly<Record<string, Answer['finishReason'] | 'error'>>;
-  /** Why the vendor ended an answer as refused, by its word and the package's metadata; undefined where it did not. */
+  /** Why the vendor ended an answer as refused, by its reason and the package's metadata; otherwise undefined. */
   refusedBecause?(reason: string | undefined, metadata: unknown): string | undefined;
-  /** Reads the tokens from the vendor's usage object. A missing figure must not become zero. */
+  /** Reads the tokens from the vendor's usage object. A missing figure stays undefined, never zero. */
   usageOf(raw: unknown): Usage;
-  /** The usage object in an answer, or in an event of a stream, if it has one. */
+  /** The usage object of an answer or a stream event. */
   usageIn(answer: unknown): unknown;
-  /** Reads answers and streams before the vendor's package does. */
+  /** Reads answers and streams before the vendor's package. */
   answers: AnswerReader;
-  /** Reads the fault from the parsed body, where the vendor's status alone would mislead. */
+  /** Reads the fault from the parsed body where the vendor's status is misleading. */
   faultOfRefusal?(status: number, body: unknown): ProviderFault | undefined;
 }
 
-/** A block of reasoning, as the packages read and write it. */
+/** A block of reasoning in the packages' format. */
 export interface Reasoning {
   readonly text: string;
   readonly metadata: Record<string, Record<string, string>>;
 }
 
-/** The tokens in a vendor's usage object. No part exceeds its whole: some servers count what they cache beside the input. */
+/** The tokens in a vendor's usage object, with each part capped at its whole: some servers count them separately. */
 export function usageFrom({ usageOf }: Pick<Adapter, 'usageOf'>, raw: unknown): Usage {
   const usage = usageOf(raw);
   const { inputTokens = Infinity, cachedTokens, cacheWriteTokens, outputTokens = Infinity, reasoningTokens } = usage;
@@ -82,9 +82,9 @@ export function usageFrom({ usageOf }: Pick<Adapter, 'usageOf'>, raw: unknown): 
   };
 }
 
-/** How a vendor whose format is not chat completions takes messages. */
+/** Message conversion for vendors that do not use chat completions. */
 export interface OwnFormat extends Pick<Adapter, 'reasoningOf'> {
-  /** The result of a tool in several texts. */
+  /** A tool result of several texts. */
   outputOf(texts: readonly string[]): LanguageModelV4ToolResultOutput;
 }
 
@@ -137,7 +137,7 @@ export function textsOf(content: Text): readonly string[] {
   return typeof content === 'string' ? [content] : content;
 }
 
-/** The parts of what a user says. */
+/** The parts of a user message. */
 export function partsOf(content: string | readonly UserPart[]): readonly UserPart[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 }
@@ -163,9 +163,8 @@ function reasoningParts({ signature }: ToolCall, reasoningOf: Adapter['reasoning
 }
 
 /**
- * For vendors that take instructions apart from the conversation. The system messages come first, in their order. If
- * the conversation has only instructions, they are sent as the user's message, because such vendors need a turn to
- * answer.
+ * For vendors that take instructions separately: system messages first, in order. A conversation of instructions alone
+ * is sent as the user's message, because such vendors require a turn to answer.
  */
 export function systemFirst(messages: readonly Message[]): Message[] {
   const written = messages.map(withoutEmptyTexts).filter((message) => !isEmpty(message));
@@ -183,7 +182,7 @@ function withoutEmptyTexts(message: Message): Message {
     : { ...message, content: message.content.filter((text) => text !== '') };
 }
 
-/** Whether nothing is left of a message without its empty texts. */
+/** Whether a message is empty without its empty texts. */
 export function isEmpty(message: Message): boolean {
   const left = withoutEmptyTexts(message);
   if (left.role === 'tool' || left.content.length > 0) return false;

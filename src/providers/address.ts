@@ -1,19 +1,19 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /**
- * Whether the text is an address of the public internet. Private, loopback, link-local, multicast, documentation and other
- * special addresses are not (IANA's registries of special-purpose addresses), nor is a tunnel into such a range.
+ * Whether the text is an address of the public internet: not private, loopback, link-local, multicast, documentation or
+ * otherwise special (IANA's special-purpose registries), and not a tunnel into such a range.
  */
 export function isPublic(address: string): boolean {
   return contains(reachable, address) && !contains(special, address);
 }
 
-/** Whether two IP addresses share so many bits. An IPv6 form that wraps an IPv4 address counts as that IPv4 address. */
+/** Whether two IP addresses share a prefix of so many bits. An IPv4-mapped IPv6 address counts as its IPv4 address. */
 export function isWithin(address: string, range: string, prefix: number): boolean {
   return contains(wrapped, address) === contains(wrapped, range) && contains(listOf(`${range}/${prefix}`), address);
 }
 
-/** A list finds an IPv4 address in either form. A zone (`fe80::1%eth0`) names a link and is ignored. */
+/** A list matches an IPv4 address in either form. A zone (`fe80::1%eth0`) is ignored. */
 function contains(list: BlockList, address: string): boolean {
   const [plain = ''] = address.split('%');
   return isIP(plain) !== 0 && list.check(plain, familyOf(plain));
@@ -34,7 +34,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 
 // ::ffff:0:0/96, IPv4-mapped (RFC 4291, 2.5.5.2).
 const wrapped = listOf('::ffff:0:0/96');
-// 64:ff9b::/96, the well-known prefix of NAT64 (RFC 6052), leads to the IPv4 address in its last 32 bits. Nothing else outside of
+// 64:ff9b::/96, NAT64's well-known prefix (RFC 6052), maps to the IPv4 address in its last 32 bits. Otherwise only
 // 2000::/3 is global unicast.
 const reachable = listOf('::ffff:0:0/96', '64:ff9b::/96', '2000::/3');
 

@@ -8,13 +8,13 @@ import { AnswerStream } from './answer-stream.ts';
 import { parsedAnswer } from './carried-json.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
 
-// Milliseconds in which the connection of an answer that has ended must end, too.
+// Milliseconds after the end of an answer within which its connection must end.
 const maxRest = 1_000;
 
-/** The content of an answer. Annals asks for it as it is, and unpacks what comes packed. Limits hold for what is unpacked. */
+/** The decoded content of an answer. Limits apply to the decoded bytes, because some servers compress unasked. */
 export function unpacked(response: IncomingMessage): Readable {
   const unpack = unpackers[response.headers['content-encoding']?.trim().toLowerCase() ?? '']?.();
-  // A failure destroys both, which reads like a cut.
+  // A failure destroys both, which reads like a truncated body.
   return unpack === undefined ? response : pipeline(response, unpack, () => {});
 }
 
@@ -26,7 +26,7 @@ const unpackers: Readonly<Record<string, (() => Duplex) | undefined>> = {
   zstd: () => createZstdDecompress(),
 };
 
-/** An answer in one piece, as our own reader or then the provider package reads it; undefined where it is none. */
+/** A non-streamed answer, read by our own reader or else for the provider package; undefined where it is malformed. */
 export function wholeAnswer(
   content: Buffer,
   exchange: HttpExchange,
@@ -36,7 +36,7 @@ export function wholeAnswer(
   const body = content.toString('utf8');
   const answer = parsedAnswer(body, answers.inputMember);
   if (answer === undefined) {
-    // A server that streams without having been asked to is a server of the vendor's kind.
+    // A server that streams unrequested still speaks the vendor's format.
     const stream = answerStream(exchange, adapter);
     stream.read(content);
     stream.end();
@@ -44,7 +44,7 @@ export function wholeAnswer(
     return undefined;
   }
   addUsage(exchange, usageIn(answer));
-  // A long answer may have far more tool calls than anybody runs.
+  // A long answer may have far more tool calls than are ever run.
   const maxToolCalls =
     content.length > answerLimits.shortBytes ? answerLimits.checkedToolCalls : answerLimits.toolCalls;
   const read = answers.whole(answer, maxToolCalls);
@@ -68,8 +68,8 @@ function addUsage(exchange: HttpExchange, usage: unknown): void {
 }
 
 /**
- * The body of a stream, read only as fast as it is taken, in turns with other tenants (docs/decisions/fairness.md). A stream that is cut
- * ends normally, and the exchange records the cut. If it failed instead, the parts that the reader has not read yet would be lost.
+ * The body of a stream, read no faster than it is consumed, in time slices shared with other tenants
+ * (docs/decisions/fairness.md). A cut stream ends normally, noted in the exchange: an error would drop buffered parts.
  */
 export function streamed(
   content: Readable,
@@ -123,7 +123,7 @@ export function streamed(
     }
   }
 
-  // A reader learns of it when it has read what came before.
+  // The reader sees the error after the content before it.
   content.on('error', () => {});
   const body = new ReadableStream<Uint8Array>({
     pull,
@@ -136,7 +136,7 @@ export function streamed(
   return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
 }
 
-/** What comes, in pieces of some ten events: a piece costs the event loop far more than its bytes tell. */
+/** Batches the chunks into pieces of some ten events, because each costs the event loop far more than its bytes. */
 class Pieces {
   readonly #chunks: NodeJS.AsyncIterator<Buffer>;
   readonly #deadline: FetchOptions['deadline'];
@@ -148,7 +148,7 @@ class Pieces {
     this.#deadline = deadline;
   }
 
-  /** Undefined after the last one, and where the rest never comes. The silence of the provider counts only while this waits for it. */
+  /** Undefined at the end or after a cut. Only the wait in here counts as the provider's silence. */
   async next(): Promise<Buffer | undefined> {
     if (this.#unread.length === 0) {
       this.#deadline.heard();
@@ -157,20 +157,20 @@ class Pieces {
       if (done === true || value === undefined) return undefined;
       this.#unread = value;
     }
-    // The answer is read on for the quota after its client has gone, which is why a rest rejects.
+    // A rest rejects once its client has gone. The answer is still read, for the quota.
     if (this.#slice.isDue) await this.#slice.rest().catch(() => {});
     const piece = this.#unread.subarray(0, answerLimits.pieceBytes);
     this.#unread = this.#unread.subarray(answerLimits.pieceBytes);
     return piece;
   }
 
-  /** Leaves what was not read to others. */
+  /** Discards what was not read. */
   async leave(): Promise<void> {
     await this.#chunks.return?.();
   }
 }
 
-/** Nothing counts after the end of an answer. Its connection is used again if the rest comes soon. */
+/** Discards the bytes after the end of an answer. Its connection is reused if they end soon. */
 function dropRest(content: Readable): void {
   content.resume();
   const timer = setTimeout(() => content.destroy(), maxRest).unref();

@@ -1,19 +1,19 @@
 import { JsonMeter } from '../core/json/measure.ts';
 
 /**
- * The limits for reading a provider's answer. A self-hosted server belongs to the tenant and can send anything. An
- * answer beyond these limits counts as no answer, so a tenant can exhaust neither memory nor the event loop.
+ * The limits for reading a provider's answer. A self-hosted server belongs to the tenant and can send anything: an
+ * answer beyond them is rejected, so that a tenant can exhaust neither memory nor the event loop.
  */
 export const answerLimits = {
   /** Bytes of an answer that is not streamed. */
   wholeBytes: 2 * 1024 * 1024,
   /** JSON values of an answer that is not streamed. */
   wholeValues: 50_000,
-  /** Bytes of an answer that is not streamed, above which it is read alone in a turn of the event loop. */
+  /** Bytes of a non-streamed answer above which it gets an event loop turn of its own. */
   shortBytes: 32 * 1024,
-  /** Bytes of an answer that is not streamed, above which the heap is kept small for a while. */
+  /** Bytes of a non-streamed answer above which the heap is kept small for a while. */
   longBytes: 128 * 1024,
-  /** Bytes of a stream that are read at once. */
+  /** Bytes read from a stream in one piece. */
   pieceBytes: 2 * 1024,
   /** Bytes of a stream, including its events. */
   streamBytes: 64 * 1024 * 1024,
@@ -21,15 +21,15 @@ export const answerLimits = {
   eventBytes: 256 * 1024,
   /** Bytes of text in a stream. */
   streamedTextBytes: 2 * 1024 * 1024,
-  /** Tool calls that are read from one answer. The service runs far fewer. */
+  /** Tool calls read from one answer. The service runs far fewer. */
   toolCalls: 4_096,
-  /** Tool calls that are read from a long answer that is not streamed. Annals counts the others. */
+  /** Tool calls read from a long non-streamed answer. The others are only counted. */
   checkedToolCalls: 64,
   /** Bytes of an error answer. */
   errorBytes: 64 * 1024,
 } as const;
 
-/** Whether a JSON text has more than `max` values. For other text the result has no meaning. */
+/** Whether a JSON text has more than `max` values. Undefined for other text. */
 export function hasMoreValues(text: Buffer, max: number): boolean {
   const meter = new JsonMeter(text.toString('latin1'), { maxDepth: Number.POSITIVE_INFINITY, maxValues: max });
   meter.read(text.length);

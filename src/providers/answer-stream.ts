@@ -5,15 +5,15 @@ import type { StreamReader } from './answer-reader.ts';
 import { parsedAnswer } from './carried-json.ts';
 import { parsed } from './members.ts';
 
-/** Where a stream has come to. */
+/** Callbacks for the progress of a stream. */
 export interface StreamProgress {
   /** Receives the usage object of each event. */
   onUsage(event: unknown): void;
-  /** The vendor says that it failed. */
+  /** The vendor reports a failure. */
   onError(status: number, event: unknown): void;
 }
 
-/** Reads the events of a vendor's stream, and writes those that the provider package needs. */
+/** Reads the events of a vendor's stream and writes those for the provider package. */
 export class AnswerStream {
   readonly #decoder = new TextDecoder();
   readonly #parser = createParser({ onEvent: (event) => this.#onEvent(event) });
@@ -21,7 +21,7 @@ export class AnswerStream {
   readonly #inputMember: string | undefined;
   readonly #progress: StreamProgress;
   #written = '';
-  /** The start of a body without any event, which may be an answer in one piece. */
+  /** The start of a body without events, which may be a non-streamed answer. */
   #start = '';
   #hasEvents = false;
   #isOver = false;
@@ -34,17 +34,17 @@ export class AnswerStream {
     this.#progress = progress;
   }
 
-  /** Whether the end mark, or an error, has come. What follows is not read. */
+  /** Whether the end mark or an error has been read. What follows is ignored. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Whether the vendor has told that the answer is complete. */
+  /** Whether the vendor has marked the answer as complete. */
   get isComplete(): boolean {
     return this.#reader.isComplete && !this.#isBroken;
   }
 
-  /** Whether anything was in the vendor's format. */
+  /** Whether any event was in the vendor's format. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
@@ -54,10 +54,10 @@ export class AnswerStream {
     return this.#feed(this.#decoder.decode(bytes, { stream: true }));
   }
 
-  /** Reads what is left, whether or not an empty line ends it. */
+  /** Reads the last event, terminated by an empty line or not. */
   end(): string {
     const last = this.#feed(`${this.#decoder.decode()}\n\n`);
-    // A server that does not stream answers in one piece.
+    // A server that does not stream sends one answer.
     return this.#hasEvents ? last : last + this.#feed(`data: ${this.#start.replaceAll(/[\r\n]+/g, ' ')}\n\n`);
   }
 
@@ -104,7 +104,7 @@ export class AnswerStream {
   }
 }
 
-/** The messages of an event: none in a keep-alive without data, and one on each line where a proxy has dropped the blank lines between. */
+/** The messages of an event: none in a keep-alive, and one per line where a proxy has dropped the blank lines. */
 function messagesIn(data: string): readonly string[] {
   if (!data.includes('\n') || parsed(data) !== undefined) return data.trim() === '' ? [] : [data];
   return data.split('\n').filter((line) => line.trim() !== '');

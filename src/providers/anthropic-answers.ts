@@ -1,10 +1,10 @@
 import { type AnswerReader, errorIn, type Read, type StreamReader, stringOr, unknown } from './answer-reader.ts';
 import { memberOf } from './members.ts';
 
-// The package wants figures in its own copy of the usage. Annals reads them from the vendor's.
+// The package requires figures in its copy of the usage. Annals reads the vendor's.
 const noUsage = { input_tokens: 0, output_tokens: 0 };
 
-/** Reads the messages format. Blocks of unknown types are passed over. */
+/** Reads the messages format. Skips blocks of unknown types. */
 export const anthropicAnswers: AnswerReader = {
   whole(answer) {
     const content = memberOf(answer, 'content');
@@ -58,7 +58,7 @@ class MessageStream implements StreamReader {
   }
 }
 
-/** Why a message ends. */
+/** The stop reason of a message. */
 function stopOf(of: unknown) {
   const explanation = memberOf(memberOf(of, 'stop_details'), 'explanation');
   return {
@@ -71,7 +71,7 @@ function blockEvent(type: string, index: unknown, rest: object): Read {
   return { is: 'answer', value: { type, index, ...rest } };
 }
 
-/** A block that Annals uses, or none. */
+/** The block, if Annals uses its type. */
 function blockOf(block: unknown): object[] {
   const type = memberOf(block, 'type');
   if (type === 'text') return [{ type, text: stringOr(memberOf(block, 'text'), '') }];

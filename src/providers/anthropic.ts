@@ -28,7 +28,7 @@ export const anthropic: Adapter = {
     min: 1_024,
   },
 
-  // Thinking has to come back unchanged where its tool calls do.
+  // Thinking must be sent back unchanged with its tool calls.
   signatureIn: (reasoning) => (reasoning.length === 0 ? undefined : JSON.stringify(reasoning)),
 
   reasoningOf,

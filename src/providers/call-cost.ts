@@ -1,16 +1,16 @@
 import type { Usage } from './port.ts';
 
-/** What a model costs, in pico-USD a token: 10^-12 US dollars. */
+/** The price of a model, in pico-USD (10^-12 US dollars) per token. */
 export interface CallPrice {
-  /** The first day of the price, such as `2026-11-01`. Left out: it has always been so. */
+  /** The first day of the price, such as `2026-11-01`. Left out: no start. */
   readonly from?: string;
-  /** What an image counts at most, in tokens. Left out: nobody knows. */
+  /** Upper bound of an image, in tokens. Left out: unknown. */
   readonly imageTokens?: number;
-  /** By rising `above`. The last one applies, to all tokens, of which the call has more input tokens than `above`. */
+  /** By ascending `above`. The last tier that the input tokens exceed applies to all tokens of the call. */
   readonly tiers: readonly Readonly<Record<'above' | 'input' | 'cachedInput' | 'cacheWrites' | 'output', number>>[];
 }
 
-/** What the tokens of a call cost, in pico-USD. Cached tokens and cache writes are parts of the input. Undefined: a figure or the price is not known. */
+/** The cost of a call in pico-USD. The input includes cached tokens and cache writes. Undefined where unknown. */
 export function costOfCall(price: CallPrice | undefined, usage: Usage): bigint | undefined {
   const { inputTokens: input, outputTokens: output, cachedTokens = 0, cacheWriteTokens = 0 } = usage;
   if (price === undefined || input === undefined || output === undefined) return undefined;

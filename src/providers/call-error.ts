@@ -3,7 +3,7 @@ import type { ProviderError } from './port.ts';
 
 /**
  * The error that a client gets when a provider did not answer a call (contract 7). It never contains the provider's own
- * text. The calling module says whose key or model was refused, because it knows their source.
+ * text. The caller adds whose key or model was refused.
  */
 export function errorOfCall(error: ProviderError): AnnalsError {
   const answer = (type: AnnalsError['type'], message: string, headers: Record<string, string> = {}) =>
@@ -23,7 +23,7 @@ export function errorOfCall(error: ProviderError): AnnalsError {
     case 'context_length_exceeded':
       return answer('validation_violation', 'The provider refuses the request: it is longer than the model takes.');
     case 'content_filtered':
-      // A refused request has a status. An answer that the filter has emptied has none.
+      // A refused request has a status. An answer that the filter emptied has none.
       return error.status === undefined
         ? answer('provider_error', 'The provider gave no usable answer: its filter held it back.')
         : answer('validation_violation', 'The provider refuses the request: its filter does not let it pass.');

@@ -5,53 +5,53 @@ import type { Answer, FailedUsage, ProviderName, Usage } from './port.ts';
 /** The operations that call models. */
 export const callOperations = ['completion', 'chat', 'openai'] as const;
 
-/** Who asks a model, and in which operation. */
+/** The caller of a model, and the operation. */
 export interface Asker {
   readonly operation: (typeof callOperations)[number];
   /** The id of the client or of the key. */
   readonly clientId: string;
-  /** Of a key: the client whose person made it. */
+  /** Of a key: the client of the person who created it. */
   readonly makerId?: string | undefined;
   readonly agentId?: string | undefined;
-  /** Whom the client names as its user. */
+  /** The user that the client names. */
   readonly user?: string | undefined;
 }
 
-/** What is known of a call before it leaves. */
+/** The start of a call's record, known before the call leaves. */
 export interface BegunCall extends Asker {
-  /** A UUID of version 7: ids have the order of time. A call with the shared token has that of its reservation. */
+  /** A UUID v7, so ids sort by time. With the shared token it is also the id of the reservation. */
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Whose key the call has. */
+  /** Whose key the call uses. */
   readonly token: 'own' | 'shared';
   readonly provider: ProviderName;
   readonly model: string;
-  /** Of the moment `at`. Undefined: nobody knows what the model costs. */
+  /** At the moment `at`. Undefined: the price is unknown. */
   readonly price: CallPrice | undefined;
 }
 
 /** How a call ended. */
 export interface EndOfCall {
-  /** `none`: it never left, or the provider refused it without figures. Such a call has no record. */
+  /** `none`: never sent, or refused without figures. Such a call has no record. */
   readonly usage: FailedUsage;
-  /** What the provider has told, also of a call that failed. */
+  /** As reported by the provider, also for a failed call. */
   readonly reported: Usage;
   readonly durationMs: number;
-  /** Of a stream: until its first part. */
+  /** Of a stream: milliseconds until its first part. */
   readonly firstTokenMs?: number | undefined;
-  /** Of a call that was answered. */
+  /** Of an answered call. */
   readonly finishReason?: Answer['finishReason'] | undefined;
-  /** Of a call without an answer. */
+  /** Of a failed call. */
   readonly cause?: FailureCause | undefined;
 }
 
-/** The begin of a record, as the database reads it: names of columns, and JSON values. A reservation bounds its cost by `price`. */
+/** The start of a record for the database: column names and JSON values. A reservation bounds its cost by `price`. */
 export function beginOfRecord(call: BegunCall): Record<string, unknown> {
   return { ...begunOf(call), price: call.price };
 }
 
-/** The record of a call, as the database reads it. */
+/** The record of a call for the database. */
 export function recordOf(call: BegunCall, end: EndOfCall): Record<string, unknown> {
   const { reported } = end;
   return {
@@ -72,7 +72,7 @@ export function recordOf(call: BegunCall, end: EndOfCall): Record<string, unknow
 
 function begunOf(call: BegunCall): Record<string, unknown> {
   const { id, at, operation, token, provider, model, clientId, makerId, agentId, user } = call;
-  // A name that the database does not store would fail the batch of all calls, again and again.
+  // PostgreSQL rejects NUL in text, and one such name would fail the batch of all calls on every retry.
   const stored = model.replaceAll('\0', '\ufffd');
   const known = { id, at: new Date(at).toISOString(), operation, token, provider, model: stored, client: clientId };
   return { ...known, maker: makerId, agent: agentId, end_user: user };

@@ -6,34 +6,34 @@ import { compactText, sourceText } from '../core/json/text.ts';
 import { parsed } from './members.ts';
 
 /**
- * The vendors' packages parse the inputs of tool calls and write them again, which alters numbers: 9007199254740993 becomes
- * 9007199254740992, and 1.10 becomes 1.1. So they get an object that stands for the text, and the text takes its place afterwards. No
- * other text has the key, which each process draws.
+ * Vendors' packages parse and rewrite the inputs of tool calls, which alters numbers: 9007199254740993 becomes
+ * 9007199254740992, 1.10 becomes 1.1. So they get a placeholder object that contains the text, which is put back
+ * afterwards. The key is random per process.
  */
 const key = `annals-${randomUUID()}`;
 const inJson = new RegExp(`\\{"${key}":"([^"]*)"\\}`, 'g');
-/** Where a package has written the object into a string. */
+/** The placeholder as a package writes it into a string. */
 const inString = new RegExp(`"\\{\\\\"${key}\\\\":\\\\"([^"\\\\]*)\\\\"\\}"`, 'g');
 
-/** Of an answer whose tool inputs are read from their text. A deeper one is parsed as any other. */
+/** Levels of an answer whose tool inputs are kept as text. A deeper answer is parsed normally. */
 const maxDepth = 200;
 
-/** An object that stands for a text. */
+/** The placeholder of a text. */
 export function carried(text: string): Record<string, unknown> {
   return { [key]: Buffer.from(text).toString('base64') };
 }
 
-/** Marks a text, which a package passes on among the texts of an answer, as a refusal. */
+/** Marks a text as a refusal, where the package passes it on among the answer's texts. */
 export function asRefusal(text: string): string {
   return text === '' ? text : key + text;
 }
 
-/** The text that was marked as a refusal; undefined where it was not. */
+/** The text of a marked refusal; otherwise undefined. */
 export function refusalIn(text: string): string | undefined {
   return text.startsWith(key) ? text.slice(key.length) : undefined;
 }
 
-/** Puts the texts into a JSON text, in place of the objects that stand for them. */
+/** Replaces the placeholders in a JSON text with their texts. */
 export function withCarried(json: string): string {
   if (!json.includes(key)) return json;
   return json
@@ -42,8 +42,8 @@ export function withCarried(json: string): string {
 }
 
 /**
- * The value of an answer, or of an event of a stream; undefined where it is no JSON. Objects in members with the name `inputMember` are
- * the inputs of tool calls, and are carried.
+ * The value of an answer or a stream event; undefined for malformed JSON. Objects in members named `inputMember` are
+ * tool inputs and become placeholders.
  */
 export function parsedAnswer(text: string, inputMember: string | undefined): unknown {
   if (inputMember === undefined || !new RegExp(`"${inputMember}"\\s*:\\s*\\{\\s*"`).test(text)) return parsed(text);
@@ -69,7 +69,7 @@ function jsonValue(node: JsonNode, inputMember: string): unknown {
   }
 }
 
-/** Anthropic's streams begin a tool call with an empty input, which the pieces replace. */
+/** Anthropic's streams start a tool call with an empty input, which the pieces replace. */
 function isFilledObject(node: JsonNode): boolean {
   return kindOf(node) === 'object' && entriesOf(node).length > 0;
 }

@@ -1,31 +1,31 @@
 /** The max. durations of a call, in milliseconds (contract 7). */
 export interface CallTimes {
-  /** The max. time without a byte from the provider. */
+  /** Max. silence of the provider. */
   readonly silence: number;
-  /** The max. time for the whole answer. */
+  /** Max. time of the whole answer. */
   readonly total: number;
 }
 
 /** 60 seconds of silence, 10 minutes in total. */
 export const defaultCallTimes: CallTimes = { silence: 60_000, total: 600_000 };
 
-/** Each call ends with it. Without a reason of its own a signal makes an error, with its stack. */
+/** The abort reason of every ended call: a constant, because a default one is an error with a stack. */
 const hasEnded = 'the call has ended';
 
-/** The deadline of one call and the reason of its end. */
+/** The deadline of one call, and why it ended. */
 export interface CallDeadline {
   readonly signal: AbortSignal;
-  /** Why the signal is aborted. Returns undefined where it is not aborted, or where `end` aborted it. */
+  /** Why the signal was aborted; undefined where it was not, or where `end` did it. */
   reason(): 'timeout' | 'aborted' | undefined;
-  /** The provider has sent something, so the silence timer restarts. */
+  /** Restarts the silence timer: the provider has sent something. */
   heard(): void;
-  /** The service does not read at the moment, so the provider's silence does not count. */
+  /** Stops the silence timer while the service does not read. */
   paused(): void;
-  /** Clears the timers, and aborts what is still open; `isOver`: nothing is. */
+  /** Clears the timers and aborts what is still open, which with `isOver` is nothing. */
   end(isOver?: boolean): void;
 }
 
-/** Starts the deadline now. The caller's signal ends the call, too. */
+/** Starts the deadline. The caller's signal ends the call as well. */
 export function startDeadline({ silence, total }: CallTimes, caller: AbortSignal | undefined): CallDeadline {
   const controller = new AbortController();
   let reason: 'timeout' | 'aborted' | undefined;
@@ -34,7 +34,7 @@ export function startDeadline({ silence, total }: CallTimes, caller: AbortSignal
     controller.abort();
   };
   const onAbort = () => abort('aborted');
-  // Own timers, because a timer of AbortSignal.timeout runs for its whole time, long after the call.
+  // Not AbortSignal.timeout, whose timer outlives the call.
   const wholeTimer = setTimeout(abort, total, 'timeout');
   let silenceTimer: NodeJS.Timeout | undefined = setTimeout(abort, silence, 'timeout');
   if (caller?.aborted === true) onAbort();

@@ -45,7 +45,7 @@ const causeOfType: Readonly<Partial<Record<ErrorType, FailureCause>>> = {
   conflict_resource: 'cancelled',
 };
 
-/** The cause of a thrown error. Returns undefined where the service itself is at fault. */
+/** The cause of a thrown error; undefined where the service itself is at fault. */
 export function causeOf(error: unknown): FailureCause | undefined {
   if (error instanceof ProviderError) return causeOfFault[error.fault];
   if (!(error instanceof AnnalsError)) return undefined;

@@ -7,7 +7,7 @@ import { figure, memberOf } from './members.ts';
 export const google: Adapter = {
   defaultBaseUrl: 'https://generativelanguage.googleapis.com/v1beta',
 
-  // The name is a part of the URL's path: `gemini-3.8-flash`, `tunedModels/shop-7`.
+  // The name is part of the URL's path: `gemini-3.8-flash`, `tunedModels/shop-7`.
   canBeModel: (model) => model.split('/').every((segment) => /^[\w.@-]+$/.test(segment) && !/^\.+$/.test(segment)),
 
   async languageModel({ model, apiKey, baseUrl, fetch }) {
@@ -42,20 +42,20 @@ export const google: Adapter = {
     const thoughts = figure(raw, 'thoughtsTokenCount');
     const total = figure(raw, 'totalTokenCount');
     const inputTokens = prompt === undefined ? undefined : prompt + tools;
-    // The vendor leaves out the count of an empty answer. The total still contains it.
+    // The vendor omits the count of an empty answer. The total still includes it.
     const rest = inputTokens === undefined || total === undefined ? undefined : Math.max(0, total - inputTokens);
-    const said = text === undefined && thoughts === undefined ? undefined : (text ?? 0) + (thoughts ?? 0);
+    const generated = text === undefined && thoughts === undefined ? undefined : (text ?? 0) + (thoughts ?? 0);
     const cachedTokens = figure(raw, 'cachedContentTokenCount');
-    return { inputTokens, cachedTokens, outputTokens: said ?? rest, reasoningTokens: thoughts };
+    return { inputTokens, cachedTokens, outputTokens: generated ?? rest, reasoningTokens: thoughts };
   },
 
-  // Of `generateContent`. A stream sends several. Parts of unknown kinds are passed over.
+  // Of `generateContent`: a stream sends several. Parts of unknown kinds are skipped.
   answers: { whole: read, stream: () => new ContentStream(), inputMember: 'args' },
 
-  // Gateways that speak several formats write the usage of an error under the name of the others.
+  // Gateways that speak several formats put the usage of an error under another vendor's name.
   usageIn: (event) => memberOf(event, 'usageMetadata') ?? memberOf(event, 'usage'),
 
-  // This vendor answers 400 for an invalid key, and also for a conversation that is too long.
+  // This vendor answers 400 for an invalid key as well as for a conversation that is too long.
   faultOfRefusal(status, body) {
     if (status !== 400) return undefined;
     const error = memberOf(body, 'error');
@@ -66,7 +66,7 @@ export const google: Adapter = {
   },
 };
 
-/** A response is JSON. Several responses to a call are an error. */
+/** One JSON value, because several responses to one call are an error. */
 function outputOf(texts: readonly string[]) {
   return { type: 'json' as const, value: [...texts] };
 }
@@ -104,7 +104,7 @@ function blockReasonOf(answer: unknown): string | null {
   return stringOr(memberOf(memberOf(answer, 'promptFeedback'), 'blockReason'), null);
 }
 
-/** A part that Annals uses, or none. The signature of a thought goes back to the vendor with the call that it belongs to. */
+/** The part, if Annals uses it. The signature of a thought is sent back with its call. */
 function partOf(part: unknown): object[] {
   const signature = memberOf(part, 'thoughtSignature');
   const signed = typeof signature === 'string' ? { thoughtSignature: signature } : {};

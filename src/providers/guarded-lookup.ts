@@ -11,41 +11,41 @@ export type ResolveAll = (
 ) => void;
 
 export interface GuardOptions {
-  /** Addresses that are accepted besides public ones. */
+  /** Addresses accepted in addition to public ones. */
   readonly allowed: readonly AllowedAddress[];
-  /** Whether a public address is refused if it is not allowed. */
+  /** Whether public addresses are refused unless allowed. */
   readonly refusesPublic?: boolean;
   /** Default: the machine's resolver. */
   readonly resolve?: ResolveAll | undefined;
 }
 
 /**
- * The lookup function for a connection to a server that a tenant names. It refuses a name if it refuses any of the name's addresses,
- * and the connection is made to the address that it has checked. Throws for a refused address in the URL itself.
+ * The lookup function for connections to servers that tenants name. Refuses a name if any of its addresses is refused,
+ * so that the connection goes to a checked address. Throws if the URL itself contains a refused address.
  */
 export function guardedLookup(url: URL, options: GuardOptions): LookupFunction {
-  const { resolve = (name, wanted, callback) => lookUp(name, wanted, callback) } = options;
+  const { resolve = (name, lookupOptions, callback) => lookUp(name, lookupOptions, callback) } = options;
   const accepts = (address: string) => mayBeCalled(address, endpointOf(url), options);
   // Node connects to a literal address without a lookup.
   if (isRefusedAddress(url, options)) throw new Error('the address is refused');
 
-  return (hostname, wanted, callback) => {
-    resolve(hostname, { ...wanted, all: true }, (error, addresses) => {
+  return (hostname, lookupOptions, callback) => {
+    resolve(hostname, { ...lookupOptions, all: true }, (error, addresses) => {
       const [first] = addresses ?? [];
       if (error !== null || first === undefined) callback(error ?? new Error('no address'), '', 4);
       else if (!addresses.every(({ address }) => accepts(address))) {
         callback(new Error('the address is refused'), '', 4);
-      } else if (wanted.all === true) callback(null, addresses);
+      } else if (lookupOptions.all === true) callback(null, addresses);
       else callback(null, first.address, first.family);
     });
   };
 }
 
-/** What is wrong with such a URL. */
+/** The fault of a refused URL. */
 export const refusedAddress =
   'must not be a private, loopback, link-local or other special address that the operator has not allowed';
 
-/** Whether the URL has an IP address in place of a name, and a connection to that is refused. */
+/** Whether the URL contains a refused IP address instead of a name. */
 export function isRefusedAddress(url: URL, options: Omit<GuardOptions, 'resolve'>): boolean {
   const { host, port } = endpointOf(url);
   return isIP(host) !== 0 && !mayBeCalled(host, { host, port }, options);
@@ -61,10 +61,10 @@ function mayBeCalled(
   { host, port }: { host: string; port: number },
   { allowed, refusesPublic = false }: GuardOptions,
 ): boolean {
-  const isAllowed = (one: AllowedAddress) =>
-    one.kind === 'range'
-      ? isWithin(address, one.address, one.prefix)
-      : one.port === port && (one.host === host || isSame(address, one.host));
+  const isAllowed = (entry: AllowedAddress) =>
+    entry.kind === 'range'
+      ? isWithin(address, entry.address, entry.prefix)
+      : entry.port === port && (entry.host === host || isSame(address, entry.host));
   return (!refusesPublic && isPublic(address)) || allowed.some(isAllowed);
 }
 

@@ -7,24 +7,24 @@ import { nodeHttp } from '../core/node-http.ts';
 export interface PostRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Ends the request and its answer. */
+  /** Aborts the request and its answer. */
   readonly signal: AbortSignal | undefined;
-  /** Awaited when the connection is there, before anything is sent. If it rejects, nothing is. */
+  /** Awaited once connected, before anything is sent. If it rejects, nothing is sent. */
   readonly beforeSend?: (() => Promise<void>) | undefined;
-  /** Called right before the request leaves. */
+  /** Called right before the request is sent. */
   readonly onSend?: (() => void) | undefined;
 }
 
-/** The head of an answer. Its body is read later. */
+/** The head of an answer, whose body is not read yet. */
 export interface PostAnswer {
   readonly response: IncomingMessage;
-  /** To be called when the answer is read: the signal ends it no longer. */
+  /** Call it when the answer has been read: detaches the signal. */
   release(): void;
 }
 
-/** Connections over HTTP that are kept alive. */
+/** HTTP connections with keep-alive. */
 export interface HttpConnections {
-  /** Sends one request. Follows no redirect. Rejects where no answer has begun. */
+  /** Sends one request. Follows no redirect. Rejects if no answer begins. */
   post(url: URL, request: PostRequest): Promise<PostAnswer>;
   /** Closes the idle connections. */
   close(): void;
@@ -32,28 +32,28 @@ export interface HttpConnections {
 
 export interface HttpConnectionOptions {
   /**
-   * Runs before a connection is made. Throws where the URL names a refused address, and returns the lookup function for
-   * names. A connection is made only to the address that this lookup returned.
+   * Runs before a connection is made. Throws if the URL names a refused address, and returns the lookup function for
+   * names: only the address that it returns is connected to.
    */
   guard?: (url: URL) => LookupFunction;
-  /** Milliseconds within which the connection must be made. If left out, the max. duration of the call applies. */
+  /** Milliseconds to connect; left out: the max. duration of the call. */
   connectTimeout?: number;
 }
 
-// Milliseconds. The other side may close an older idle connection while a request is on its way.
+// Milliseconds. The peer may close an older idle connection while a request is on its way.
 const maxIdleTime = 30_000;
 const maxIdleConnections = 256;
 
 /**
- * HTTP with Node's own client instead of the global fetch. It knows whether a request has left, keeps connections alive
- * for longer, and follows no redirect.
+ * HTTP with Node's own client instead of the global fetch: it reports whether a request has left, keeps connections
+ * alive longer, and follows no redirect.
  */
 export function createHttpConnections({ guard, connectTimeout }: HttpConnectionOptions = {}): HttpConnections {
   const agentOptions = { keepAlive: true, maxFreeSockets: maxIdleConnections, timeout: maxIdleTime };
   const plain = new nodeHttp.Agent(agentOptions);
   const secure = new HttpsAgent(agentOptions);
 
-  /** Node takes a URL too, and copies it with all that is in it, again and again: that takes as long as all else here. */
+  /** Options instead of a URL object: Node copies a URL repeatedly, which takes as long as everything else here. */
   function open(url: URL, headers: Readonly<Record<string, string>>): ClientRequest {
     const { hostname, port, pathname, search, username } = url;
     const options = {
@@ -97,7 +97,7 @@ export function createHttpConnections({ guard, connectTimeout }: HttpConnectionO
   };
 }
 
-/** Resolves when the request has its connection, and never where it fails. */
+/** Resolves once the request is connected. Never settles if that fails: the request's own error reports it. */
 function connectionOf(
   request: ClientRequest,
   event: 'connect' | 'secureConnect',
@@ -130,7 +130,7 @@ function abortWith(request: ClientRequest, signal: AbortSignal | undefined): () 
 function answerTo(request: ClientRequest, send: () => Promise<void>): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.once('response', resolve);
-    // The listener stays, because a request that is destroyed after its answer has begun may fail again.
+    // The listener stays, because a request destroyed after its answer has begun may fail again.
     request.on('error', reject);
     send().catch((error) => request.destroy(error));
   });

@@ -20,16 +20,16 @@ import {
 import type { Transport } from './transport.ts';
 
 export interface LanguageModelsOptions {
-  /** The vendors' base URLs from the settings; undefined means the vendor's default. */
+  /** The vendors' base URLs from the settings; undefined: the vendor's default. */
   baseUrls: Readonly<Partial<Record<ProviderName, string | undefined>>>;
   /**
-   * `selfHosted` is a separate transport that checks the addresses it connects to. Without it self-hosted servers are
-   * unreachable.
+   * `selfHosted` is a separate transport that checks the addresses it connects to. Without it no self-hosted server is
+   * reachable.
    */
   transports: { vendors: Transport; selfHosted?: Transport };
 }
 
-/** A call as its vendor's package takes it, and its one request. */
+/** A call in the format of its vendor's package, and its one request. */
 interface PreparedCall {
   readonly adapter: Adapter;
   readonly model: LanguageModelV4;
@@ -39,7 +39,7 @@ interface PreparedCall {
 
 const adapters: Record<ProviderName, Adapter> = { openai, anthropic, google, self_hosted: selfHosted };
 
-/** Implements the port to the providers with their packages. It never retries: the caller knows what a call costs. */
+/** Implements the provider port with the vendors' packages. Never retries: the caller knows what a call costs. */
 export function createLanguageModels({ baseUrls, transports }: LanguageModelsOptions): LanguageModels {
   const vendorUrls = Object.fromEntries(
     providerNames.map((name) => [name, withVersion(baseUrls[name] ?? adapters[name].defaultBaseUrl, adapters[name])]),
@@ -87,7 +87,7 @@ async function streamedAnswer(
   });
 }
 
-/** Where our own reader has read the answer, the request ends with an error, so that the package reads nothing. */
+/** If our own reader has read the answer, `fetch` rejects, so that the package reads nothing. */
 async function wholeAnswer(
   { adapter, model, options, request }: PreparedCall,
   dropped: () => Promise<readonly string[]>,
@@ -102,7 +102,7 @@ async function wholeAnswer(
   }
 }
 
-/** A base URL without a path gets the vendor's default path, because users write it both ways. */
+/** A base URL without a path gets the vendor's default path, because both forms are common. */
 function withVersion(baseUrl: string, { defaultBaseUrl }: Adapter): string {
   const url = new URL(baseUrl);
   return url.pathname === '/' ? `${url.origin}${new URL(defaultBaseUrl).pathname}` : baseUrl.replace(/\/+$/, '');

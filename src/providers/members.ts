@@ -1,14 +1,14 @@
-// No answer has more tokens. A larger figure would only make the sums wrong.
+// No answer has more tokens. A larger figure would only corrupt the sums.
 const maxFigure = 1_000_000_000_000;
 
-/** Reads a figure of a usage object: an integer from 0, or undefined. Some servers write it as a text. */
+/** Reads a figure of a usage object: a non-negative integer, or undefined. Some servers send it as a string. */
 export function figure(raw: unknown, name: string): number | undefined {
-  const told = memberOf(raw, name);
-  const value = typeof told === 'string' && /^\d+$/.test(told) ? Number(told) : told;
+  const member = memberOf(raw, name);
+  const value = typeof member === 'string' && /^\d+$/.test(member) ? Number(member) : member;
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxFigure ? value : undefined;
 }
 
-/** The value of a JSON text; undefined where it is none. */
+/** Parses a JSON text; undefined where it is malformed. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -17,7 +17,7 @@ export function parsed(text: string): unknown {
   }
 }
 
-/** The member of a value that may be an object. */
+/** The member of a value, if the value is an object. */
 export function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
   return Reflect.get(value, name);

@@ -15,7 +15,7 @@ export interface ModelRequestOptions {
 
 /** The one request of a call, from the start of its deadline to its end. */
 export class ModelRequest {
-  /** Sends the request, once. For the provider package, where one writes it. */
+  /** Sends the request, once; handed to the provider package where it writes the request. */
   readonly fetch: typeof fetch;
   readonly #adapter: ModelRequestOptions['adapter'];
   readonly #streaming: boolean;
@@ -35,12 +35,12 @@ export class ModelRequest {
     this.fetch = transport.fetchFor(this.#exchange, options);
   }
 
-  /** Aborted at the deadline, by the caller, and when the request has ended. */
+  /** Aborted at the deadline, by the caller, and at the end of the request. */
   get signal(): AbortSignal {
     return this.#deadline.signal;
   }
 
-  /** The answer, where it came in one piece and our own reader has read it. */
+  /** A non-streamed answer read by our own reader. */
   get wholeAnswer(): WholeAnswer | undefined {
     return this.#exchange.wholeAnswer;
   }
@@ -51,11 +51,11 @@ export class ModelRequest {
   }
 
   /**
-   * Passes a part of a stream to the caller, in turns with other tenants. What the caller throws there ends the call, which rejects with
-   * it.
+   * Passes a part of a stream to the caller, in time slices shared with other tenants. If the caller throws, the call
+   * rejects with that.
    */
   async pass(part: () => Promise<void> | void): Promise<void> {
-    // A rest rejects where the client has gone. The answer may be read on for the quota.
+    // A rest rejects once the client has gone. The answer may still be read, for the quota.
     if (this.#slice.isDue) await this.#slice.rest().catch(() => {});
     try {
       await part();
@@ -65,7 +65,7 @@ export class ModelRequest {
     }
   }
 
-  /** Runs the call and ends its deadline. Rejects with ProviderError, or with what the caller has thrown. */
+  /** Runs the call and ends its deadline. Rejects with ProviderError, or with what the caller threw. */
   async run<Result>(call: () => Promise<Result>): Promise<Result> {
     const exchange = this.#exchange;
     try {

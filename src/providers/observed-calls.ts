@@ -2,12 +2,12 @@ import { currentTrace, enterTrace, type Tracer } from '../core/concurrency/trace
 import type { Metrics } from '../metrics/metrics.ts';
 import { type LanguageModels, type ModelCall, ProviderError, type ProviderFault } from './port.ts';
 
-/** How a call of a provider ended. `aborted`: its caller left. `unsent`: `beforeSend` stopped it, so no request went out. */
+/** How a call of a provider ended. `aborted`: its caller left. `unsent`: `beforeSend` rejected, so nothing was sent. */
 export type CallOutcome = 'answered' | 'unsent' | ProviderFault;
 
-/** Follows a call of a provider. */
+/** Observes one call of a provider. */
 export interface CallObserver {
-  /** Calls a function of the call in whatever it needs around it, a trace for example; default: calls it. */
+  /** Wraps the functions of the call, in a trace for example; left out: calls them directly. */
   enter?<Result>(call: () => Result): Result;
   /** Called once. */
   end(outcome: CallOutcome): void;
@@ -16,7 +16,7 @@ export interface CallObserver {
 /** Called when a call begins. */
 export type ObserveCall = (call: ModelCall) => CallObserver;
 
-/** The same models, with an observer of every call. */
+/** The same models with an observer on every call. */
 export function observedCalls(models: LanguageModels, observe: ObserveCall): LanguageModels {
   return {
     untaken: models.untaken,
@@ -53,7 +53,7 @@ function enter<Result>(observer: CallObserver, call: () => Result): Result {
   return observer.enter === undefined ? call() : observer.enter(call);
 }
 
-/** Makes a span of each call of a provider. The call hands it on. No span has texts, keys or addresses. */
+/** Traces each call of a provider in a span, without texts, keys or addresses. */
 export function tracedCalls(tracer: Tracer): ObserveCall {
   return ({ provider, model }) => {
     const span = tracer.begin(`chat ${model}`, {
@@ -72,7 +72,7 @@ export function tracedCalls(tracer: Tracer): ObserveCall {
   };
 }
 
-/** Counts the calls that reached a provider by their outcome and measures their time. */
+/** Counts the calls that reached a provider by outcome, and measures their duration. */
 export function providerCallObserver(metrics: Metrics): ObserveCall {
   return ({ provider }) => {
     const begun = performance.now();
@@ -87,8 +87,8 @@ export function providerCallObserver(metrics: Metrics): ObserveCall {
 }
 
 /**
- * Counts refusals of the quota. The counters begin at 0: if a counter appeared only with its first refusal, no alert
- * would see an increase.
+ * Counts refusals by the quota. The counters start at 0: an alert would miss the increase of a counter that appears
+ * with its first refusal.
  */
 export function quotaRefusalObserver(metrics: Metrics): (reason: 'used_up' | 'budget' | 'reserved') => void {
   for (const reason of ['used_up', 'budget', 'reserved']) metrics.count('annals_quota_refusals_total', { reason }, 0);

@@ -25,11 +25,11 @@ export const openaiAnswers: AnswerReader = {
     if (choices.length === 0) return { is: 'answer' };
     const [choice] = choices;
     const message = memberOf(choice, 'message');
-    const told = listOf(memberOf(message, 'tool_calls'));
+    const sent = listOf(memberOf(message, 'tool_calls'));
     const { content, refusal } = textsOf(message);
-    const toolCalls = told.slice(0, maxToolCalls).flatMap(wholeToolCall);
+    const toolCalls = sent.slice(0, maxToolCalls).flatMap(wholeToolCall);
     const finishReason = finishReasonOf(choice, refusal !== '') ?? ended(toolCalls.length > 0);
-    const unreadToolCalls = told.length - maxToolCalls;
+    const unreadToolCalls = sent.length - maxToolCalls;
     const unread = unreadToolCalls > 0 ? { unreadToolCalls } : {};
     const refused = refusal === '' ? {} : { refusal };
     return { is: 'whole', answer: { text: content + refusal, toolCalls, finishReason, ...refused, ...unread } };
@@ -42,7 +42,7 @@ export const openaiAnswers: AnswerReader = {
 
 class ChatStream implements StreamReader {
   isComplete = false;
-  /** The ids of the tool calls so far; the place of an id is the call's index. */
+  /** The ids of the tool calls so far, by the call's index. */
   readonly #toolCalls: string[] = [];
 
   read(event: unknown): Read {
@@ -64,27 +64,27 @@ class ChatStream implements StreamReader {
   done(): object | undefined {
     if (this.isComplete) return undefined;
     this.isComplete = true;
-    // The package takes a stream without a finish reason for one that was cut.
+    // The package reads a stream without a finish reason as truncated.
     const read = chunk({}, ended(this.#toolCalls.length > 0));
     return read.is === 'answer' ? read.value : undefined;
   }
 
-  /** A piece without an index continues the latest call, unless it names another one. */
+  /** A piece without an index continues the latest call, unless it has another id. */
   #toolCall(call: unknown) {
-    const told = figure(call, 'index');
+    const place = figure(call, 'index');
     const id = stringOr(memberOf(call, 'id'), '');
     const name = memberOf(memberOf(call, 'function'), 'name');
-    const known = id === '' ? -1 : this.#toolCalls.indexOf(id);
-    const begins = typeof name === 'string' && name !== '' && known === -1;
+    const match = id === '' ? -1 : this.#toolCalls.indexOf(id);
+    const begins = typeof name === 'string' && name !== '' && match === -1;
     const next = this.#toolCalls.length;
     const index =
-      told !== undefined && told < answerLimits.toolCalls ? told : known !== -1 ? known : begins ? next : next - 1;
+      place !== undefined && place < answerLimits.toolCalls ? place : match !== -1 ? match : begins ? next : next - 1;
     const isNew = this.#toolCalls[index] === undefined;
     // A call without a name cannot be run.
     if (isNew && !begins) return [];
     if (isNew) this.#toolCalls[index] = id === '' ? `call_${randomUUID()}` : id;
-    const said = { name: stringOr(name, null), arguments: argumentsOf(call) };
-    return [{ index, ...(isNew ? { id: this.#toolCalls[index] } : {}), type: 'function', function: said }];
+    const content = { name: stringOr(name, null), arguments: argumentsOf(call) };
+    return [{ index, ...(isNew ? { id: this.#toolCalls[index] } : {}), type: 'function', function: content }];
   }
 }
 
@@ -97,10 +97,10 @@ function textsOf(message: unknown): { content: string; refusal: string } {
   return { content: textIn(memberOf(message, 'content')), refusal: textIn(memberOf(message, 'refusal')) };
 }
 
-/** Why a choice ends; undefined where it does not say. */
+/** The finish reason of a choice; undefined where it has none. */
 function finishReasonOf(choice: unknown, refuses = false): WholeAnswer['finishReason'] | undefined {
-  const told = stringOr(memberOf(choice, 'finish_reason'), '');
-  switch (told) {
+  const reason = stringOr(memberOf(choice, 'finish_reason'), '');
+  switch (reason) {
     case '':
       return undefined;
     case 'stop':
@@ -121,7 +121,7 @@ function finishReasonOf(choice: unknown, refuses = false): WholeAnswer['finishRe
   }
 }
 
-/** Why a complete answer ends that does not say it. */
+/** The finish reason of a complete answer that states none. */
 function ended(hasToolCalls: boolean): WholeAnswer['finishReason'] {
   return hasToolCalls ? 'tool-calls' : 'stop';
 }
@@ -141,7 +141,7 @@ function idOf(call: unknown): string {
 
 /** The arguments as JSON text. Some servers send them as an object. */
 function argumentsOf(call: unknown): string | null {
-  const given = memberOf(memberOf(call, 'function'), 'arguments');
-  if (given === undefined || given === null) return null;
-  return typeof given === 'string' ? given : withCarried(JSON.stringify(given));
+  const input = memberOf(memberOf(call, 'function'), 'arguments');
+  if (input === undefined || input === null) return null;
+  return typeof input === 'string' ? input : withCarried(JSON.stringify(input));
 }

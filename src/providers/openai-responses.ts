@@ -3,7 +3,7 @@ import { type AnswerReader, errorIn, type Read, type StreamReader, unknown } fro
 import { figure, memberOf } from './members.ts';
 import { openai } from './openai.ts';
 
-/** Passes the answers of the first provider's Responses format on as they are; only their ends and figures are read. */
+/** Passes answers in the first provider's Responses format on unchanged. Reads only their ends and figures. */
 const answers: AnswerReader = {
   whole(answer) {
     if (memberOf(answer, 'status') === 'failed') return errorIn(answer) ?? { is: 'error', status: 500 };

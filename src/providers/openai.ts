@@ -4,12 +4,12 @@ import { figure, memberOf } from './members.ts';
 import { openaiAnswers } from './openai-answers.ts';
 import type { ProviderFault } from './port.ts';
 
-/** Looked up once: each look takes a tenth of the time in which the package writes a request. */
+/** Imported once: each lookup takes a tenth of the time in which the package writes a request. */
 let vendorPackage: Promise<typeof import('@ai-sdk/openai')> | undefined;
 
 /**
- * The chat completions format. Self-hosted servers and gateways use it, too, and the vendor stores no answers. System
- * messages stay in their position.
+ * The chat completions format, also of self-hosted servers and gateways. The vendor stores no answers. System messages
+ * keep their position.
  */
 export const openai: Adapter = {
   defaultBaseUrl: 'https://api.openai.com/v1',
@@ -26,10 +26,10 @@ export const openai: Adapter = {
     const options = {
       ...(parallelToolCalls === undefined ? {} : { parallelToolCalls }),
       ...(responseFormat === undefined ? {} : { strictJsonSchema: responseFormat.strict ?? false }),
-      // As it is: whether a model takes an effort, the vendor says.
+      // Passed on unchecked: the vendor decides whether a model takes an effort.
       ...(reasoningEffort === undefined ? {} : { reasoningEffort }),
     };
-    // The package checks what there is, and most calls have none.
+    // Left out if empty, because the package validates it on every call.
     return Object.keys(options).length === 0 ? {} : { providerOptions: { openai: options } };
   },
 
@@ -50,7 +50,7 @@ export const openai: Adapter = {
   },
 };
 
-/** Any server that uses the same format. The adapter derives nothing from the names of its models (contract 8). */
+/** Any server with the same format. Derives nothing from model names (contract 8). */
 export const selfHosted: Adapter = {
   ...openai,
 
@@ -59,7 +59,7 @@ export const selfHosted: Adapter = {
   },
 };
 
-/** The provider package does not know this name, so it leaves every setting unchanged. */
+/** A name unknown to the provider package, so that it leaves every setting unchanged. */
 const unknownModel = 'model-of-the-server';
 
 function fetchForServer(model: string, { apiKey, fetch }: Pick<ModelAccess, 'apiKey' | 'fetch'>): typeof fetch {
@@ -67,7 +67,7 @@ function fetchForServer(model: string, { apiKey, fetch }: Pick<ModelAccess, 'api
     const headers = new Headers(init.headers);
     // Without a key the request has no authorization header, rather than an empty one.
     if (apiKey === '') headers.delete('authorization');
-    // The model is the first member of the request. So the replacement hits it, and not the text of the conversation.
+    // The model is the first member, so the replacement cannot hit the text of the conversation.
     const body = String(init.body).replace(`"model":"${unknownModel}"`, () => `"model":${JSON.stringify(model)}`);
     return await fetch(input, { ...init, headers, body });
   };

@@ -17,7 +17,7 @@ interface Generated {
   readonly providerMetadata?: unknown;
 }
 
-/** The answer that a provider package has read. Throws where the vendor says that it failed. */
+/** The answer as the provider package read it. Throws where the vendor reports a failure. */
 export function answerOf(
   { content, finishReason: { unified, raw }, warnings, providerMetadata }: Generated,
   usage: Usage,
@@ -44,7 +44,7 @@ export function answerOf(
   const droppedSettings = droppedIn(warnings);
   return {
     text,
-    // The signed reasoning stands before all of them.
+    // The signed reasoning precedes all of them.
     toolCalls:
       first === undefined || reasoning === undefined ? toolCalls : [{ ...first, signature: reasoning }, ...others],
     finishReason,
@@ -54,18 +54,18 @@ export function answerOf(
   };
 }
 
-/** The settings that the package has left out, as it names them. */
+/** The settings that the package dropped, by its names. */
 export function droppedIn(warnings: readonly SharedV4Warning[]): string[] {
   return warnings.flatMap((warning) => (warning.type === 'unsupported' ? [warning.feature] : []));
 }
 
-/** Where the parts of a streamed answer go. The next part is read when the promise has resolved. */
+/** Receives the parts of a streamed answer. The next part is read when the promise resolves. */
 export interface PartReaders {
   readonly onText: OnText;
   readonly onToolCall: NonNullable<ModelCall['onToolCall']>;
 }
 
-/** Reads a stream of a provider package to its end. Throws where it was cut or passes a limit. */
+/** Reads a stream of a provider package to its end. Throws if it is truncated or exceeds a limit. */
 export async function answerOfStream(
   parts: ReadableStream<LanguageModelV4StreamPart>,
   usage: () => Usage,
@@ -117,7 +117,7 @@ export async function answerOfStream(
       case 'error':
         throw new Error('the stream reports an error');
       case 'finish':
-        // A stream without the vendor's end marker was cut.
+        // A stream without the vendor's end marker was truncated.
         return {
           ...answerOf({ ...part, content, warnings }, usage(), adapter),
           ...(refusal === '' ? {} : { refusal }),
@@ -127,7 +127,7 @@ export async function answerOfStream(
   throw new Error('the stream was cut');
 }
 
-/** Puts the pieces of reasoning together, among the rest of the content. */
+/** Joins the pieces of reasoning, in the order of the content. */
 class ReasoningOfStream {
   readonly #content: LanguageModelV4Content[];
   readonly #texts = new Map<string, { text: string; metadata: object }>();
@@ -143,10 +143,10 @@ class ReasoningOfStream {
 
   add(id: string, text: string, metadata: unknown): void {
     const known = this.#texts.get(id) ?? { text: '', metadata: {} };
-    const told = memberOf(metadata, 'anthropic');
+    const signed = memberOf(metadata, 'anthropic');
     const block = {
       text: known.text + text,
-      metadata: { ...known.metadata, ...(typeof told === 'object' ? told : {}) },
+      metadata: { ...known.metadata, ...(typeof signed === 'object' ? signed : {}) },
     };
     this.#texts.set(id, block);
     this.#content[this.#places.getOrInsert(id, this.#content.length)] = {
@@ -159,7 +159,7 @@ class ReasoningOfStream {
 
 /** Passes tool calls on in pieces. */
 class ToolCallsOfStream {
-  /** By id: the places of the calls that have begun, and whether any input was told. */
+  /** By id: the indexes of the calls that have begun, and whether any input has been sent. */
   readonly #begun = new Map<string, { readonly index: number; hasInput: boolean }>();
   readonly #adapter: Adapter;
   readonly #onToolCall: PartReaders['onToolCall'];
@@ -190,17 +190,17 @@ class ToolCallsOfStream {
     reasoning: readonly Reasoning[],
   ): Promise<void> {
     if (!this.#begun.has(id)) await this.begin(id, toolName, reasoning, providerMetadata);
-    // A vendor that sends the input of a call in one piece.
+    // Some vendors send the input of a call in one piece.
     if (this.#begun.get(id)?.hasInput === false) await this.input(id, input);
   }
 }
 
-/** The blocks that a vendor has signed. It wants no others back. */
+/** The signed blocks, which alone the vendor takes back. */
 function reasoningIn(part: LanguageModelV4Content): Reasoning[] {
   if (part.type !== 'reasoning') return [];
-  const told = memberOf(part.providerMetadata, 'anthropic');
+  const metadata = memberOf(part.providerMetadata, 'anthropic');
   const signed = ['signature', 'redactedData'].flatMap((name) => {
-    const value = memberOf(told, name);
+    const value = memberOf(metadata, name);
     return typeof value === 'string' && value !== '' ? [[name, value]] : [];
   });
   return signed.length === 0 ? [] : [{ text: part.text, metadata: { anthropic: Object.fromEntries(signed) } }];

@@ -6,7 +6,7 @@ import type {
 import type { Adapter } from './adapter.ts';
 import type { JsonFormat, ModelCall, ModelSettings, Tool } from './port.ts';
 
-/** A call as the provider packages take it. `thinking` is the budget that `thinkingWithinCap` has found. */
+/** A call in the format of the provider packages. `thinking` is the budget from `thinkingWithinCap`. */
 export function optionsOf(
   call: Pick<ModelCall, 'messages'> & ModelSettings,
   adapter: Adapter,
@@ -15,7 +15,7 @@ export function optionsOf(
   const { messages, maxTokens, temperature, topP, stop, tools = [], toolChoice, responseFormat } = call;
   return {
     prompt: adapter.promptOf(messages),
-    // The package adds the budget again.
+    // Without the budget, which the package adds again.
     ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens - (thinking ?? 0) }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),

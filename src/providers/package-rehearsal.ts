@@ -6,7 +6,7 @@ import { droppedIn } from './package-answers.ts';
 import { optionsOf } from './package-options.ts';
 import type { ModelCall, ModelSettings } from './port.ts';
 
-/** What a package leaves out of a call with some settings. */
+/** What a package leaves out of a call with given settings. */
 interface LeftOut {
   /** By their names in `ModelCall`. */
   readonly untaken: readonly string[];
@@ -14,21 +14,21 @@ interface LeftOut {
   readonly dropped: readonly string[];
 }
 
-/** Of settings whose answers are kept: how many, and the characters of each. Those with long tools are asked for each time. */
-const maxKnownSettings = 1_000;
-const maxKnownText = 4_096;
+/** The cached settings, and the max. characters of each. Those with long tools are not cached. */
+const maxCachedSettings = 1_000;
+const maxCachedText = 4_096;
 
-/** What packages leave out of calls. To ask a package costs as much as a call, and it says the same each time. */
+/** The settings that packages leave out of calls, cached because a rehearsal costs as much as a call. */
 export class LeftOutSettings {
   /** By the JSON text of the settings. */
-  readonly #known = new LRUCache<string, LeftOut>({ max: maxKnownSettings });
+  readonly #cache = new LRUCache<string, LeftOut>({ max: maxCachedSettings });
 
   /** The settings that a call's model does not take, by their names in `ModelCall`. */
   async untaken(settings: ModelSettings, adapter: Adapter): Promise<readonly string[]> {
     return (await this.#of(settings, adapter)).untaken;
   }
 
-  /** What the package has left out of a call whose answer it does not read, as it names them. All models of that format take a cap. */
+  /** The settings, by the package's names, dropped from a call whose answer our own reader reads. */
   async dropped(call: ModelCall, adapter: Adapter): Promise<readonly string[]> {
     const { temperature, topP, stop, toolChoice, parallelToolCalls, responseFormat, reasoningEffort } = call;
     const settings = { temperature, topP, stop, toolChoice, parallelToolCalls, responseFormat, reasoningEffort };
@@ -39,11 +39,11 @@ export class LeftOutSettings {
 
   async #of(settings: ModelSettings, adapter: Adapter): Promise<LeftOut> {
     const text = JSON.stringify(settings);
-    const known = this.#known.get(text);
-    if (known !== undefined) return known;
-    const said = await leftOutOf(settings, adapter);
-    if (text.length <= maxKnownText) this.#known.set(text, said);
-    return said;
+    const cached = this.#cache.get(text);
+    if (cached !== undefined) return cached;
+    const leftOut = await leftOutOf(settings, adapter);
+    if (text.length <= maxCachedText) this.#cache.set(text, leftOut);
+    return leftOut;
   }
 }
 
@@ -52,13 +52,13 @@ async function leftOutOf(settings: ModelSettings, adapter: Adapter): Promise<Lef
   const thinking = await thinkingWithinCap(settings, adapter);
   if (thinking === 'no room') return { untaken: ['reasoningEffort'], dropped: [] };
   const { warnings } = await rehearse(settings, adapter, thinking);
-  const named = warnings.flatMap((warning) => settingOf(warning, settings));
-  return { untaken: [...(adapter.lacks?.(settings) ?? []), ...named], dropped: droppedIn(warnings) };
+  const unsupported = warnings.flatMap((warning) => settingOf(warning, settings));
+  return { untaken: [...(adapter.lacks?.(settings) ?? []), ...unsupported], dropped: droppedIn(warnings) };
 }
 
 /**
- * The tokens that a call may think with, so that thinking and answer together keep to its cap: at most four fifths of it. Undefined where
- * the package adds nothing to the cap, `no room` where the cap is not above the vendor's minimum.
+ * The tokens that a call may use for thinking, so that thinking and answer together stay within its cap: at most 4/5
+ * of it. Undefined where the package adds nothing to the cap; `no room` where it is not above the vendor's minimum.
  */
 export async function thinkingWithinCap(
   settings: ModelSettings,
@@ -67,13 +67,13 @@ export async function thinkingWithinCap(
   const { maxTokens, reasoningEffort } = settings;
   const { thinkingBudget } = adapter;
   if (thinkingBudget === undefined || maxTokens === undefined || reasoningEffort === undefined) return undefined;
-  const wanted = thinkingBudget.in((await rehearse(settings, adapter)).body);
-  if (wanted === undefined) return undefined;
+  const budget = thinkingBudget.in((await rehearse(settings, adapter)).body);
+  if (budget === undefined) return undefined;
   if (maxTokens <= thinkingBudget.min) return 'no room';
-  return Math.min(wanted, Math.max(thinkingBudget.min, Math.floor(maxTokens * 0.8)));
+  return Math.min(budget, Math.max(thinkingBudget.min, Math.floor(maxTokens * 0.8)));
 }
 
-/** What the package would send, and what it would leave out. It is asked with a short message, and nothing is sent. */
+/** The body that the package would send for a short message, and the settings that it leaves out. Sends nothing. */
 async function rehearse(
   { messages: _, ...settings }: ModelSettings & Partial<Pick<ModelCall, 'messages'>>,
   adapter: Adapter,
@@ -96,14 +96,14 @@ async function rehearse(
       break;
     }
   } catch {
-    // A schema that the package cannot write: it sends nothing then, and the call is refused.
+    // The package cannot write the schema: it sends nothing, and the call is refused.
   }
   return { body, warnings };
 }
 
 /** The name in `ModelCall` of a setting that a package leaves out. */
 function settingOf(warning: SharedV4Warning, { reasoningEffort }: ModelSettings): string[] {
-  // It takes the nearest effort. To a client that wants no reasoning any other is none that it asked for.
+  // The package uses the nearest effort. A client that wants no reasoning did not ask for any.
   if (warning.type === 'compatibility' && warning.feature === 'reasoning' && reasoningEffort === 'none') {
     return ['reasoningEffort'];
   }

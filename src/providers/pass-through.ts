@@ -6,7 +6,7 @@ import { openaiResponses } from './openai-responses.ts';
 import type { Answer, ModelCall, OnEvent, PassThroughRequest } from './port.ts';
 import type { Transport } from './transport.ts';
 
-/** Sends one request in the first provider's Responses format as it is, and passes its answer on. `url` is the vendor's base URL. */
+/** Sends a request in the Responses format unchanged, and passes its answer on. `url`: the vendor's base URL. */
 export async function passThrough(
   call: ModelCall,
   { body, onEvent }: PassThroughRequest,
@@ -28,7 +28,7 @@ export async function passThrough(
   });
 }
 
-/** Passes the events of a stream on. Returns the response that the last one has. */
+/** Passes the events of a stream on. Returns the response in the last one. */
 async function passEvents(body: ReadableStream<Uint8Array>, onEvent: OnEvent): Promise<unknown> {
   const read: unknown[] = [];
   let response: unknown;
@@ -45,7 +45,7 @@ async function passEvents(body: ReadableStream<Uint8Array>, onEvent: OnEvent): P
   return response;
 }
 
-/** Why a response ends. */
+/** The finish reason of a response. */
 function finishOfResponse(response: unknown): Answer['finishReason'] {
   const reason = memberOf(memberOf(response, 'incomplete_details'), 'reason');
   if (reason === 'max_output_tokens') return 'length';

@@ -4,9 +4,7 @@ import type { CallTimes } from './deadline.ts';
 export const providerNames = ['openai', 'anthropic', 'google', 'self_hosted'] as const;
 export type ProviderName = (typeof providerNames)[number];
 
-/**
- * A message of the conversation. System messages may have any position; each adapter moves them as its vendor requires.
- */
+/** A message of the conversation. System messages may be anywhere; each adapter moves them as its vendor requires. */
 export type Message =
   | { role: 'system'; content: string }
   | { role: 'user'; content: string | readonly UserPart[] }
@@ -26,18 +24,18 @@ export interface Tool {
   description?: string | undefined;
   /** JSON Schema of an object. */
   inputSchema: Record<string, unknown>;
-  /** Whether the input has to match the schema exactly. */
+  /** Whether the input must match the schema exactly. */
   strict?: boolean | undefined;
 }
 
 export interface ToolCall {
   id: string;
   name: string;
-  /** JSON text as the model wrote it. It may be invalid JSON. */
+  /** JSON text as the model wrote it, possibly malformed. */
   input: string;
   /**
-   * What its vendor wants back with the call: the signature of the thought that led to it (Google), or the signed blocks of
-   * reasoning before it, as JSON text (Anthropic).
+   * Sent back to its vendor with the call: the signature of the preceding thought (Google), or the signed blocks of
+   * reasoning as JSON text (Anthropic).
    */
   signature?: string;
 }
@@ -54,35 +52,35 @@ export interface ModelCall {
   model: string;
   /** May be empty for a self-hosted server without a key. */
   apiKey: string;
-  /** If left out, the base URL from the settings, or else the vendor's default. */
+  /** Left out: the base URL from the settings, or else the vendor's default. */
   baseUrl?: string | undefined;
   messages: readonly Message[];
   tools?: readonly Tool[] | undefined;
-  /** The max. output tokens. A call with the shared token always has them, so its max. cost is known before it. */
+  /** The max. output tokens. Required with the shared token, so that the max. cost is known in advance. */
   maxTokens: number | undefined;
   temperature?: number | undefined;
   topP?: number | undefined;
   stop?: readonly string[] | undefined;
   toolChoice?: 'auto' | 'none' | 'required' | { readonly name: string } | undefined;
-  /** False: at most one call of a tool in an answer. */
+  /** False: at most one tool call per answer. */
   parallelToolCalls?: boolean | undefined;
   /** Left out: text. */
   responseFormat?: JsonFormat | undefined;
   reasoningEffort?: ReasoningEffort | undefined;
   times: CallTimes;
-  /** Awaited when the connection is there, before anything is sent. If it rejects, nothing is. */
+  /** Awaited once connected, before anything is sent. If it rejects, nothing is sent. */
   beforeSend?: (() => Promise<void>) | undefined;
-  /** Called when the provider has begun to answer a stream with success. */
+  /** Called when the provider has begun a stream with a successful status. */
   onAnswering?: (() => void) | undefined;
-  /** Receives the tool calls of a stream in pieces. The next piece is read when it has resolved. */
+  /** Receives the tool calls of a stream in pieces. The next piece is read when it resolves. */
   onToolCall?: ((piece: ToolCallPiece) => Promise<void> | void) | undefined;
-  /** A request in the first provider's Responses format, in place of the messages. It is passed through, and so is the answer. */
+  /** A request in the first provider's Responses format instead of messages. It and its answer stay unchanged. */
   passThrough?: PassThroughRequest | undefined;
-  /** Aborts the request. The provider sees that its connection closes. */
+  /** Aborts the request and closes its connection. */
   signal?: AbortSignal | undefined;
 }
 
-/** Receives each event of a stream that is passed through. The next one is read when it has resolved. */
+/** Receives each event of a stream that is passed through. The next one is read when it resolves. */
 export type OnEvent = (event: object) => Promise<void> | void;
 
 export interface PassThroughRequest {
@@ -102,20 +100,20 @@ export interface JsonFormat {
 export const reasoningEfforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const;
 export type ReasoningEffort = (typeof reasoningEfforts)[number];
 
-/** The begin of a tool call, or a piece of its input. `index` counts the calls of an answer from 0. */
+/** The start of a tool call, or a piece of its input. `index` counts the calls of an answer from 0. */
 export type ToolCallPiece =
   | { readonly index: number; readonly begun: Omit<ToolCall, 'input'>; readonly input: string }
   | { readonly index: number; readonly begun: undefined; readonly input: string };
 
-/** Tokens as the provider counted them; undefined where it gave no figure. */
+/** Tokens as counted by the provider; undefined where it sent no figure. */
 export interface Usage {
   inputTokens: number | undefined;
-  /** The part of the input that the provider read from its cache. */
+  /** The part of the input read from the provider's cache. */
   cachedTokens?: number | undefined;
-  /** The part of the input that it wrote into its cache. */
+  /** The part of the input written to its cache. */
   cacheWriteTokens?: number | undefined;
   outputTokens: number | undefined;
-  /** The part of the output that is no text of the answer. */
+  /** The part of the output that is not in the answer. */
   reasoningTokens?: number | undefined;
 }
 
@@ -123,34 +121,34 @@ export interface Answer {
   text: string;
   toolCalls: readonly ToolCall[];
   finishReason: 'stop' | 'length' | 'tool-calls' | 'content-filter' | 'other';
-  /** The end of `text` in which the model refuses to answer; left out where it does not. */
+  /** The end of `text` in which the model refuses to answer; left out without a refusal. */
   refusal?: string;
-  /** Why the vendor ended an answer as refused; left out where it did not. `text` is what the model had written until then. */
+  /** Why the vendor ended an answer as refused; otherwise left out. `text` is what the model had written until then. */
   refusedBecause?: string;
   usage: Usage;
   /** The answer to a request that was passed through, as the vendor wrote it. */
   passed?: unknown;
-  /** Settings of the call that were not sent because the model does not accept them; left out where all were sent. */
+  /** Settings dropped from the call because the model does not accept them; left out: none. */
   droppedSettings?: readonly string[];
-  /** The number of tool calls that were not read, because the answer has too many; left out where all were read. */
+  /** The number of tool calls not read because the answer has too many; left out: none. */
   unreadToolCalls?: number;
 }
 
-/** Receives each part of a text. The next part is read when it has resolved. */
+/** Receives each part of a text. The next part is read when it resolves. */
 export type OnText = (text: string, isRefusal?: boolean) => Promise<void> | void;
 
 /** The only way to the providers. */
 export interface LanguageModels {
   /**
-   * Streams the answer where `onText` takes it. Rejects with a ProviderError, which contains no text of the provider, or with
-   * what `onText` throws, which ends the call.
+   * Streams the answer to `onText`, if given. Rejects with a ProviderError, which contains no text of the provider, or
+   * with what `onText` throws, which ends the call.
    */
   call(call: ModelCall, onText?: OnText): Promise<Answer>;
-  /** The settings of such a call that its model does not take, by their names in `ModelCall`. Nothing is sent. */
+  /** The settings that the model does not take, by their names in `ModelCall`. Sends nothing. */
   untaken(settings: ModelSettings): Promise<readonly string[]>;
 }
 
-/** What of a call is a setting, and not its content. */
+/** The settings of a call, without its content. */
 export type ModelSettings = Pick<
   ModelCall,
   | 'provider'
@@ -183,7 +181,7 @@ export type ProviderFault =
   | 'request_refused'
   /** 5xx, or a redirect, which is never followed. */
   | 'unavailable'
-  /** The answer was cut, has neither text nor a tool call, or does not follow the vendor's format. */
+  /** The answer was truncated, has neither text nor a tool call, or is malformed. */
   | 'broken'
   /** No connection was made, so nothing was sent. */
   | 'unreachable'
@@ -192,8 +190,8 @@ export type ProviderFault =
   | 'aborted';
 
 /**
- * The possible cost of a failed call. `none`: the call never left, or the provider refused it. `Usage`: the error has
- * figures. `unknown`: nobody knows.
+ * The possible cost of a failed call. `none`: it was not sent, or the provider refused it. `Usage`: the error has
+ * figures. `unknown`: the provider may have charged it.
  */
 export type FailedUsage = 'none' | 'unknown' | Usage;
 
@@ -203,13 +201,13 @@ export type FailedUsage = 'none' | 'unknown' | Usage;
 export class ProviderError extends Error {
   readonly fault: ProviderFault;
   readonly usage: FailedUsage;
-  /** HTTP status of the provider's answer, if it sent one. */
+  /** HTTP status of the provider's answer, if any. */
   readonly status: number | undefined;
   /** The provider's value: seconds, or an HTTP date. */
   readonly retryAfter: string | undefined;
-  /** The tokens that the provider had reported before the failure, for example in a stream that was cut. */
+  /** The tokens reported before the failure, for example in a truncated stream. */
   readonly reported: Usage;
-  /** Whether the answer is complete and has nothing of the vendor's format: another kind of server has sent it. */
+  /** Whether the answer is complete but nothing in it is in the vendor's format: another kind of server sent it. */
   readonly isForeign: boolean;
 
   constructor(
@@ -229,7 +227,7 @@ export class ProviderError extends Error {
     this.status = details.status;
     this.retryAfter = details.retryAfter;
     this.isForeign = details.isForeign ?? false;
-    const told = typeof usage === 'object' ? usage : undefined;
-    this.reported = told ?? details.reported ?? { inputTokens: undefined, outputTokens: undefined };
+    const charged = typeof usage === 'object' ? usage : undefined;
+    this.reported = charged ?? details.reported ?? { inputTokens: undefined, outputTokens: undefined };
   }
 }

@@ -18,53 +18,53 @@ import {
   type Usage,
 } from './port.ts';
 
-/** What a call used: what the provider reported, and what the quota or budgets were charged; undefined for a call that reserved nothing. */
+/** The provider's figures, and what was charged to quota or budgets; undefined for a call without a reservation. */
 export interface SpentUsage extends Usage {
   readonly charged: Tokens | undefined;
 }
 
 /** Callbacks that follow a call. */
 export interface CallProgress {
-  /** Receives each part of the text. Without it the answer is not streamed. */
+  /** Receives each part of the text. Left out: the answer is not streamed. */
   readonly onText?: OnText | undefined;
-  /** Called when the provider has begun to answer a stream with success. */
+  /** Called when the provider has begun a stream with a successful status. */
   readonly onAnswering?: (() => void) | undefined;
-  /** Receives the tokens of a call that may have left, before it resolves or rejects. */
+  /** Receives the tokens of a call that may have been sent, before it resolves or rejects. */
   readonly onUsage?: ((usage: SpentUsage) => void) | undefined;
 }
 
 /**
- * The one path of a call, whoever makes it: it reserves, calls, settles and records. With the tenant's or the shared token. Rejects
- * with ProviderError, or with AnnalsError where the call was not sent.
+ * Reserves, calls, settles and records, with the tenant's or the shared token: the only path of a call. Rejects with
+ * ProviderError, or with AnnalsError where the call was not sent.
  */
 export interface ProviderCaller {
-  /** The max. output tokens of a call with the shared token, and of one without a cap of its own to which a budget applies. */
+  /** The max. output tokens with the shared token, and of a call without a cap to which a budget applies. */
   readonly sharedMaxTokens: number;
   /**
-   * Calls the model of `own` with its key; the quota does not change, and without a budget nothing is reserved. Without `own` it
-   * calls with the service's shared token and model. The record is written before it resolves or rejects.
+   * Calls the model of `own` with its key: no quota, and no reservation without a budget. Without `own`, calls the
+   * service's shared model with the shared token. Writes the record before it resolves or rejects.
    */
   call(request: CallRequest, progress?: CallProgress): Promise<Answer>;
-  /** Waits for the calls under way. */
+  /** Waits for running calls. */
   close(): Promise<void>;
 }
 
 export interface CallRequest
   extends Omit<ModelSettings, 'provider' | 'model'>,
     Pick<ModelCall, 'messages' | 'onToolCall' | 'passThrough' | 'signal'> {
-  /** Of a request that is passed through: upper bound of its input; undefined where nobody can tell. */
+  /** Of a request that is passed through: upper bound of its input; undefined where it is unknown. */
   readonly inputBound?: InputBound | undefined;
   readonly tenant: string;
   readonly asker: Asker;
   /**
-   * Whether an answer on the shared token is read on for a while after `signal` is aborted, so that the provider's figures settle the
-   * quota. Without that, before the call has left, and on an own key, it ends at once.
+   * Whether an answer on the shared token is still read for a while after `signal` is aborted, so that the provider's
+   * figures settle the quota. Otherwise, before the call is sent, and with an own key, the call ends immediately.
    */
   readonly drains?: boolean | undefined;
   readonly own: OwnModel | undefined;
 }
 
-/** A model that is called with the tenant's own key. */
+/** A model called with the tenant's own key. */
 export interface OwnModel
   extends Pick<ModelCall, 'provider' | 'model' | 'apiKey' | 'baseUrl'>,
     Pick<QuotaRequest, 'hasBudgets'> {}
@@ -74,9 +74,9 @@ export interface ProviderCallerOptions {
   ledger: CallLedger;
   shared: { token: string | undefined; model: string; maxTokens: number };
   times: CallTimes;
-  /** What a model costs at a moment, in milliseconds since 1970. */
+  /** The price of a model at a time in milliseconds since 1970. */
   findPrice: (model: Pick<ModelCall, 'provider' | 'model'>, at: number) => CallPrice | undefined;
-  /** Milliseconds that an answer which `drains` has after its client has gone. */
+  /** Milliseconds for which an answer with `drains` is read after its client has gone. */
   drain: number;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -117,7 +117,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
           }, passThrough.onEvent),
       },
     };
-    // Until the provider reports figures, nobody knows what it has counted.
+    // Until the provider reports figures, its count is unknown.
     let end: Pick<EndOfCall, 'usage' | 'finishReason' | 'cause'> = { usage: 'unknown', cause: 'cancelled' };
     let reported: Usage = { inputTokens: undefined, outputTokens: undefined };
     try {
@@ -131,7 +131,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
         end = { usage: error.usage, cause: causeOf(error) };
         reported = error.usage === 'none' ? { inputTokens: 0, outputTokens: 0 } : error.reported;
       } else if (error instanceof ProgramReplaced) {
-        // Nothing can write the request, so nothing was sent.
+        // The request could not be written, so nothing was sent.
         end = { ...end, usage: 'none' };
         reported = { inputTokens: 0, outputTokens: 0 };
       }
@@ -161,11 +161,11 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       maxDuration: times.total,
       signal: content.signal,
     };
-    /** Undefined where the reservation did not let the call leave. */
+    /** Undefined where `send` refused the reservation. */
     const callReserved = async ({ output, send, settle }: Reservation): Promise<Answer | undefined> => {
       let mayHaveLeft = false;
       let isRefused = false;
-      /** Why, where the database failed. */
+      /** The error of `send`, where the database failed. */
       let refusal: unknown;
       const pause = () => (mayHaveLeft && isShared && drains ? drain : 0);
       const ending = abortedWith(content.signal, pause);
@@ -176,7 +176,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
           refusal = error;
         }
         isRefused = !mayHaveLeft;
-        // For observers the provider is not the one that failed.
+        // Observers must not blame the provider.
         if (isRefused) ending.abort();
         ending.signal.throwIfAborted();
       };
@@ -249,12 +249,12 @@ function followedBy<Part extends unknown[]>(
   };
 }
 
-/** Whether an event of a stream that is passed through has a part of the answer. */
+/** Whether an event of a passed-through stream carries a part of the answer. */
 function isDelta(event: object): boolean {
   return String(memberOf(event, 'type')).endsWith('.delta');
 }
 
-/** Is aborted so many milliseconds after another signal, and at once with 0. */
+/** A controller aborted so many milliseconds after the signal. */
 function abortedWith(signal: AbortSignal | undefined, pause: () => number): AbortController {
   const later = new AbortController();
   const follow = () => {
@@ -267,7 +267,7 @@ function abortedWith(signal: AbortSignal | undefined, pause: () => number): Abor
   return later;
 }
 
-/** Returns the answer if it has text. Throws ProviderError if it has none (contract 7). */
+/** Returns the answer if it has text, otherwise throws ProviderError (contract 7). */
 export function withText(answer: Answer, text = answer.text): Answer {
   if (text.trim() !== '') return answer;
   const fault = answer.finishReason === 'content-filter' ? 'content_filtered' : 'broken';

@@ -4,8 +4,8 @@ import { parsed } from './members.ts';
 import { type FailedUsage, ProviderError, type ProviderFault, type Usage } from './port.ts';
 
 /**
- * The failure of a call without an answer. It is derived only from the HTTP exchange, because the errors of the
- * packages may contain the provider's own text.
+ * The failure of a call without an answer, derived from the HTTP exchange alone: errors of the packages may contain the
+ * provider's text.
  */
 export function failureOf(
   exchange: HttpExchange,
@@ -19,19 +19,19 @@ export function failureOf(
     const body = parsed(refusal.body);
     const fault = adapter.faultOfRefusal?.(status, body) ?? faultOfStatus(status);
     return new ProviderError(fault, usageOfRefusal(refusal, usageFrom(adapter, adapter.usageIn(body))), {
-      // The status of an answer that had begun was that of a success.
+      // The status of an answer that had begun was a success.
       ...(hasBegun ? { reported: counted } : { status }),
       retryAfter: readRetryAfter(refusal.retryAfter),
     });
   }
-  // The package sent nothing, because it knows that the vendor accepts no such request.
+  // The package sent nothing, because the vendor accepts no such request.
   if (exchange.requests === 0 && stopped === undefined) return new ProviderError('request_refused', 'none');
   if (!exchange.left) return new ProviderError(stopped ?? 'unreachable', 'none');
   if (!exchange.answered || exchange.cut || stopped !== undefined) {
     const { isForeign } = exchange;
     return new ProviderError(stopped ?? 'broken', 'unknown', { reported: counted, isForeign });
   }
-  // A complete but unusable answer can still have figures, and they count (contract 7).
+  // A complete but unusable answer can have figures, and they count (contract 7).
   const { status, isForeign } = exchange;
   return new ProviderError('broken', isComplete(counted) ? counted : 'unknown', {
     status,
@@ -49,8 +49,8 @@ function faultOfStatus(status: number): ProviderFault {
 }
 
 /**
- * A refusal without figures costs nothing. A 502, 504 or 52x is not a refusal: a proxy lost an answer that the provider
- * may have made. Nor is an error in an answer that had begun.
+ * A refusal without figures costs nothing. Not a refusal: 502, 504 and 52x, where a proxy lost an answer that the
+ * provider may have produced, and an error in an answer that had begun.
  */
 function usageOfRefusal({ status, hasBegun }: NonNullable<HttpExchange['refusal']>, usage: Usage): FailedUsage {
   if (isComplete(usage)) return usage;
@@ -61,7 +61,7 @@ function isComplete({ inputTokens, outputTokens }: Usage): boolean {
   return inputTokens !== undefined && outputTokens !== undefined;
 }
 
-/** Accepts seconds or an HTTP date, and no other text of the provider (RFC 9110, 10.2.3). */
+/** Accepts seconds or an HTTP date (RFC 9110, 10.2.3), so no other text of the provider passes. */
 function readRetryAfter(value: string | undefined): string | undefined {
   if (value === undefined) return undefined;
   if (/^\d{1,9}$/.test(value)) return value;

@@ -1,4 +1,4 @@
-/** What the address of a self-hosted server looks like: http or https, without user, query and fragment. */
+/** The address of a self-hosted server: http or https, without user, query and fragment. */
 export const serverAddressPattern = '^[Hh][Tt][Tt][Pp][Ss]?://[^\\s/?#@\\\\]+(/[^\\s?#]*)?$';
 export const maxServerAddress = 2_048;
 

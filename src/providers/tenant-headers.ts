@@ -4,18 +4,18 @@ import type { ErrorDetail } from '../core/errors.ts';
 export const maxHeaders = 20;
 export const maxHeaderValue = 4_096;
 
-/** Headers that a tenant adds to requests to a server of its own. `besides`: which cannot be set besides those of the transport. */
-export function tenantHeaders($id: string, besides: string) {
+/** Headers that a tenant adds to requests to its own server. `reserved`: also not settable. */
+export function tenantHeaders($id: string, reserved: string) {
   return Type.Record(Type.String(), Type.String({ maxLength: maxHeaderValue }), {
     $id,
     description:
       'Headers that Annals adds. Their values are stored encrypted and never shown again. Headers of the transport, `content-…` and ' +
-      `${besides} cannot be set.`,
+      `${reserved} cannot be set.`,
     examples: [{ 'X-Tenant': 'acme' }],
   });
 }
 
-/** Those that the transport sets. */
+/** Set by the transport. */
 const ownHeaders = new Set([
   'accept-encoding',
   'connection',
@@ -32,8 +32,8 @@ const ownHeaders = new Set([
 ]);
 
 /**
- * What is wrong with such headers. `field` is where they stand in the body. `own`: names in lower case that Annals sets besides those of
- * the transport. A masked value is no fault: it stands for one that was checked.
+ * The faults of such headers. `field`: their path in the body. `own`: lower-case names that Annals sets, apart from the
+ * transport's. A masked value is valid: it stands for one that was checked.
  */
 export function faultsOfHeaders(
   headers: Readonly<Record<string, string>>,

@@ -11,12 +11,12 @@ import { type CallDeadline, startDeadline } from './deadline.ts';
 import type { HttpConnections, PostAnswer } from './http-connections.ts';
 import { memberOf, parsed } from './members.ts';
 
-/** What a server of tools may answer to one call. It belongs to a tenant and can send anything. */
+/** Limits on a tool server's answer to one call. The server belongs to a tenant and can send anything. */
 export const toolAnswerLimits = {
   /** Milliseconds. */
   time: 30_000,
   bytes: 1_048_576,
-  /** JSON values. To read them holds the event loop. */
+  /** JSON values. Parsing them blocks the event loop. */
   values: 10_000,
   /** Levels of nested arrays and objects. */
   levels: 100,
@@ -24,19 +24,19 @@ export const toolAnswerLimits = {
   events: 1_000,
 } as const;
 
-/** Why a call of a server of tools has no answer. */
+/** Why a call of a tool server has no answer. */
 export type ToolFault =
-  /** The address is refused, nothing answers there, or the answer is a redirect. */
+  /** The address is refused or does not answer, or the answer is a redirect. */
   | 'unreachable'
   | 'timeout'
   | 'too_large'
-  /** The answer is cut, or is not one of the protocol. */
+  /** The answer is truncated or violates the protocol. */
   | 'bad_answer'
-  /** The server refuses the request, by a status of HTTP or an error of the protocol. */
+  /** The server refuses the request, with an HTTP status or a protocol error. */
   | 'refused'
   | 'cancelled';
 
-/** A call of a server of tools, which may take several requests. The limits hold for all of them together. */
+/** A call of a tool server, of one or more requests. The limits apply to all of them together. */
 export class ToolExchange {
   /** Bytes of the answers. */
   bytes = 0;
@@ -45,12 +45,12 @@ export class ToolExchange {
   #fault: ToolFault | undefined;
   readonly #controller = new AbortController();
 
-  /** The first fault that was found. */
+  /** The first fault. */
   get fault(): ToolFault | undefined {
     return this.#fault;
   }
 
-  /** Aborted with the first fault: the package would wait for an answer that cannot come any more. */
+  /** Aborted with the first fault, because the package would wait for an answer that cannot arrive. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -62,8 +62,8 @@ export class ToolExchange {
 }
 
 /**
- * A `fetch` for the protocol's package: POST alone, no redirect, answers within the limits. `exchange` is the call that a request belongs
- * to, `time` its milliseconds. Rejects, or fails its body, after it has noted the fault.
+ * A `fetch` for the protocol's package: POST only, no redirects, answers within the limits. `exchange`: the call of a
+ * request; `time`: its milliseconds. Notes the fault, then rejects or fails the body.
  */
 export function toolFetch(
   connections: HttpConnections,
@@ -71,7 +71,7 @@ export function toolFetch(
   time: number = toolAnswerLimits.time,
 ) {
   return async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
-    // Nothing is listened for, and sessions are left to their servers.
+    // No listening stream, and sessions are left to their servers.
     if (init.method !== 'POST') return new Response(null, { status: 405 });
     const call = exchange();
     const deadline = startDeadline({ silence: time, total: time }, init.signal ?? undefined);
@@ -105,7 +105,7 @@ interface Reading {
   readonly call: ToolExchange;
   readonly deadline: CallDeadline;
   readonly end: () => void;
-  /** That of the request; undefined where it wants no answer. */
+  /** Of the request; undefined where it expects no answer. */
   readonly id: unknown;
 }
 
@@ -116,28 +116,28 @@ async function answerOf(response: IncomingMessage, reading: Reading): Promise<Re
     call.fail('unreachable');
     throw new Error('the server redirects');
   }
-  const told = new Headers();
+  const forwarded = new Headers();
   for (const name of ['content-type', 'mcp-session-id']) {
     const value = headers[name];
-    if (typeof value === 'string') told.set(name, value);
+    if (typeof value === 'string') forwarded.set(name, value);
   }
   const content = unpacked(response);
   if (status === 204) {
     content.resume();
     end();
-    return new Response(null, { status, headers: told });
+    return new Response(null, { status, headers: forwarded });
   }
   if (/^text\/event-stream\b/i.test(headers['content-type'] ?? '')) {
-    return new Response(streamOf(events(content, reading)), { status, headers: told });
+    return new Response(streamOf(events(content, reading)), { status, headers: forwarded });
   }
   let text = '';
   for await (const part of texts(content, reading)) text += part;
   measure(call, text);
   await restAfter(text);
-  return new Response(text, { status, headers: told });
+  return new Response(text, { status, headers: forwarded });
 }
 
-/** Reads the answer. Throws where it is too long, cut or late, and notes that. */
+/** Reads the answer. Throws if it is too long, truncated or late, and notes that. */
 async function* texts(content: Readable, { call, deadline, end }: Reading): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
   try {
@@ -158,8 +158,8 @@ async function* texts(content: Readable, { call, deadline, end }: Reading): Asyn
 
 /** The events of a stream, each checked before the package reads it. */
 async function* events(content: Readable, reading: Reading): AsyncGenerator<Uint8Array, void> {
-  const { call, id: asked } = reading;
-  let isAnswered = asked === undefined;
+  const { call, id: requestId } = reading;
+  let isAnswered = requestId === undefined;
   const found: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => void found.push(event) });
   for await (const text of texts(content, reading)) {
@@ -168,7 +168,7 @@ async function* events(content: Readable, reading: Reading): AsyncGenerator<Uint
       call.events += 1;
       if (call.events > toolAnswerLimits.events) throw tooLarge(call);
       measure(call, data);
-      isAnswered ||= isAnswerTo(asked, data);
+      isAnswered ||= isAnswerTo(requestId, data);
       await restAfter(data);
       const lines = [...(event === undefined ? [] : [`event: ${event}`]), ...(id === undefined ? [] : [`id: ${id}`])];
       yield Buffer.from(`${[...lines, ...data.split('\n').map((line) => `data: ${line}`)].join('\n')}\n\n`);
@@ -190,7 +190,7 @@ function streamOf(parts: AsyncGenerator<Uint8Array, void>): ReadableStream<Uint8
   });
 }
 
-/** The id of a request of JSON-RPC. */
+/** The id of a JSON-RPC request. */
 function idOf(text: string): unknown {
   return memberOf(parsed(text), 'id');
 }
@@ -200,7 +200,7 @@ function isAnswerTo(id: unknown, data: string): boolean {
   return memberOf(message, 'id') === id && memberOf(message, 'method') === undefined;
 }
 
-/** The package reads it next, which takes milliseconds. */
+/** Yields the event loop, because the package parses the text next, which takes milliseconds. */
 async function restAfter(text: string): Promise<void> {
   if (text.length > answerLimits.shortBytes) await new TimeSlice().rest();
 }

@@ -10,16 +10,16 @@ import { createHttpConnections, type HttpConnections } from './http-connections.
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
 
 export interface Transport {
-  /** A `fetch` for the provider packages. It records its progress in the exchange and sends at most one request. */
+  /** A `fetch` for the provider packages. Records its progress in the exchange and sends at most one request. */
   fetchFor(exchange: HttpExchange, options: FetchOptions): typeof fetch;
   /** Closes the idle connections. */
   close(): void;
 }
 
-/** Ends a package's call that has nothing to read. One for all calls, because an error has its stack, which takes time. */
+/** Ends a package's call that has nothing to read. One instance, because creating an error's stack takes time. */
 const readAlready = new Error('the answer is read already');
 
-/** Sends the calls of the provider packages over these connections. */
+/** Sends the calls of the provider packages over the connections. */
 export function createTransport(connections: HttpConnections = createHttpConnections()): Transport {
   return {
     fetchFor: (exchange, { streaming, deadline, adapter, beforeSend, onAnswering }) => {
@@ -28,12 +28,12 @@ export function createTransport(connections: HttpConnections = createHttpConnect
         if (exchange.requests > 1) throw new Error('a second request of one call');
         const url = new URL(input instanceof Request ? input.url : input);
         const body = withCarried(String(init.body));
-        // To write it took milliseconds, and to encode it takes some more.
+        // Writing it took milliseconds, and encoding takes more.
         if (body.length > answerLimits.longBytes) await new TimeSlice().rest();
         const headers = {
           ...fieldsOf(init.headers),
           ...traceHeaders(),
-          // A packed stream comes late. Some servers pack all the same.
+          // Compression delays a stream. Some servers compress anyway.
           'accept-encoding': 'identity',
         };
         const { response, release } = await connections.post(url, {
@@ -58,9 +58,9 @@ export function createTransport(connections: HttpConnections = createHttpConnect
           } else {
             content.on('data', deadline.heard);
             const answer = await collect(content, answerLimits.wholeBytes);
-            // To read a long answer takes milliseconds, and a turn of the loop may receive several of them.
+            // Parsing a long answer takes milliseconds, and one turn of the event loop may receive several.
             if (answer.length > answerLimits.shortBytes) await new TimeSlice().rest();
-            // Its texts are garbage soon, but too long for the quick collections of it.
+            // Its texts are short-lived, but too long for the young generation.
             if (answer.length > answerLimits.longBytes) setImmediate(keepHeapSmall());
             if (hasMoreValues(answer, answerLimits.wholeValues)) throw new Error('the answer has too many values');
             const read = wholeAnswer(answer, exchange, adapter);
@@ -81,7 +81,7 @@ export function createTransport(connections: HttpConnections = createHttpConnect
   };
 }
 
-/** Packages write header fields as an object, which needs no other form. */
+/** Packages write headers as an object, which needs no conversion. */
 function fieldsOf(headers: RequestInit['headers']): Record<string, string> {
   return isFields(headers) ? headers : Object.fromEntries(new Headers(headers));
 }
@@ -94,7 +94,7 @@ function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
   return statusCode >= 200 && statusCode <= 299;
 }
 
-/** Reads the whole body. Rejects where the body is cut or has more than `limit` bytes. */
+/** Reads the whole body. Rejects if it is truncated or has more than `limit` bytes. */
 function collect(response: Readable, limit: number): Promise<Buffer<ArrayBuffer>> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -106,7 +106,7 @@ function collect(response: Readable, limit: number): Promise<Buffer<ArrayBuffer>
     });
     response.once('end', () => resolve(Buffer.concat(chunks)));
     response.on('error', reject);
-    // An error has its stack, which takes longer than all else here.
+    // Created only when needed: an error's stack takes longer than everything else here.
     response.once('close', () => {
       if (!response.readableEnded) reject(new Error('the answer was cut'));
     });
@@ -115,7 +115,7 @@ function collect(response: Readable, limit: number): Promise<Buffer<ArrayBuffer>
 
 async function refusalOf(response: IncomingMessage, content: Readable): Promise<NonNullable<HttpExchange['refusal']>> {
   const retryAfter = response.headers['retry-after'];
-  // Reads to the end, so the connection can be used again. A failure here changes nothing.
+  // Reads to the end, so that the connection can be reused. A failure here changes nothing.
   const body = await collect(content, answerLimits.errorBytes).catch(() => Buffer.alloc(0));
   return { status: response.statusCode ?? 0, retryAfter, body: body.toString('utf8'), hasBegun: false };
 }
