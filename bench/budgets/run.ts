@@ -20,7 +20,7 @@ import {
   priceOfBudgets,
   randomBudget,
 } from '../../test/support/server/budgets.ts';
-import { begunCall, endedCall, reserveTokens, wrongSums } from '../../test/support/server/calls.ts';
+import { callStart, endedCall, reserveTokens, wrongSums } from '../../test/support/server/calls.ts';
 
 // Budgets under load: 1,000 calls at once at a limit, then random calls of several processes, which are killed.
 const { values: settings } = parseArgs({
@@ -62,7 +62,7 @@ async function thousandAtOnce(): Promise<void> {
   const began = performance.now();
   const outcomes = await Promise.all(
     Array.from({ length: 1_000 }, async (_, place) => {
-      const call = begunCall({ token: 'own', price: priceOfBudgets, clientId: `c${place % 50}` });
+      const call = callStart({ token: 'own', price: priceOfBudgets, clientId: `c${place % 50}` });
       const quota = quotas[place % 3];
       if (quota === undefined) throw new Error('there are three');
       const held = await reserveTokens(quota, { tenant, call, input: 0, output: 100, maxDuration: 60_000 }).catch(

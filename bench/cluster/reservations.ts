@@ -8,7 +8,7 @@ import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { distribute } from '../../src/postgres/migrate/distribute.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
-import { begunCall, reserveTokens } from '../../test/support/server/calls.ts';
+import { callStart, reserveTokens } from '../../test/support/server/calls.ts';
 import {
   clusterOfEnvironment,
   createClusterDatabase,
@@ -44,7 +44,7 @@ for (let kill = 1; kill <= Number(settings.kills); kill++) {
   const { host, port } = await placementOf(pool, tenant);
   // Ten at once, so that some are acknowledged with the same flush. The kill follows the first acknowledgement.
   const wanted = Array.from({ length: 10 }, () =>
-    reserveTokens(quota, { tenant, call: begunCall(), input: 10, output: 100, maxDuration: 3_600_000 }).then(
+    reserveTokens(quota, { tenant, call: callStart(), input: 10, output: 100, maxDuration: 3_600_000 }).then(
       async (reservation) => {
         if (await reservation.send()) acknowledged += 1;
       },

@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { BegunCall, EndOfCall } from '../providers/call-record.ts';
+import type { CallEnd, CallStart } from '../providers/call-record.ts';
 import type { ProviderName } from '../providers/port.ts';
 
 /** A call that nobody made, for pages about costs. */
 export interface MadeUpCall {
-  readonly call: BegunCall;
-  readonly end: EndOfCall & { readonly usage: { readonly inputTokens: number; readonly outputTokens: number } };
+  readonly call: CallStart;
+  readonly end: CallEnd & { readonly usage: { readonly inputTokens: number; readonly outputTokens: number } };
 }
 
 const dayLength = 86_400_000;
@@ -23,7 +23,7 @@ const users = ['mia.schneider', 'jan.novak', 'jane.doe', 'aiko.tanaka', 'sam.oka
 export function madeUpCalls(
   now: number,
   agentId: string,
-  findPrice: (model: { provider: ProviderName; model: string }, at: number) => BegunCall['price'],
+  findPrice: (model: { provider: ProviderName; model: string }, at: number) => CallStart['price'],
 ): MadeUpCall[] {
   const random = randomNumbers();
   const pick = <Item>(items: readonly Item[]) => items[Math.floor(random() ** 1.7 * items.length)] as Item;
@@ -35,7 +35,7 @@ export function madeUpCalls(
       const at = Math.floor(now - age * dayLength + random() * dayLength);
       const [provider, model] = pick(models);
       const isChat = random() < 0.4;
-      const call: BegunCall = {
+      const call: CallStart = {
         id: idAt(at),
         at,
         operation: isChat ? 'chat' : 'openai',

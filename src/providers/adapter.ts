@@ -7,7 +7,7 @@ import type {
 } from '@ai-sdk/provider';
 import { parseObject } from '../core/json/parse.ts';
 import type { AnswerReader } from './answer-reader.ts';
-import { carried } from './carried-json.ts';
+import { placeholder } from './json-placeholders.ts';
 import type { Answer, Message, ModelSettings, ProviderFault, Text, ToolCall, Usage, UserPart } from './port.ts';
 
 export interface ModelAccess {
@@ -107,7 +107,7 @@ export function promptMessage(message: Message, own?: OwnFormat): LanguageModelV
             type: 'tool-call' as const,
             toolCallId: id,
             toolName: name,
-            input: own !== undefined && parseObject(input) === undefined ? { INVALID_JSON: input } : carried(input),
+            input: own !== undefined && parseObject(input) === undefined ? { INVALID_JSON: input } : placeholder(input),
             ...(signature === undefined || own?.reasoningOf !== undefined
               ? {}
               : { providerOptions: { google: { thoughtSignature: signature } } }),

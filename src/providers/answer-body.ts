@@ -3,10 +3,10 @@ import { type Duplex, pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import { answerLimits, EventMeter } from './answer-limits.ts';
-import type { ReadWhole } from './answer-reader.ts';
+import type { WholeResult } from './answer-reader.ts';
 import { AnswerStream } from './answer-stream.ts';
-import { parsedAnswer } from './carried-json.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
+import { parsedAnswer } from './json-placeholders.ts';
 
 // Milliseconds after the end of an answer within which its connection must end.
 const maxRest = 1_000;
@@ -31,7 +31,7 @@ export function wholeAnswer(
   content: Buffer,
   exchange: HttpExchange,
   adapter: FetchOptions['adapter'],
-): Extract<ReadWhole, { is: 'answer' | 'whole' }> | undefined {
+): Extract<WholeResult, { is: 'answer' | 'whole' }> | undefined {
   const { answers, usageIn } = adapter;
   const body = content.toString('utf8');
   const answer = parsedAnswer(body, answers.inputMember);

@@ -6,7 +6,7 @@ import type { Answer } from './port.ts';
  * takes what Annals uses and writes it as the provider package expects it: what the package would reject never reaches
  * it.
  */
-export type Read =
+export type ReadResult =
   /** `value` is for the provider package; left out where the package needs nothing. */
   | { is: 'answer'; value?: object }
   /** The vendor reports a failure, with the HTTP status that it would have sent before the answer began. */
@@ -15,13 +15,13 @@ export type Read =
   | { is: 'unknown' };
 
 /** The content of a non-streamed answer. `whole`: the provider package has nothing to read. */
-export type ReadWhole = Read | { is: 'whole'; answer: WholeAnswer };
+export type WholeResult = ReadResult | { is: 'whole'; answer: WholeAnswer };
 
 /** An answer without its figures. */
 export type WholeAnswer = Pick<Answer, 'text' | 'toolCalls' | 'finishReason' | 'refusal' | 'unreadToolCalls'>;
 
 export interface StreamReader {
-  read(event: unknown): Read;
+  read(event: unknown): ReadResult;
   /** Whether the vendor has marked its answer as complete. */
   readonly isComplete: boolean;
   /** Reads `[DONE]`, the end mark of the chat completions format. Returns what the package still needs. */
@@ -30,13 +30,13 @@ export interface StreamReader {
 
 export interface AnswerReader {
   /** Reads a non-streamed answer, with at most `maxToolCalls` tool calls. */
-  whole(answer: unknown, maxToolCalls: number): ReadWhole;
+  whole(answer: unknown, maxToolCalls: number): WholeResult;
   stream(): StreamReader;
   /** The member that contains a tool call's input as an object; left out: none does. */
   readonly inputMember?: string;
 }
 
-export const unknown: Read = { is: 'unknown' };
+export const unknown: ReadResult = { is: 'unknown' };
 
 // A vendor that fails after its answer has begun sends no status. The type of its error implies one.
 const statuses: Readonly<Record<string, number>> = {
@@ -53,7 +53,7 @@ const statuses: Readonly<Record<string, number>> = {
 const defaultStatus = 500;
 
 /** The error that an answer or an event reports; undefined without one. */
-export function errorIn(value: unknown): Read | undefined {
+export function errorIn(value: unknown): ReadResult | undefined {
   const error = memberOf(value, 'error');
   const isError = memberOf(value, 'object') === 'error' || memberOf(value, 'type') === 'error';
   if (!isError && (error === undefined || error === null || error === '' || error === false)) return undefined;

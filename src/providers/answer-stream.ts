@@ -2,7 +2,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Adapter } from './adapter.ts';
 import { answerLimits } from './answer-limits.ts';
 import type { StreamReader } from './answer-reader.ts';
-import { parsedAnswer } from './carried-json.ts';
+import { parsedAnswer } from './json-placeholders.ts';
 import { parsed } from './members.ts';
 
 /** Callbacks for the progress of a stream. */

@@ -1,4 +1,4 @@
-import { type AnswerReader, errorIn, type Read, type StreamReader, stringOr, unknown } from './answer-reader.ts';
+import { type AnswerReader, errorIn, type ReadResult, type StreamReader, stringOr, unknown } from './answer-reader.ts';
 import { memberOf } from './members.ts';
 
 // The package requires figures in its copy of the usage. Annals reads the vendor's.
@@ -24,7 +24,7 @@ class MessageStream implements StreamReader {
   isComplete = false;
   readonly #passedOver = new Set<unknown>();
 
-  read(event: unknown): Read {
+  read(event: unknown): ReadResult {
     const index = memberOf(event, 'index');
     switch (memberOf(event, 'type')) {
       case 'message_start':
@@ -67,7 +67,7 @@ function stopOf(of: unknown) {
   };
 }
 
-function blockEvent(type: string, index: unknown, rest: object): Read {
+function blockEvent(type: string, index: unknown, rest: object): ReadResult {
   return { is: 'answer', value: { type, index, ...rest } };
 }
 

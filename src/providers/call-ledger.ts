@@ -1,4 +1,4 @@
-import type { BegunCall, EndOfCall } from './call-record.ts';
+import type { CallEnd, CallStart } from './call-record.ts';
 import type { JsonFormat, Message, Tool } from './port.ts';
 
 /** Where calls are reserved, settled and recorded. */
@@ -13,12 +13,12 @@ export interface CallLedger {
    * A reservation that `send` makes as the call leaves, in one step. Undefined where the call must reserve first. If
    * `send` resolves to false, nothing is reserved: use `reserve`.
    */
-  reserveLeaving(request: QuotaRequest): Reservation | undefined;
+  reserveOnSend(request: QuotaRequest): Reservation | undefined;
   /**
    * Writes the record of a call without a reservation and counts its tokens, in one transaction with other calls of the
    * tenant. Does not throw: failed database writes are retried.
    */
-  record(tenant: string, call: BegunCall, end: EndOfCall): Promise<void>;
+  record(tenant: string, call: CallStart, end: CallEnd): Promise<void>;
   inputBound(messages: readonly Message[], tools?: readonly Tool[], format?: JsonFormat): InputBound;
 }
 
@@ -31,7 +31,7 @@ export interface InputBound {
 export interface QuotaRequest {
   readonly tenant: string;
   /** The start of the call's record. */
-  readonly call: BegunCall;
+  readonly call: CallStart;
   /** Upper bound of the input; undefined where it is unknown. */
   readonly input: InputBound | undefined;
   /** With an own key: whether the tenant has budgets, read since the request arrived. Left out: the ledger reads it. */
@@ -57,7 +57,7 @@ export interface Reservation {
    * or a missing figure charges the reserved tokens. Does not throw: failed database writes are retried. Returns the
    * charged tokens.
    */
-  settle(end: EndOfCall): Promise<Tokens>;
+  settle(end: CallEnd): Promise<Tokens>;
 }
 
 export interface Tokens {

@@ -6,7 +6,7 @@ import type { Answer, FailedUsage, ProviderName, Usage } from './port.ts';
 export const callOperations = ['completion', 'chat', 'openai'] as const;
 
 /** The caller of a model, and the operation. */
-export interface Asker {
+export interface CallOrigin {
   readonly operation: (typeof callOperations)[number];
   /** The id of the client or of the key. */
   readonly clientId: string;
@@ -18,7 +18,7 @@ export interface Asker {
 }
 
 /** The start of a call's record, known before the call leaves. */
-export interface BegunCall extends Asker {
+export interface CallStart extends CallOrigin {
   /** A UUID v7, so ids sort by time. With the shared token it is also the id of the reservation. */
   readonly id: string;
   /** Milliseconds since 1970. */
@@ -32,7 +32,7 @@ export interface BegunCall extends Asker {
 }
 
 /** How a call ended. */
-export interface EndOfCall {
+export interface CallEnd {
   /** `none`: never sent, or refused without figures. Such a call has no record. */
   readonly usage: FailedUsage;
   /** As reported by the provider, also for a failed call. */
@@ -47,15 +47,15 @@ export interface EndOfCall {
 }
 
 /** The start of a record for the database: column names and JSON values. A reservation bounds its cost by `price`. */
-export function beginOfRecord(call: BegunCall): Record<string, unknown> {
-  return { ...begunOf(call), price: call.price };
+export function startOfRecord(call: CallStart): Record<string, unknown> {
+  return { ...startColumns(call), price: call.price };
 }
 
 /** The record of a call for the database. */
-export function recordOf(call: BegunCall, end: EndOfCall): Record<string, unknown> {
+export function recordOf(call: CallStart, end: CallEnd): Record<string, unknown> {
   const { reported } = end;
   return {
-    ...begunOf(call),
+    ...startColumns(call),
     input_tokens: reported.inputTokens,
     cached_tokens: reported.cachedTokens,
     cache_write_tokens: reported.cacheWriteTokens,
@@ -70,7 +70,7 @@ export function recordOf(call: BegunCall, end: EndOfCall): Record<string, unknow
   };
 }
 
-function begunOf(call: BegunCall): Record<string, unknown> {
+function startColumns(call: CallStart): Record<string, unknown> {
   const { id, at, operation, token, provider, model, clientId, makerId, agentId, user } = call;
   // PostgreSQL rejects NUL in text, and one such name would fail the batch of all calls on every retry.
   const stored = model.replaceAll('\0', '\ufffd');

@@ -1,6 +1,6 @@
 import { loadPart } from '../core/own-part.ts';
 import { type Adapter, promptMessage, systemFirst } from './adapter.ts';
-import { errorIn, listOf, type Read, type StreamReader, stringOr, unknown } from './answer-reader.ts';
+import { errorIn, listOf, type ReadResult, type StreamReader, stringOr, unknown } from './answer-reader.ts';
 import { figure, memberOf } from './members.ts';
 
 /** Instructions are a separate field of the request. */
@@ -74,13 +74,13 @@ function outputOf(texts: readonly string[]) {
 class ContentStream implements StreamReader {
   isComplete = false;
 
-  read(event: unknown): Read {
+  read(event: unknown): ReadResult {
     if (finishReasonOf(event) !== null || blockReasonOf(event) !== null) this.isComplete = true;
     return read(event);
   }
 }
 
-function read(answer: unknown): Read {
+function read(answer: unknown): ReadResult {
   const candidates = memberOf(answer, 'candidates');
   const error = errorIn(answer);
   if (error !== undefined) return error;

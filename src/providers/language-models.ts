@@ -1,12 +1,12 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import type { Adapter } from './adapter.ts';
 import { anthropic } from './anthropic.ts';
+import { DroppedSettings, thinkingWithinCap } from './dropped-settings.ts';
 import { google } from './google.ts';
 import { ModelRequest } from './model-request.ts';
 import { openai, selfHosted } from './openai.ts';
 import { answerOf, answerOfStream } from './package-answers.ts';
 import { optionsOf } from './package-options.ts';
-import { LeftOutSettings, thinkingWithinCap } from './package-rehearsal.ts';
 import { passThrough } from './pass-through.ts';
 import {
   type Answer,
@@ -44,10 +44,10 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
   const vendorUrls = Object.fromEntries(
     providerNames.map((name) => [name, withVersion(baseUrls[name] ?? adapters[name].defaultBaseUrl, adapters[name])]),
   ) as Record<ProviderName, string>;
-  const leftOut = new LeftOutSettings();
+  const droppedSettings = new DroppedSettings();
 
   return {
-    untaken: (settings) => leftOut.untaken(settings, adapters[settings.provider]),
+    unsupported: (settings) => droppedSettings.unsupported(settings, adapters[settings.provider]),
 
     async call(call, onText) {
       if (call.passThrough !== undefined) {
@@ -70,7 +70,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
         const options = optionsOf(call, adapter, { abortSignal: request.signal, thinking });
         const prepared = { adapter, model, options, request };
         if (onText !== undefined) return await streamedAnswer(prepared, { onText, onToolCall: call.onToolCall });
-        return await wholeAnswer(prepared, () => leftOut.dropped(call, adapter));
+        return await wholeAnswer(prepared, () => droppedSettings.dropped(call, adapter));
       });
     },
   };

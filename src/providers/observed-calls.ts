@@ -19,7 +19,7 @@ export type ObserveCall = (call: ModelCall) => CallObserver;
 /** The same models with an observer on every call. */
 export function observedCalls(models: LanguageModels, observe: ObserveCall): LanguageModels {
   return {
-    untaken: models.untaken,
+    unsupported: models.unsupported,
 
     async call(call, onText) {
       const observer = observe(call);

@@ -4,14 +4,14 @@ import {
   type AnswerReader,
   errorIn,
   listOf,
-  type Read,
+  type ReadResult,
   type StreamReader,
   stringOr,
   textIn,
   unknown,
   type WholeAnswer,
 } from './answer-reader.ts';
-import { asRefusal, withCarried } from './carried-json.ts';
+import { asRefusal, withOriginals } from './json-placeholders.ts';
 import { figure, memberOf } from './members.ts';
 import type { ToolCall } from './port.ts';
 
@@ -45,7 +45,7 @@ class ChatStream implements StreamReader {
   /** The ids of the tool calls so far, by the call's index. */
   readonly #toolCalls: string[] = [];
 
-  read(event: unknown): Read {
+  read(event: unknown): ReadResult {
     const choices = memberOf(event, 'choices');
     const error = errorIn(event);
     if (error !== undefined) return error;
@@ -88,7 +88,7 @@ class ChatStream implements StreamReader {
   }
 }
 
-function chunk(delta: object, finishReason: WholeAnswer['finishReason'] | undefined): Read {
+function chunk(delta: object, finishReason: WholeAnswer['finishReason'] | undefined): ReadResult {
   const reason = finishReason?.replace('-', '_') ?? null;
   return { is: 'answer', value: { choices: [{ index: 0, delta, finish_reason: reason }] } };
 }
@@ -143,5 +143,5 @@ function idOf(call: unknown): string {
 function argumentsOf(call: unknown): string | null {
   const input = memberOf(memberOf(call, 'function'), 'arguments');
   if (input === undefined || input === null) return null;
-  return typeof input === 'string' ? input : withCarried(JSON.stringify(input));
+  return typeof input === 'string' ? input : withOriginals(JSON.stringify(input));
 }

@@ -1,5 +1,5 @@
 import type { Adapter } from './adapter.ts';
-import { type AnswerReader, errorIn, type Read, type StreamReader, unknown } from './answer-reader.ts';
+import { type AnswerReader, errorIn, type ReadResult, type StreamReader, unknown } from './answer-reader.ts';
 import { figure, memberOf } from './members.ts';
 import { openai } from './openai.ts';
 
@@ -15,7 +15,7 @@ const answers: AnswerReader = {
 class ResponseStream implements StreamReader {
   isComplete = false;
 
-  read(event: unknown): Read {
+  read(event: unknown): ReadResult {
     const type = memberOf(event, 'type');
     if (typeof type !== 'string') return errorIn(event) ?? unknown;
     if (type === 'error' || type === 'response.failed') {
@@ -26,7 +26,7 @@ class ResponseStream implements StreamReader {
   }
 }
 
-function passed(value: unknown): Read | undefined {
+function passed(value: unknown): ReadResult | undefined {
   return typeof value === 'object' && value !== null ? { is: 'answer', value } : undefined;
 }
 

@@ -6,7 +6,7 @@ import type {
 } from '@ai-sdk/provider';
 import type { Adapter, Reasoning } from './adapter.ts';
 import { answerLimits } from './answer-limits.ts';
-import { refusalIn, withCarried } from './carried-json.ts';
+import { refusalIn, withOriginals } from './json-placeholders.ts';
 import { memberOf } from './members.ts';
 import type { Answer, ModelCall, OnText, ToolCall, Usage } from './port.ts';
 
@@ -23,14 +23,14 @@ export function answerOf(
   usage: Usage,
   adapter: Adapter,
 ): Answer {
-  const text = content.flatMap((part) => (part.type === 'text' ? [withCarried(part.text)] : [])).join('');
+  const text = content.flatMap((part) => (part.type === 'text' ? [withOriginals(part.text)] : [])).join('');
   const toolCalls = content.flatMap((part): ToolCall[] =>
     part.type === 'tool-call' && part.providerExecuted !== true
       ? [
           {
             id: part.toolCallId,
             name: part.toolName,
-            input: withCarried(part.input),
+            input: withOriginals(part.input),
             ...signatureOf(part.providerMetadata),
           },
         ]
@@ -89,7 +89,7 @@ export async function answerOfStream(
         break;
       case 'text-delta': {
         const refused = refusalIn(part.delta);
-        const text = refused ?? withCarried(part.delta);
+        const text = refused ?? withOriginals(part.delta);
         take(text);
         content.push({ type: 'text', text });
         refusal += refused ?? '';
@@ -182,7 +182,7 @@ class ToolCallsOfStream {
     const call = this.#begun.get(id);
     if (call === undefined || piece === '') return;
     call.hasInput = true;
-    await this.#onToolCall({ index: call.index, begun: undefined, input: withCarried(piece) });
+    await this.#onToolCall({ index: call.index, begun: undefined, input: withOriginals(piece) });
   }
 
   async end(

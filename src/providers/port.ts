@@ -145,7 +145,7 @@ export interface LanguageModels {
    */
   call(call: ModelCall, onText?: OnText): Promise<Answer>;
   /** The settings that the model does not take, by their names in `ModelCall`. Sends nothing. */
-  untaken(settings: ModelSettings): Promise<readonly string[]>;
+  unsupported(settings: ModelSettings): Promise<readonly string[]>;
 }
 
 /** The settings of a call, without its content. */

@@ -4,7 +4,7 @@ import { AnnalsError } from '../core/errors.ts';
 import { ProgramReplaced } from '../core/own-part.ts';
 import type { CallPrice } from './call-cost.ts';
 import type { CallLedger, InputBound, QuotaRequest, Reservation, Tokens } from './call-ledger.ts';
-import type { Asker, BegunCall, EndOfCall } from './call-record.ts';
+import type { CallEnd, CallOrigin, CallStart } from './call-record.ts';
 import type { CallTimes } from './deadline.ts';
 import { causeOf } from './failure-cause.ts';
 import { memberOf } from './members.ts';
@@ -55,7 +55,7 @@ export interface CallRequest
   /** Of a request that is passed through: upper bound of its input; undefined where it is unknown. */
   readonly inputBound?: InputBound | undefined;
   readonly tenant: string;
-  readonly asker: Asker;
+  readonly origin: CallOrigin;
   /**
    * Whether an answer on the shared token is still read for a while after `signal` is aborted, so that the provider's
    * figures settle the quota. Otherwise, before the call is sent, and with an own key, the call ends immediately.
@@ -87,15 +87,15 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
   const { languageModels, ledger, shared, findPrice, times, drain, now, logger } = options;
   const underWay = new Set<Promise<Answer>>();
 
-  function begin(asker: Asker, model: Pick<BegunCall, 'token' | 'provider' | 'model'>): BegunCall {
+  function begin(origin: CallOrigin, model: Pick<CallStart, 'token' | 'provider' | 'model'>): CallStart {
     const at = now();
-    return { ...asker, ...model, id: randomUUIDv7(), at, price: findPrice(model, at) };
+    return { ...origin, ...model, id: randomUUIDv7(), at, price: findPrice(model, at) };
   }
 
   async function callAndSettle(
     call: ModelCall,
     { onText, onUsage, onAnswering }: CallProgress,
-    settle: (end: EndOfCall) => Promise<Tokens | undefined>,
+    settle: (end: CallEnd) => Promise<Tokens | undefined>,
   ): Promise<Answer> {
     const began = performance.now();
     const elapsed = () => Math.round(performance.now() - began);
@@ -118,7 +118,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       },
     };
     // Until the provider reports figures, its count is unknown.
-    let end: Pick<EndOfCall, 'usage' | 'finishReason' | 'cause'> = { usage: 'unknown', cause: 'cancelled' };
+    let end: Pick<CallEnd, 'usage' | 'finishReason' | 'cause'> = { usage: 'unknown', cause: 'cancelled' };
     let reported: Usage = { inputTokens: undefined, outputTokens: undefined };
     try {
       const answer = await languageModels.call(followed, onText && followedBy(noteFirst, onText));
@@ -144,14 +144,14 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
 
   /** With the tenant's own key or the shared token. */
   async function reserveAndCall(
-    target: OwnModel & Pick<BegunCall, 'token'>,
-    { tenant, asker, drains = false, inputBound, ...content }: Omit<CallRequest, 'own'>,
+    target: OwnModel & Pick<CallStart, 'token'>,
+    { tenant, origin, drains = false, inputBound, ...content }: Omit<CallRequest, 'own'>,
     progress: CallProgress,
   ): Promise<Answer> {
     const { token, hasBudgets, ...model } = target;
     const { messages, tools, responseFormat, passThrough, maxTokens } = content;
     const isShared = token === 'shared';
-    const call = begin(asker, { token, provider: model.provider, model: model.model });
+    const call = begin(origin, { token, provider: model.provider, model: model.model });
     const request: QuotaRequest = {
       tenant,
       call,
@@ -198,7 +198,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
         throw error;
       }
     };
-    const leaving = ledger.reserveLeaving(request);
+    const leaving = ledger.reserveOnSend(request);
     const answered = leaving && (await callReserved(leaving));
     if (answered !== undefined) return answered;
     const reservation = await ledger.reserve(request);

@@ -5,9 +5,9 @@ import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import { traceHeaders } from '../core/concurrency/trace.ts';
 import { streamed, unpacked, wholeAnswer } from './answer-body.ts';
 import { answerLimits, hasMoreValues } from './answer-limits.ts';
-import { withCarried } from './carried-json.ts';
 import { createHttpConnections, type HttpConnections } from './http-connections.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
+import { withOriginals } from './json-placeholders.ts';
 
 export interface Transport {
   /** A `fetch` for the provider packages. Records its progress in the exchange and sends at most one request. */
@@ -27,7 +27,7 @@ export function createTransport(connections: HttpConnections = createHttpConnect
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
         const url = new URL(input instanceof Request ? input.url : input);
-        const body = withCarried(String(init.body));
+        const body = withOriginals(String(init.body));
         // Writing it took milliseconds, and encoding takes more.
         if (body.length > answerLimits.longBytes) await new TimeSlice().rest();
         const headers = {

@@ -44,9 +44,9 @@ export function createModelCaller(caller: ProviderCaller): ModelCaller {
           : isSelfHosted(provider)
             ? { provider: 'self_hosted' as const, baseUrl: addressOf(llmConfig), model, apiKey }
             : { provider, model, apiKey };
-      const asker = { operation: 'chat', clientId, agentId } as const;
+      const origin = { operation: 'chat', clientId, agentId } as const;
       const content = { messages, tools, temperature, maxTokens, signal };
-      return await caller.call({ tenant, asker, own, ...content }, { onText, onUsage: report });
+      return await caller.call({ tenant, origin, own, ...content }, { onText, onUsage: report });
     },
   };
 }

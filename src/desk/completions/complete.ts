@@ -49,11 +49,11 @@ export function createComplete({ caller, tokens, model, logger }: CompleteOption
     if (own === undefined && tokens.shared === undefined) {
       throw new AnnalsError('service_unavailable', 'There is no provider token: set providerApiToken.');
     }
-    const asker = { operation: 'completion', clientId } as const;
+    const origin = { operation: 'completion', clientId } as const;
     try {
       const ownModel = own && { provider: 'openai' as const, model, apiKey: own.token, hasBudgets: own.hasBudgets };
       const drains = stream !== undefined;
-      const call = { tenant, asker, own: ownModel, messages, maxTokens, signal, drains };
+      const call = { tenant, origin, own: ownModel, messages, maxTokens, signal, drains };
       const answer = withText(await caller.call(call, stream));
       const finishReason = finishReasonOf(answer);
       if (finishReason === 'length' || finishReason === 'content_filter') {

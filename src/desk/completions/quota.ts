@@ -5,7 +5,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import type { CallLedger, QuotaRequest, Reservation, Tokens } from '../../providers/call-ledger.ts';
-import { type BegunCall, beginOfRecord, type EndOfCall, recordOf } from '../../providers/call-record.ts';
+import { type CallEnd, type CallStart, recordOf, startOfRecord } from '../../providers/call-record.ts';
 import type { FailedUsage } from '../../providers/port.ts';
 import { boundOf, inputBound } from './input-bound.ts';
 import { createLedger } from './quota-ledger.ts';
@@ -133,7 +133,7 @@ export function createQuota(options: QuotaOptions): Quota {
     };
   }
 
-  function reserveLeaving(request: QuotaRequest): Reservation | undefined {
+  function reserveOnSend(request: QuotaRequest): Reservation | undefined {
     const { tenant, call, output, maxDuration } = request;
     const from = leavingFrom.get(tenant);
     if (call.token !== 'shared' || from === undefined || performance.now() < from) return undefined;
@@ -214,7 +214,7 @@ export function createQuota(options: QuotaOptions): Quota {
       return reserved === 'free' ? undefined : reserved;
     },
 
-    reserveLeaving,
+    reserveOnSend,
 
     async record(tenant, call, end) {
       const record = storedRecord(call, end);
@@ -245,10 +245,10 @@ interface Waiting {
 function wantOf(request: QuotaRequest): Want {
   const { call, output } = request;
   const { tokens, isBounded } = boundOf(request);
-  return { reservation: call.id, inputBound: tokens, isBounded, outputCap: output, begun: beginOfRecord(call) };
+  return { reservation: call.id, inputBound: tokens, isBounded, outputCap: output, begun: startOfRecord(call) };
 }
 
-function storedRecord(call: BegunCall, end: EndOfCall): StoredRecord | undefined {
+function storedRecord(call: CallStart, end: CallEnd): StoredRecord | undefined {
   return end.usage === 'none' ? undefined : recordOf(call, end);
 }
 

@@ -31,7 +31,7 @@ export interface OpenaiOptions {
   sealer: Sealer;
   caller: ProviderCaller;
   logger: FastifyBaseLogger;
-  languageModels: Pick<LanguageModels, 'untaken'>;
+  languageModels: Pick<LanguageModels, 'unsupported'>;
   catalogue: ModelList;
   /** The tenant's own keys. */
   keysOf(tenant: string): Promise<Partial<Record<ProviderName, OwnKey>>>;
@@ -116,10 +116,10 @@ export function createOpenai(options: OpenaiOptions): Openai {
   /** The optional members that the model does not take. Throws where it does not take another one. */
   async function leftOutFor(named: NamedModel, { call }: ChatRequest): Promise<readonly string[]> {
     const { messages: _, ...settings } = call;
-    const untaken = await languageModels.untaken({ ...settings, ...named });
-    const needed = untaken.find((setting) => !optional.has(setting));
+    const unsupported = await languageModels.unsupported({ ...settings, ...named });
+    const needed = unsupported.find((setting) => !optional.has(setting));
     if (needed !== undefined) throw refused(memberOfSetting[needed] ?? needed, 'is not taken by this model');
-    return [...new Set(untaken)];
+    return [...new Set(unsupported)];
   }
 
   return {
@@ -134,7 +134,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
         isTranslated: provider === 'anthropic' || provider === 'google',
       });
       const leftOut = await leftOutFor(named, request);
-      const asker = { operation: 'openai', clientId, makerId, user: request.user } as const;
+      const origin = { operation: 'openai', clientId, makerId, user: request.user } as const;
       const own = key && { ...named, apiKey: key.token, baseUrl: key.baseUrl, hasBudgets: key.hasBudgets };
       return {
         request,
@@ -143,7 +143,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
         idOf: (call) => sealToolCallId(sealer, { tenant, provider }, call),
         async answer({ signal, onToolCall, drains, ...progress }) {
           try {
-            const call = { ...request.call, tenant, asker, own, signal, onToolCall, drains };
+            const call = { ...request.call, tenant, origin, own, signal, onToolCall, drains };
             const answer = await caller.call(call, progress);
             // An answer without some of its tool calls would look whole.
             if (answer.unreadToolCalls !== undefined) throw new ProviderError('broken', answer.usage);
@@ -167,13 +167,13 @@ export function createOpenai(options: OpenaiOptions): Openai {
         throw refused('input', 'must not have files with the shared token: nobody can tell what they cost');
       }
       if (leftOut.length > 0) logger.info({ tenant, tools: leftOut }, 'hosted tools of a response were left out');
-      const asker = { operation: 'openai', clientId, makerId, user: request.user } as const;
+      const origin = { operation: 'openai', clientId, makerId, user: request.user } as const;
       const own = key && { ...named, apiKey: key.token, hasBudgets: key.hasBudgets };
       return {
         request,
         async answer({ signal, onAnswering, onEvent }) {
           const passThrough = { body: request.body, onEvent };
-          const call = { tenant, asker, own, messages: [], maxTokens, inputBound, signal, passThrough };
+          const call = { tenant, origin, own, messages: [], maxTokens, inputBound, signal, passThrough };
           try {
             const { passed } = await caller.call({ ...call, drains: onEvent !== undefined }, { onAnswering });
             return passed;

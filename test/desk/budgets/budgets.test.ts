@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sumCalls } from '../../../src/desk/calls/store.ts';
 import { createQuota, type Quota } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
-import type { BegunCall } from '../../../src/providers/call-record.ts';
+import type { CallStart } from '../../../src/providers/call-record.ts';
 import { Random } from '../../support/oracle/random.ts';
 import {
   author,
@@ -15,7 +15,7 @@ import {
   priceOfBudgets,
   randomBudget,
 } from '../../support/server/budgets.ts';
-import { begunCall, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
+import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import { complete, newTenant, setProviderToken } from '../../support/server/completions.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -78,22 +78,22 @@ async function make(tenant: string, body: object): Promise<string> {
 /** A call on the tenant's own key that would cost 4,000 pico-dollars a token: what became of its reservation. */
 async function reserve(
   tenant: string,
-  call: Partial<BegunCall>,
+  call: Partial<CallStart>,
   tokens = 100,
   quota = server.context.completions.quota,
 ) {
-  const begun = begunCall({ token: 'own', price: priceOfBudgets, ...call });
+  const begun = callStart({ token: 'own', price: priceOfBudgets, ...call });
   const held = await reserveTokens(quota, { tenant, call: begun, input: 0, output: tokens, maxDuration: 60_000 }).catch(
     (error: { type: string; message: string }) => error,
   );
   return 'settle' in held ? held : held.message;
 }
 
-async function spend(tenant: string, call: Partial<BegunCall>, tokens = 100): Promise<void> {
+async function spend(tenant: string, call: Partial<CallStart>, tokens = 100): Promise<void> {
   const { quota } = server.context.completions;
   await quota.record(
     tenant,
-    begunCall({ token: 'own', price: priceOfBudgets, ...call }),
+    callStart({ token: 'own', price: priceOfBudgets, ...call }),
     endedCall({ inputTokens: 0, outputTokens: tokens }),
   );
 }
@@ -269,8 +269,8 @@ test('a call reserves at the dearest price that may apply, that of its own day, 
   const tier = { above: -1, input: 1, cachedInput: 1, cacheWrites: 1_000_000, output: 1 };
   const dear = { ...tier, above: 50, output: 500_000_000 };
   const { quota } = server.context.completions;
-  const want = (input: number, price: BegunCall['price']) =>
-    reserveTokens(quota, { tenant, call: begunCall({ token: 'own', price }), input, output: 1, maxDuration: 60_000 });
+  const want = (input: number, price: CallStart['price']) =>
+    reserveTokens(quota, { tenant, call: callStart({ token: 'own', price }), input, output: 1, maxDuration: 60_000 });
   // Nobody knows before how many tokens it writes into a cache.
   await expect(want(1_001, { tiers: [tier] })).rejects.toThrow(
     '$0.001001000001 of the budget b, which has $0.001 left',

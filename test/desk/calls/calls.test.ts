@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callsKept, dropOldCalls, sumCalls } from '../../../src/desk/calls/store.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
-import { begunCall, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
+import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import { complete, newTenant, setProviderToken, usageOf } from '../../support/server/completions.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
@@ -177,7 +177,7 @@ test('a stream has the time of its first text, a call that failed its cause, and
 test('a call of a dead process is recorded as it is charged, and its late figures replace that', async () => {
   const tenant = await newTenant(server);
   const { quota } = server.context.completions;
-  const call = { ...begunCall(), model: 'of-the-dead' };
+  const call = { ...callStart(), model: 'of-the-dead' };
   const held = await reserveTokens(quota, { tenant, call, input: 10, output: 20, maxDuration: 60_000 });
   await held.send();
   expect(await callsOf(tenant)).toEqual([]);
@@ -195,7 +195,7 @@ test('a call of a dead process is recorded as it is charged, and its late figure
 test('a call on an own key whose write is repeated is recorded and counted once', async () => {
   const tenant = await newTenant(server);
   const { quota } = server.context.completions;
-  const call = { ...begunCall(), token: 'own' } as const;
+  const call = { ...callStart(), token: 'own' } as const;
   const end = endedCall({ inputTokens: 3, outputTokens: 4 });
   await Promise.all([1, 2, 3].map(() => quota.record(tenant, call, end)));
   await quota.record(tenant, call, end);
@@ -211,7 +211,7 @@ test('records of many calls on own keys are few transactions, and none touches t
   const tenant = await newTenant(server);
   const { quota } = server.context.completions;
   const before = await transactionsOf(tenant);
-  const calls = Array.from({ length: 200 }, () => ({ ...begunCall(), token: 'own' }) as const);
+  const calls = Array.from({ length: 200 }, () => ({ ...callStart(), token: 'own' }) as const);
   await Promise.all(
     calls.map((call) => quota.record(tenant, call, endedCall({ inputTokens: 1, outputTokens: undefined }))),
   );
@@ -237,7 +237,7 @@ test(`records are kept for ${callsKept} days, and until the sums have them`, asy
     const time = (Date.now() - age).toString(16).padStart(12, '0');
     const id = `${time.slice(0, 8)}-${time.slice(8)}${randomUUIDv7().slice(13)}`;
     ids.push(id);
-    const call = { ...begunCall(), token: 'own', id, at: Date.now() - age } as const;
+    const call = { ...callStart(), token: 'own', id, at: Date.now() - age } as const;
     await quota.record(tenant, call, endedCall({ inputTokens: 1, outputTokens: 1 }));
   }
   await dropOldCalls(server.database.db);
@@ -259,7 +259,7 @@ test('calls need usage.usage_read, and those of other tenants are not there', as
 
 test('the record of a tenant that is gone is dropped, and others are not held up', async () => {
   const { quota } = server.context.completions;
-  const call = { ...begunCall(), token: 'own' } as const;
+  const call = { ...callStart(), token: 'own' } as const;
   const end = endedCall({ inputTokens: 3, outputTokens: 4 });
   await quota.record('nobody', call, end);
   expect(server.logLines.filter((line) => line.includes('a settlement of calls failed'))).toEqual([]);
@@ -287,10 +287,10 @@ test('costs are exact sums by day, month and each member of calls, and tell the 
   const end = endedCall({ inputTokens: 1, outputTokens: 2 });
   const known = { token: 'own', price: priceOfTest } as const;
   for (const call of [
-    begunCall({ ...known, at: Date.parse('2026-08-31T23:59:59.999Z'), agentId: 'helper' }),
-    begunCall({ ...known, at: Date.parse('2026-09-01T00:00:00Z'), user: 'ann', clientId: 'other' }),
-    begunCall({ ...known, at: Date.parse('2026-09-02T12:00:00Z'), user: 'ann', provider: 'google', model: 'large' }),
-    begunCall({ token: 'own', at: Date.parse('2026-09-02T12:00:00Z'), user: 'bob' }),
+    callStart({ ...known, at: Date.parse('2026-08-31T23:59:59.999Z'), agentId: 'helper' }),
+    callStart({ ...known, at: Date.parse('2026-09-01T00:00:00Z'), user: 'ann', clientId: 'other' }),
+    callStart({ ...known, at: Date.parse('2026-09-02T12:00:00Z'), user: 'ann', provider: 'google', model: 'large' }),
+    callStart({ token: 'own', at: Date.parse('2026-09-02T12:00:00Z'), user: 'bob' }),
   ]) {
     await quota.record(tenant, call, end);
   }
@@ -340,7 +340,7 @@ test('a day has sums of 1,000 users and of 1,000 models, those of more are one, 
   const end = endedCall({ inputTokens: 0, outputTokens: 1 });
   const at = Date.parse('2026-09-01T00:00:00Z');
   const call = (name: number) =>
-    begunCall({
+    callStart({
       token: 'own',
       at,
       price: priceOfTest,

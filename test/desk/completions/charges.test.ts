@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { quotaLimits } from '../../../src/desk/completions/quota.ts';
-import { begunCall, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
+import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import {
   complete,
   hello,
@@ -169,7 +169,7 @@ test('a wait beyond the limit is 503 with Retry-After', async () => {
   await use(tenant, { input: 0, output: quotaLimits.output - 50 });
   const held = await reserveTokens(server.context.completions.quota, {
     tenant,
-    call: begunCall(),
+    call: callStart(),
     input: 1,
     output: 50,
     maxDuration: 60_000,
@@ -185,7 +185,7 @@ test('what the database does not take at once is settled later, and the answer d
   const tenant = await newTenant(server);
   const held = await reserveTokens(server.context.completions.quota, {
     tenant,
-    call: begunCall(),
+    call: callStart(),
     input: 10,
     output: 10,
     maxDuration: 60_000,

@@ -7,8 +7,8 @@ import { createQuota, type Quota, quotaLimits } from '../../../src/desk/completi
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import type { Reservation } from '../../../src/providers/call-ledger.ts';
-import type { BegunCall } from '../../../src/providers/call-record.ts';
-import { begunCall, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
+import type { CallStart } from '../../../src/providers/call-record.ts';
+import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
@@ -149,9 +149,9 @@ describe('a reservation that is made when its call leaves', () => {
   test('whose answer was lost on the way back is given back', async () => {
     const losing = createQuota({ pool: losingAnswer(3), db: database.db, logger: createLogger('silent') });
     const tenant = await newTenant();
-    const request = { tenant, call: begunCall(), input: { tokens: 10, images: 0 }, output: 20, maxDuration: 60_000 };
+    const request = { tenant, call: callStart(), input: { tokens: 10, images: 0 }, output: 20, maxDuration: 60_000 };
     await (await losing.reserve(request))?.settle(endedCall('none'));
-    const leaving = losing.reserveLeaving({ ...request, call: begunCall() });
+    const leaving = losing.reserveOnSend({ ...request, call: callStart() });
     await expect(leaving?.send()).rejects.toThrow('connection lost');
     expect(await rowsOf(tenant)).toHaveLength(1);
     await leaving?.settle(endedCall('none'));
@@ -214,7 +214,7 @@ test('a call that fits does not overtake one that waits', async () => {
   const take = async (name: string, output: number) => {
     const reservation = await reserveTokens(patient, {
       tenant,
-      call: begunCall(),
+      call: callStart(),
       input: 1,
       output,
       maxDuration: 60_000,
@@ -259,7 +259,7 @@ test('a reservation whose process died before the call was sent is given back wh
     });
     const held = await reserveTokens(hasty, {
       tenant,
-      call: begunCall(),
+      call: callStart(),
       input: 10,
       output: 1_000_000,
       maxDuration: 60_000,
@@ -347,7 +347,7 @@ test('a reservation whose answer was lost on the way back is given back', async 
   const tenant = await newTenant();
   const losing = createQuota({ pool: losingAnswer(), db: database.db, logger: createLogger('silent') });
   await expect(
-    reserveTokens(losing, { tenant, call: begunCall(), input: 10, output: 20, maxDuration: 60_000 }),
+    reserveTokens(losing, { tenant, call: callStart(), input: 10, output: 20, maxDuration: 60_000 }),
   ).rejects.toThrow('connection lost');
   await losing.close();
   const { rows } = await database.pool.query('select reservation from completion_reservation where tenant = $1', [
@@ -418,10 +418,10 @@ async function newTenant(): Promise<string> {
 let calls = 0;
 
 /** With and without an agent, a user, a key's maker and a price, on two days. */
-function variedCall(): BegunCall {
+function variedCall(): CallStart {
   calls += 1;
   const tiers = [{ above: -1, input: 3, cachedInput: 1, cacheWrites: 4, output: 7 }];
-  return begunCall({
+  return callStart({
     at: Date.now() - (calls % 3 === 0 ? 86_400_000 : 0),
     model: `m${calls % 2}`,
     ...(calls % 4 !== 0 && { price: { tiers } }),
@@ -454,9 +454,9 @@ async function reserve(
 /** What reserves when its call leaves; undefined where the call has to reserve before. */
 function leavingOf(
   tenant: string,
-  { input, output, call = variedCall() }: { input: number; output: number; call?: BegunCall },
+  { input, output, call = variedCall() }: { input: number; output: number; call?: CallStart },
 ) {
-  return quota.reserveLeaving({ tenant, call, input: { tokens: input, images: 0 }, output, maxDuration: 60_000 });
+  return quota.reserveOnSend({ tenant, call, input: { tokens: input, images: 0 }, output, maxDuration: 60_000 });
 }
 
 async function end(tenant: string, reservation: Reservation, how: End, input: number) {

@@ -157,7 +157,7 @@ test('a client that has left before its call leaves: nothing is sent, and all is
   const tenant = await newTenant(server);
   const asked = {
     tenant,
-    asker: { operation: 'completion', clientId: 'x' },
+    origin: { operation: 'completion', clientId: 'x' },
     own: undefined,
     messages: [{ role: 'user', content: 'Hello' }],
     maxTokens: 100,

@@ -10,7 +10,7 @@ import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { createValueIndex, valueIndexName } from '../../../src/tenants/custom-entities/value-index.ts';
 import { callAgentic, putAgent } from '../../support/server/agents.ts';
-import { begunCall, reserveTokens } from '../../support/server/calls.ts';
+import { callStart, reserveTokens } from '../../support/server/calls.ts';
 import { placementOf, workerUrlOf } from '../../support/server/cluster.ts';
 import { takeDatabaseAway } from '../../support/server/database-away.ts';
 import { cancelIndexBuilds } from '../../support/server/index-builds.ts';
@@ -115,7 +115,7 @@ test('reservations of dead processes of all others are charged while a worker is
     prepare: async (tenant) => {
       const reservation = await reserveTokens(quota, {
         tenant,
-        call: begunCall(),
+        call: callStart(),
         input: 10,
         output: 20,
         maxDuration: -60_000,

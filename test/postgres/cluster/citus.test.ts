@@ -12,7 +12,7 @@ import { createDatabase } from '../../../src/postgres/database.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import { begunCall, endedCall } from '../../support/server/calls.ts';
+import { callStart, endedCall } from '../../support/server/calls.ts';
 import { placementOf, workerUrlOf } from '../../support/server/cluster.ts';
 import { changesOf, now } from '../../support/server/cluster-changes.ts';
 import { takeDatabaseAway } from '../../support/server/database-away.ts';
@@ -108,7 +108,7 @@ test('two processes give away the quota of a tenant to the last token, and no mo
   const call = async (n: number) => {
     const reservation = await quotas[n % 2]?.reserve({
       tenant,
-      call: begunCall(),
+      call: callStart(),
       input: { tokens: 10, images: 0 },
       output: 70_000,
       maxDuration: 60_000,

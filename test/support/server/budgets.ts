@@ -3,9 +3,9 @@ import type { BudgetBody } from '../../../src/desk/budgets/schemas.ts';
 import type { Budgets } from '../../../src/desk/budgets/service.ts';
 import type { Quota } from '../../../src/desk/completions/quota.ts';
 import type { Reservation } from '../../../src/providers/call-ledger.ts';
-import type { BegunCall } from '../../../src/providers/call-record.ts';
+import type { CallStart } from '../../../src/providers/call-record.ts';
 import type { Random } from '../oracle/random.ts';
-import { begunCall, endedCall, reserveTokens } from './calls.ts';
+import { callStart, endedCall, reserveTokens } from './calls.ts';
 
 export const author = (tenant: string) => ({ tenant, actor: 'test' });
 
@@ -43,7 +43,7 @@ export function randomBudget(random: Random, other?: { limitTokens: number }): B
 /** Makes a random call: it reserves, leaves and ends in any way. Returns what became of it. */
 export async function makeRandomCall(quota: Quota, tenant: string, random: Random): Promise<string> {
   const pick = (letter: string) => `${letter}${random.below(3)}`;
-  const call: BegunCall = begunCall({
+  const call: CallStart = callStart({
     token: random.below(4) === 0 ? 'shared' : 'own',
     // Today and yesterday, which may be of two months.
     at: Date.now() - random.below(2) * 86_400_000,

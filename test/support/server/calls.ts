@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type pg from 'pg';
 import type { CallLedger, QuotaRequest, Reservation } from '../../../src/providers/call-ledger.ts';
-import type { BegunCall, EndOfCall } from '../../../src/providers/call-record.ts';
+import type { CallEnd, CallStart } from '../../../src/providers/call-record.ts';
 import type { FailedUsage } from '../../../src/providers/port.ts';
 
 /** A call that is about to leave. */
-export function begunCall(known: Partial<BegunCall> = {}): BegunCall {
+export function callStart(known: Partial<CallStart> = {}): CallStart {
   const id = randomUUIDv7();
   return {
     id,
@@ -31,7 +31,7 @@ export async function reserveTokens(
 }
 
 /** The end of a call that used so much. */
-export function endedCall(usage: FailedUsage): EndOfCall {
+export function endedCall(usage: FailedUsage): CallEnd {
   const reported = typeof usage === 'object' ? usage : { inputTokens: undefined, outputTokens: undefined };
   return { usage, reported, durationMs: 1, finishReason: 'stop' };
 }

@@ -9,10 +9,10 @@ import {
 } from '../../../src/desk/completions/quota-store.ts';
 import { dropExpired, setRetention } from '../../../src/history/retention/retention.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
-import { beginOfRecord, recordOf } from '../../../src/providers/call-record.ts';
+import { recordOf, startOfRecord } from '../../../src/providers/call-record.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { checkLaw } from '../../support/oracle/law.ts';
-import { begunCall, endedCall } from '../../support/server/calls.ts';
+import { callStart, endedCall } from '../../support/server/calls.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
@@ -81,9 +81,9 @@ test('tokens are those of the quota, on the day on which the call began', async 
   const token = await server.token(tenant);
   const [settled, lost, late, open] = [1, 2, 3, 4].map((place) => `00000000-0000-4000-8000-00000000000${place}`);
   if (settled === undefined || lost === undefined || late === undefined || open === undefined) throw new Error();
-  const begin = (id: string, days = 0) => ({ ...begunCall(), id, at: Date.now() - days * dayLength });
+  const begin = (id: string, days = 0) => ({ ...callStart(), id, at: Date.now() - days * dayLength });
   const want = (reservation: string, days?: number) => {
-    const begun = beginOfRecord(begin(reservation, days));
+    const begun = startOfRecord(begin(reservation, days));
     return { reservation, inputBound: 100, isBounded: true, outputCap: 10, begun };
   };
   await apply(tenant, { wants: [want(settled), want(lost, 2), want(late, 2), want(open)] });

@@ -19,7 +19,7 @@ const inString = new RegExp(`"\\{\\\\"${key}\\\\":\\\\"([^"\\\\]*)\\\\"\\}"`, 'g
 const maxDepth = 200;
 
 /** The placeholder of a text. */
-export function carried(text: string): Record<string, unknown> {
+export function placeholder(text: string): Record<string, unknown> {
   return { [key]: Buffer.from(text).toString('base64') };
 }
 
@@ -34,7 +34,7 @@ export function refusalIn(text: string): string | undefined {
 }
 
 /** Replaces the placeholders in a JSON text with their texts. */
-export function withCarried(json: string): string {
+export function withOriginals(json: string): string {
   if (!json.includes(key)) return json;
   return json
     .replaceAll(inString, (_, text: string) => JSON.stringify(textOf(text)))
@@ -58,7 +58,7 @@ function jsonValue(node: JsonNode, inputMember: string): unknown {
         entriesOf(node).map(([name, member]) => [
           name,
           name === inputMember && isFilledObject(member)
-            ? carried(compactText(member))
+            ? placeholder(compactText(member))
             : jsonValue(member, inputMember),
         ]),
       );

@@ -9,7 +9,7 @@ import type { ModelCall, ModelSettings } from './port.ts';
 /** What a package leaves out of a call with given settings. */
 interface LeftOut {
   /** By their names in `ModelCall`. */
-  readonly untaken: readonly string[];
+  readonly unsupported: readonly string[];
   /** As the package names them. */
   readonly dropped: readonly string[];
 }
@@ -19,13 +19,13 @@ const maxCachedSettings = 1_000;
 const maxCachedText = 4_096;
 
 /** The settings that packages leave out of calls, cached because a rehearsal costs as much as a call. */
-export class LeftOutSettings {
+export class DroppedSettings {
   /** By the JSON text of the settings. */
   readonly #cache = new LRUCache<string, LeftOut>({ max: maxCachedSettings });
 
   /** The settings that a call's model does not take, by their names in `ModelCall`. */
-  async untaken(settings: ModelSettings, adapter: Adapter): Promise<readonly string[]> {
-    return (await this.#of(settings, adapter)).untaken;
+  async unsupported(settings: ModelSettings, adapter: Adapter): Promise<readonly string[]> {
+    return (await this.#of(settings, adapter)).unsupported;
   }
 
   /** The settings, by the package's names, dropped from a call whose answer our own reader reads. */
@@ -48,12 +48,12 @@ export class LeftOutSettings {
 }
 
 async function leftOutOf(settings: ModelSettings, adapter: Adapter): Promise<LeftOut> {
-  if (adapter.canBeModel?.(settings.model) === false) return { untaken: [], dropped: [] };
+  if (adapter.canBeModel?.(settings.model) === false) return { unsupported: [], dropped: [] };
   const thinking = await thinkingWithinCap(settings, adapter);
-  if (thinking === 'no room') return { untaken: ['reasoningEffort'], dropped: [] };
-  const { warnings } = await rehearse(settings, adapter, thinking);
+  if (thinking === 'no room') return { unsupported: ['reasoningEffort'], dropped: [] };
+  const { warnings } = await dryRun(settings, adapter, thinking);
   const unsupported = warnings.flatMap((warning) => settingOf(warning, settings));
-  return { untaken: [...(adapter.lacks?.(settings) ?? []), ...unsupported], dropped: droppedIn(warnings) };
+  return { unsupported: [...(adapter.lacks?.(settings) ?? []), ...unsupported], dropped: droppedIn(warnings) };
 }
 
 /**
@@ -67,14 +67,14 @@ export async function thinkingWithinCap(
   const { maxTokens, reasoningEffort } = settings;
   const { thinkingBudget } = adapter;
   if (thinkingBudget === undefined || maxTokens === undefined || reasoningEffort === undefined) return undefined;
-  const budget = thinkingBudget.in((await rehearse(settings, adapter)).body);
+  const budget = thinkingBudget.in((await dryRun(settings, adapter)).body);
   if (budget === undefined) return undefined;
   if (maxTokens <= thinkingBudget.min) return 'no room';
   return Math.min(budget, Math.max(thinkingBudget.min, Math.floor(maxTokens * 0.8)));
 }
 
 /** The body that the package would send for a short message, and the settings that it leaves out. Sends nothing. */
-async function rehearse(
+async function dryRun(
   { messages: _, ...settings }: ModelSettings & Partial<Pick<ModelCall, 'messages'>>,
   adapter: Adapter,
   thinking?: number,
