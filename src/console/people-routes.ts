@@ -25,7 +25,7 @@ export interface PeopleRoutesOptions {
   people: PeopleSignIn | undefined;
   /** Keeps the checks of the sign-ins under way in the browser that began them. */
   cookie: SealedCookie;
-  tryOnce: ConsoleClients['tryOnce'];
+  checkOnce: ConsoleClients['checkOnce'];
   allowsSignIn: boolean;
   /** The public address. */
   baseUrl: string | undefined;
@@ -46,7 +46,7 @@ interface Begun extends Checks {
 
 /** Signing in to the console with a company's account: to the provider, and back (contract 18). */
 export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions): Promise<void> {
-  const { peopleSessions, people, cookie, tryOnce, allowsSignIn, baseUrl = '', now } = options;
+  const { peopleSessions, people, cookie, checkOnce, allowsSignIn, baseUrl = '', now } = options;
   if (people === undefined) return;
   // A HEAD, as programs send it that look at links, would use up the sign-in.
   const hidden = { config: { neverCompressed: 'a session' }, schema: { hide: true }, exposeHeadRoute: false };
@@ -92,7 +92,7 @@ export async function peopleRoutes(app: HttpServer, options: PeopleRoutesOptions
   async function finish(signIn: PeopleSignIn, callback: URL, checks: Checks, request: FastifyRequest) {
     try {
       // Each wrong code costs a request to the provider.
-      return await tryOnce(request.ip, () => signIn.finish(callback, checks));
+      return await checkOnce(request.ip, () => signIn.finish(callback, checks));
     } catch (error) {
       request.log.warn({ err: error }, 'the answer of the OpenID provider was refused');
       return error instanceof AnnalsError && error.type === 'rate_limit_exceeded' ? 'too_many' : 'provider';

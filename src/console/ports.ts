@@ -19,7 +19,7 @@ export interface ConsoleClients {
   /** Rejects with an AccessTokenFault, and with rate_limit_exceeded (429) after too many wrong secrets. */
   checkSecret(client: { clientId: string; clientSecret: string; address: string }): Promise<SignedInClient>;
   /** As `checkSecret`, for a secret that serves once. `find` gives undefined where it is wrong. */
-  tryOnce<Result>(address: string, find: () => Promise<Result | undefined>): Promise<Result>;
+  checkOnce<Result>(address: string, find: () => Promise<Result | undefined>): Promise<Result>;
   find(db: Database, tenant: string, clientId: string): Promise<SignedInClient | undefined>;
   /** What is known of the client, 5 seconds old at most. */
   findState(tenant: string, clientId: string): ClientState | undefined | Promise<ClientState | undefined>;

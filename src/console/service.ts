@@ -27,7 +27,7 @@ export interface Console {
   readonly people: PeopleSignIn | undefined;
   /** Keeps the checks of sign-ins with one. */
   readonly cookie: SealedCookie;
-  readonly tryOnce: ConsoleClients['tryOnce'];
+  readonly checkOnce: ConsoleClients['checkOnce'];
   readonly baseUrl: string | undefined;
   readonly now: () => number;
 }
@@ -87,7 +87,7 @@ export function createConsole(options: {
     folder,
     isOwnOrigin,
     people,
-    tryOnce: clients.tryOnce,
+    checkOnce: clients.checkOnce,
     cookie: createSealedCookie({
       sealer,
       name: `annals-oidc-${installation}`,

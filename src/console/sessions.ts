@@ -98,7 +98,7 @@ export class Sessions {
   /** Redeems a link. Rejects as `signIn` does where the link is wrong, was used or is too old. */
   async redeem(link: string, request: FastifyRequest): Promise<StartedSession> {
     const secret = readSecret(link);
-    return await this.#clients.tryOnce(request.ip, async () => {
+    return await this.#clients.checkOnce(request.ip, async () => {
       if (secret === undefined) return undefined;
       return await this.start(secret.tenant, request, async (transaction) => {
         const clientId = await takeLink(transaction, secret.tenant, hashSecret(secret));

@@ -60,7 +60,7 @@ export async function createAccess(
     sealer,
     clients: {
       checkSecret: oauth.checkSecret,
-      tryOnce: oauth.tryOnce,
+      checkOnce: oauth.checkOnce,
       find: findClient,
       findState: oauth.findClientState,
       remove: deleteClientWithoutSecret,
@@ -94,7 +94,7 @@ export async function createAccess(
   const verifyKey = createKeyVerifier({
     db: vital.db,
     readRestriction,
-    tryOnce: oauth.tryOnce,
+    checkOnce: oauth.checkOnce,
     now,
     elapsed: () => clock.elapsed(),
     onError: (error) => logger.warn({ err: error }, 'the use of a key was not noted'),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { accessesKept } from '../../src/access/accesses/store.ts';
+import { accessRetentionDays } from '../../src/access/accesses/store.ts';
 import { maxKeyRate, maxUnconfirmed } from '../../src/access/keys/key-store.ts';
 import { guessLimits } from '../../src/access/oauth/guess-limiter.ts';
 import { maxFormBytes } from '../../src/access/oauth/token-route.ts';
@@ -363,7 +363,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Models, and users, whose calls of a UTC day Annals sums apart for ever', `${maxSums.toLocaleString('en')} each`],
   ['Names in an answer about costs', maxSums.toLocaleString('en')],
   ['Calls of a tenant that one transaction settles', grouped(maxBatch)],
-  ['Accesses that are kept', `${accessesKept} days; refusals of a client are one row an hour`],
+  ['Accesses that are kept', `${accessRetentionDays} days; refusals of a client are one row an hour`],
   ['Attempts that are kept', `${keptDays.attempts} days, and ${grouped(maxAttempts)} of a subscription`],
   ['Nothing but failures of a subscription', `${maxFailing / 86_400_000} days`],
   ['Budgets of a tenant; thresholds of one', `${maxBudgets}; ${maxAlerts}`],

@@ -6,28 +6,28 @@ import { addCounts, type CountingPool, TenantCounter } from '../../postgres/tena
 
 /** The reads of one person, client or key in one hour. */
 export interface ReadsOfHour extends Pick<Credentials, 'tenant' | 'clientId' | 'clientName' | 'person'> {
-  /** The begin of the hour, in milliseconds since 1970. */
+  /** The start of the hour, in milliseconds since 1970. */
   readonly hour: number;
-  /** How many requests read what. */
+  /** The number of requests by kind. */
   readonly kinds: Readonly<Record<string, number>>;
   /** Of the last request. */
   readonly address?: string | undefined;
   readonly program?: string | undefined;
 }
 
-/** A read of the history that was answered. */
+/** An answered read of the history. */
 export interface AnsweredRead extends Pick<ReadsOfHour, 'tenant' | 'clientId' | 'clientName' | 'person'> {
   readonly kind: string;
-  /** Left out: nobody knows, or keeps it. */
+  /** Left out: unknown or not stored. */
   readonly caller?: Caller | undefined;
 }
 
-/** Who reads the history, by the hour. */
+/** Counts reads of the history per hour. */
 export interface CountedReads {
   count(read: AnsweredRead): void;
-  /** Stores what was counted so far. */
+  /** Stores the counts so far. */
   store(): Promise<void>;
-  /** Stores what is left. To be called when no request runs any more. */
+  /** Stores the remaining counts. Call it when no request is running. */
   close(): Promise<void>;
 }
 
@@ -56,24 +56,24 @@ export function createCountedReads(
   };
 }
 
-function sumOf(known: ReadsOfHour['kinds'], added: ReadsOfHour['kinds']): ReadsOfHour['kinds'] {
-  const total = { ...known };
+function sumOf(counts: ReadsOfHour['kinds'], added: ReadsOfHour['kinds']): ReadsOfHour['kinds'] {
+  const total = { ...counts };
   for (const [kind, count] of Object.entries(added)) total[kind] = (total[kind] ?? 0) + count;
   return total;
 }
 
-/** Begins as the ids of other accesses, with the time. A person has a client for each session, and one row. */
+/** Starts with the time, as the ids of other accesses. A person has a client per session but one row. */
 function idOf({ hour, clientId, person }: ReadsOfHour): string {
   const who = person === undefined ? [clientId] : [person.issuer, person.subject];
   const rest = hash('sha256', JSON.stringify(who)).slice(0, 32);
   return `${(hour * 1_000).toString(16).padStart(14, '0')}-read-${rest}`;
 }
 
-/** Those of tenants that are not there any more are left out. */
+/** Skips deleted tenants. */
 async function addReads(pool: CountingPool, counted: readonly ReadsOfHour[]): Promise<void> {
   await addCounts(pool, {
     name: 'access_reads_add',
-    // All writers use the same order, so that two of them never wait for each other.
+    // Every writer uses the same order, to avoid deadlocks.
     text: `
       insert into access_event as known (tenant, id, at, kind, client, name, issuer, subject, details, count, address, program)
         select t.tenant, r.id, r.at, 'read', r.client, r.name, r.issuer, r.subject, r.kinds::json, r.count, r.address, r.program
@@ -104,14 +104,14 @@ async function addReads(pool: CountingPool, counted: readonly ReadsOfHour[]): Pr
 
 const hourLength = 3_600_000;
 
-/** Counts the requests that read a history and were answered. To be called before routes are registered. */
+/** Counts answered requests that read a history. Call it before routes are registered. */
 export function countReads(app: HttpServer, reads: Pick<CountedReads, 'count'>): void {
   app.addHook('onResponse', (request, reply, done) => {
     const { verifiedCredentials: credentials } = request;
     const kind = kindOfRead(request.method, request.routeOptions.url ?? '');
     if (credentials !== null && kind !== undefined && reply.statusCode < 400) {
       const { tenant, clientId, clientName, person, viewer } = credentials;
-      // Behind a viewer token stands a customer of the client: their address is not the client's.
+      // The user of a viewer token is a customer of the client, so the address is not the client's.
       const caller = viewer === undefined ? callerOf(request) : undefined;
       reads.count({ tenant, clientId, clientName, person, kind, caller });
     }
@@ -120,10 +120,9 @@ export function countReads(app: HttpServer, reads: Pick<CountedReads, 'count'>):
 }
 
 /**
- * What a request reads, in the words of its path: `changelogs`, `histogram`, `names`, `mcp`, `viewer`; undefined where it reads no history.
- *
- * @example
- * kindOfRead('POST', '/changelog/:tenant/changelogs/search'); // 'changelogs'
+ * What a request reads, as its path names it: `changelogs`, `histogram`, `mcp`, `viewer`; undefined unless it reads a
+ * history.
+ * @example kindOfRead('POST', '/changelog/:tenant/changelogs/search'); // 'changelogs'
  */
 export function kindOfRead(method: string, route: string): string | undefined {
   const [, room = '', , part = ''] = route.split('/');

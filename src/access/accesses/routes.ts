@@ -7,7 +7,7 @@ import type { Database } from '../../postgres/database.ts';
 import { AccessesPath, AccessItem } from './schemas.ts';
 import { accessRows, dropOldAccesses } from './store.ts';
 
-/** Who came in and what left (contract 18). */
+/** Sign-ins, refusals, reads and exports of a tenant (contract 18). */
 export async function accessRoutes(
   app: HttpServer,
   { documents, paginator }: { documents: DocumentLists; paginator: Paginator },
@@ -20,7 +20,7 @@ export async function accessRoutes(
     many: 'accesses',
     item: AccessItem,
     scopes: ['changelog.access_read'],
-    page: ({ credentials: { tenant } }, asked, wanted) => documents.page(accessRows(tenant), asked, wanted),
+    page: ({ credentials: { tenant } }, query, page) => documents.page(accessRows(tenant), query, page),
   });
 }
 

@@ -4,7 +4,7 @@ import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Database } from '../../postgres/database.ts';
 import { dropRows } from '../../postgres/tenants/drop-rows.ts';
 
-/** What the list of accesses tells of. */
+/** The kinds of accesses. */
 export const accessKinds = [
   'signed_in',
   'signed_out',
@@ -22,27 +22,27 @@ export const accessKinds = [
 export interface AccessEvent {
   readonly tenant: string;
   readonly kind: (typeof accessKinds)[number];
-  /** The client's or the key's. Its name is written with it: a client that a link or a person had is deleted after its session. */
+  /** Of the client or key. The name is stored, because the client of a link or person is deleted after its session. */
   readonly clientId: string;
-  /** Of a person who signed in with a company's account. */
+  /** Of a person who signed in with a company account. */
   readonly person?: { readonly issuer: string; readonly subject: string } | undefined;
   readonly details?: Readonly<Record<string, string | number>>;
   readonly caller?: { readonly address: string | undefined; readonly program?: string | undefined } | undefined;
-  /** Names the session of the console that began or ended. */
+  /** The console session that began or ended. */
   readonly session?: string | undefined;
 }
 
 /** Days. */
-export const accessesKept = 400;
+export const accessRetentionDays = 400;
 
 const now = sql`statement_timestamp()`;
 
-/** Writes the event, in the transaction of what it tells of where there is one. Nothing for a client that is not there. */
+/** Writes the event, in the transaction of its subject where there is one. No-op for a missing client. */
 export async function noteAccess(db: Database, event: AccessEvent): Promise<void> {
   await insertEvent(db, event, now, randomBytes(8).toString('hex'));
 }
 
-/** Writes that a client was refused. The refusals of an hour are one row: whoever tries again and again fills no table. */
+/** Writes a refusal of a client. One row per hour, so that repeated attempts do not fill the table. */
 export async function noteRefusal(
   db: Database,
   {
@@ -56,14 +56,14 @@ export async function noteRefusal(
   await insertEvent(db, event, sql`date_trunc('hour', ${now}, 'UTC')`, `${why}-${clientId}`);
 }
 
-/** Writes that somebody may look. The tokens that a client makes for one subject on a day are one row. */
+/** Writes that a viewer token was created: one row per client, subject and day. */
 export async function noteViewerToken(
   db: Database,
   { subject, ...event }: Pick<AccessEvent, 'tenant' | 'clientId' | 'person' | 'caller'> & { subject: string },
 ): Promise<void> {
-  const made = { ...event, kind: 'viewer_token_made', details: { subject } } as const;
+  const creation = { ...event, kind: 'viewer_token_made', details: { subject } } as const;
   const rest = hash('sha256', JSON.stringify([event.clientId, subject])).slice(0, 32);
-  await insertEvent(db, made, sql`date_trunc('day', ${now}, 'UTC')`, rest);
+  await insertEvent(db, creation, sql`date_trunc('day', ${now}, 'UTC')`, rest);
 }
 
 async function insertEvent(
@@ -89,7 +89,7 @@ function beginOfId(at: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`lpad(to_hex((extract(epoch from ${at}) * 1000000)::bigint), 14, '0')`;
 }
 
-/** The members of an event, each as JSON text. Without a value it is not shown. */
+/** The members of an event as JSON text. Members without a value are not shown. */
 const members: Readonly<Record<string, RawBuilder<unknown>>> = {
   at: sql`to_json(to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`,
   kind: sql`to_json(kind)`,
@@ -115,9 +115,9 @@ export function accessRows(tenant: string): DocumentRows {
   return { from, where: sql`tenant = ${tenant}` };
 }
 
-const old = `id < lpad(to_hex((extract(epoch from statement_timestamp() - interval '${accessesKept} days') * 1000000)::bigint), 14, '0')`;
+const old = `id < lpad(to_hex((extract(epoch from statement_timestamp() - interval '${accessRetentionDays} days') * 1000000)::bigint), 14, '0')`;
 
-/** Deletes events that are too old, of all tenants, in portions. */
+/** Deletes expired events of all tenants in batches. */
 export async function dropOldAccesses(db: Database): Promise<void> {
   await dropRows(db, { table: 'access_event', condition: old });
 }

@@ -1,11 +1,11 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { providerNames } from '../../providers/port.ts';
 
-/** Models of one key. */
+/** Models per key. */
 export const maxModels = 100;
 const namedModel = new RegExp(`^(?:${providerNames.join('|')})/[^\\s,]{1,256}$`);
 
-/** Throws validation_violation where a key with the scopes cannot have these models. */
+/** Throws validation_violation where a key with these scopes cannot have these models. */
 export function checkModels(models: readonly string[], scopes: readonly string[]): void {
   const message = faultOf(models, scopes);
   if (message === undefined) return;

@@ -1,4 +1,4 @@
-// All SQL of keys: making, listing, revoking and reading them share the columns and their views, so they stand in one file.
+// All SQL of keys in one file: creating, listing, revoking and reading share columns and views.
 import { type ColumnType, type Generated, sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
@@ -39,29 +39,29 @@ declare module '../../postgres/tables.ts' {
   }
 }
 
-/** What a key can be made with: `/mcp` and `/openai` take keys. */
+/** The scopes that a key can have: those of `/mcp` and `/openai`. */
 export const keyScopes: readonly Scope[] = ['changelog.changelog_read', 'ai.completion_manage'];
 
-/** Requests a second. */
+/** Requests per second. */
 export const maxKeyRate = 999_999;
 
 export interface KeyDescription {
   readonly tenant: string;
   readonly scopes: readonly string[];
-  /** As `provider/model`; left out: all of the tenant. */
+  /** As `provider/model`; left out: all models of the tenant. */
   readonly models?: readonly string[] | undefined;
-  /** Requests a second; left out: as many as the tenant. */
+  /** Requests per second; left out: the tenant's limit. */
   readonly rate?: number | undefined;
   /** Left out: its id. */
   readonly name?: string | undefined;
   readonly restriction?: Restriction | undefined;
-  /** Milliseconds; left out: it does not expire. */
+  /** Milliseconds; left out: no expiry. */
   readonly lifetime?: number | undefined;
-  /** Left out: an operator makes it. */
+  /** Left out: created by an operator. */
   readonly madeBy?: KeyMaker | undefined;
 }
 
-/** A person, by the client of their session: the key has its scopes and its restriction, and ends with it. */
+/** A person, identified by their session's client. The key has its scopes and restriction, and ends with it. */
 export interface KeyMaker {
   readonly clientId: string;
   readonly person: NonNullable<Credentials['person']>;
@@ -76,20 +76,20 @@ export interface ShownKey {
   rate?: number;
   query?: string;
   hide?: readonly string[];
-  /** Of a person's key: what the OpenID provider knows them by. */
+  /** Of a person's key: the issuer and subject at the OpenID provider. */
   issuer?: string;
   subject?: string;
-  /** ISO 8601, UTC, as all times. */
+  /** ISO 8601, UTC, as every time here. */
   createdAt: string;
   expiresAt: string | null;
   revokedAt: string | null;
-  /** To the minute. */
+  /** Rounded to the minute. */
   usedAt: string | null;
 }
 
 /**
- * Makes a key, whose text is shown this once. Throws validation_violation for a scope that no route takes a key for or a name that may
- * not be or models that no provider has, and resource_not_found where there is no such tenant.
+ * Creates a key and returns its text, which is never shown again. Throws validation_violation for a scope that no route
+ * accepts a key for, an invalid name or an unknown model, and resource_not_found for a missing tenant.
  */
 export async function createKey(db: Database, description: KeyDescription): Promise<ShownKey & { key: string }> {
   const { tenant, name } = description;
@@ -103,19 +103,19 @@ export async function createKey(db: Database, description: KeyDescription): Prom
   return await inTransaction(db, (transaction) => makeKey(transaction, description));
 }
 
-/** As `createKey`, in a transaction of a tenant that is there, and with a name that may be. */
+/** As `createKey`, in a transaction, for an existing tenant and a valid name. */
 export async function makeKey(
   transaction: DatabaseTransaction,
   description: KeyDescription,
 ): Promise<ShownKey & { key: string }> {
   const { tenant, scopes, models, madeBy } = description;
-  const other = scopes.find((scope) => !keyScopes.some((one) => one === scope));
-  if (scopes.length === 0 || other !== undefined) throw noSuchScope(other);
+  const invalid = scopes.find((scope) => !keyScopes.some((allowed) => allowed === scope));
+  if (scopes.length === 0 || invalid !== undefined) throw noSuchScope(invalid);
   if (models !== undefined) checkModels(models, scopes);
   const key = newKey();
   await insertKey(transaction, key, description);
   const [row] = await shownKeys(transaction, tenant).where('k.key_id', '=', key.id).execute();
-  if (row === undefined) throw new Error('a key was made that is not there');
+  if (row === undefined) throw new Error('The inserted key cannot be read.');
   const details = { scope: row.scopes.join(' ') };
   await noteAccess(transaction, { tenant, kind: 'key_made', clientId: key.id, person: madeBy?.person, details });
   return { key: writeKey(key), ...shown(row) };
@@ -146,7 +146,7 @@ async function insertKey(
     .execute();
 }
 
-/** The keys of a tenant, with what they may see: of a person's key that of their client as it is now. */
+/** The keys of a tenant with their restrictions: for a person's key, the current one of its client. */
 function shownKeys(db: Database, tenant: string) {
   return db
     .selectFrom('access_key as k')
@@ -162,13 +162,13 @@ function shownKeys(db: Database, tenant: string) {
 
 type KeyRow = Awaited<ReturnType<ReturnType<typeof shownKeys>['execute']>>[number];
 
-/** All keys of a tenant, the oldest first. */
+/** All keys of a tenant, oldest first. */
 export async function listKeys(db: Database, tenant: string): Promise<ShownKey[]> {
   const rows = await shownKeys(db, tenant).orderBy('k.created_at').orderBy('k.key_id').execute();
   return rows.map(shown);
 }
 
-/** The keys of a person in a tenant that are good, the newest first. */
+/** The valid keys of a person in a tenant, newest first. */
 export async function listKeysOf(db: Database, tenant: string, person: KeyMaker['person']): Promise<ShownKey[]> {
   const rows = await shownKeys(db, tenant)
     .where(({ and }) => and({ 'k.issuer': person.issuer, 'k.subject': person.subject }))
@@ -183,7 +183,7 @@ export async function listKeysOf(db: Database, tenant: string, person: KeyMaker[
 
 const isGood = sql<boolean>`k.revoked_at is null and (k.expires_at is null or k.expires_at > statement_timestamp())`;
 
-/** When the last of the keys ends that were made by this client; undefined: none is good. */
+/** The latest expiry of the valid keys created by this client; undefined without a valid key. */
 export async function lastKeyOf(db: Database, tenant: string, clientId: string): Promise<Date | undefined> {
   const { last } = await db
     .selectFrom('access_key as k')
@@ -194,7 +194,7 @@ export async function lastKeyOf(db: Database, tenant: string, clientId: string):
   return last ?? undefined;
 }
 
-/** It ends within 5 seconds in every process. False where there is no such key; again is no error. */
+/** Takes effect within 5 seconds in every process. Idempotent; false for an unknown key. */
 export async function revokeKey(db: Database, tenant: string, id: string): Promise<boolean> {
   return await inTransaction(db, async (transaction) => {
     const revoked = await revokeKeys(transaction, tenant, { keyId: id });
@@ -202,7 +202,7 @@ export async function revokeKey(db: Database, tenant: string, id: string): Promi
   });
 }
 
-/** Revokes the keys with this id, of this person, made by this client. False where none was good. `why`: it is not their maker's wish. */
+/** Revokes this person's keys with this id from this client. False if none was valid. `why`: not at their request. */
 export async function revokeKeys(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -231,7 +231,7 @@ export async function revokeKeys(
 
 export interface KeyRecord {
   readonly name: string;
-  /** The client whose person made it. */
+  /** The client of the person who created it. */
   readonly makerId?: string;
   readonly secretHash: Uint8Array;
   readonly scopes: readonly Scope[];
@@ -242,10 +242,10 @@ export interface KeyRecord {
   readonly expiresAt: number;
 }
 
-/** Milliseconds, as long as a session: a person whom nobody could confirm for so long has no key until somebody can again. */
+/** Milliseconds, as long as a session: after that, keys of a person who cannot be confirmed are refused. */
 export const maxUnconfirmed = 8 * 60 * 60_000;
 
-/** Undefined where there is none, and where it or the person's client was revoked. */
+/** Undefined for an unknown or revoked key, and where the person's client was revoked. */
 export async function findKey(db: Database, tenant: string, id: string): Promise<KeyRecord | undefined> {
   const row = await shownKeys(db, tenant)
     .where('k.key_id', '=', id)
@@ -273,9 +273,9 @@ export async function findKey(db: Database, tenant: string, id: string): Promise
   };
 }
 
-/** The scopes that a key of somebody with these scopes can have. */
+/** The scopes that a key can have if its maker has these. */
 export function keyScopesOf(granted: readonly Scope[]): readonly Scope[] {
-  // To manage the history includes to read it.
+  // Managing the history includes reading it.
   return keyScopes.filter(
     (scope) => granted.includes(scope) || (scope === 'changelog.changelog_read' && mayReadHistory(granted)),
   );

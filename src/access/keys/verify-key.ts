@@ -3,39 +3,39 @@ import { AccessTokenFault, type Credentials, type VerifyKey } from '../../http/c
 import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
 import { isTenantName } from '../../http/tenant-name.ts';
 import type { Database } from '../../postgres/database.ts';
-import { createKnownStates } from '../known-states.ts';
-import type { TryOnce } from '../oauth/check-secret.ts';
+import type { CheckOnce } from '../oauth/check-secret.ts';
 import { storedRestriction } from '../oauth/client-states.ts';
+import { createStateCache } from '../state-cache.ts';
 import { findKey, type KeyRecord, noteUse } from './key-store.ts';
 import { isSecretOf, readKey } from './key-text.ts';
 
 type KeyState = Omit<KeyRecord, 'restriction'> & { readonly restriction: Restriction | undefined };
 
-/** Milliseconds between two notes that a key was used. */
-export const usedEvery = 60_000;
+/** Milliseconds between updates of a key's last use. */
+export const useUpdateInterval = 60_000;
 const maxKeys = 10_000;
 
 /**
- * Checks keys. One that was right before costs a hash and a look-up in memory; a revocation takes effect within 5 seconds. Wrong ones count
- * together with wrong secrets of clients.
+ * Verifies keys. A key verified before costs a hash and a lookup in memory; a revocation takes effect within 5 seconds.
+ * Wrong keys count towards the same limit as wrong client secrets.
  */
 export function createKeyVerifier(options: {
   db: Database;
   readRestriction: ReadRestriction;
-  tryOnce: TryOnce;
+  checkOnce: CheckOnce;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Milliseconds of a clock that never steps back. */
+  /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
   onError: (error: unknown) => void;
 }): VerifyKey {
-  const { db, readRestriction, tryOnce, now, elapsed, onError } = options;
-  const findState = createKnownStates<KeyState>(async (tenant, id, known) => {
+  const { db, readRestriction, checkOnce, now, elapsed, onError } = options;
+  const findState = createStateCache<KeyState>(async (tenant, id, previous) => {
     const key = await findKey(db, tenant, id);
-    return key && { ...key, restriction: storedRestriction(key.restriction, known?.restriction, readRestriction) };
+    return key && { ...key, restriction: storedRestriction(key.restriction, previous?.restriction, readRestriction) };
   }, elapsed);
-  /** Keys whose secrets were right in this process, and when their use was noted last. */
-  const seen = new LRUCache<string, { notedAt: number }>({ maxSize: maxKeys, sizeCalculation: () => 1 });
+  /** Keys verified in this process, with the last update of their use. */
+  const lastUses = new LRUCache<string, { notedAt: number }>({ maxSize: maxKeys, sizeCalculation: () => 1 });
 
   async function find(tenant: string, id: string, secret: string): Promise<KeyState | undefined> {
     const state = await findState(tenant, id);
@@ -44,9 +44,9 @@ export function createKeyVerifier(options: {
 
   function note(tenant: string, id: string): void {
     const name = `${tenant} ${id}`;
-    const notedAt = seen.get(name)?.notedAt;
-    if (notedAt !== undefined && elapsed() - notedAt < usedEvery) return;
-    seen.set(name, { notedAt: elapsed() });
+    const notedAt = lastUses.get(name)?.notedAt;
+    if (notedAt !== undefined && elapsed() - notedAt < useUpdateInterval) return;
+    lastUses.set(name, { notedAt: elapsed() });
     noteUse(db, tenant, id).catch(onError);
   }
 
@@ -54,9 +54,9 @@ export function createKeyVerifier(options: {
     const key = readKey(text);
     if (key === undefined || !isTenantName(tenant)) throw new AccessTokenFault('invalid');
     const { id, secret } = key;
-    const state = seen.has(`${tenant} ${id}`)
+    const state = lastUses.has(`${tenant} ${id}`)
       ? await find(tenant, id, secret)
-      : await tryOnce(address, () => find(tenant, id, secret));
+      : await checkOnce(address, () => find(tenant, id, secret));
     if (state === undefined) throw new AccessTokenFault('invalid');
     if (state.expiresAt <= now()) throw new AccessTokenFault('expired');
     note(tenant, id);

@@ -7,7 +7,7 @@ import { type SigningKey, signingAlgorithm } from './signing-key.ts';
 /** Seconds (contract: authentication). */
 export const accessTokenLifetime = 14_399;
 
-/** RFC 9068, 2.1: the type of a JWT that is an access token. */
+/** The JWT type of access tokens (RFC 9068, 2.1). */
 const tokenType = 'at+jwt';
 
 export interface AccessTokenClaims {
@@ -19,7 +19,7 @@ export interface AccessTokenClaims {
   expiresAt: number;
 }
 
-/** Signs an access token (RFC 9068). The issuer is its audience too, because tokens are for this service alone. */
+/** Signs an access token (RFC 9068). The issuer is also the audience: tokens are for this service alone. */
 export async function signAccessToken(
   key: SigningKey,
   {
@@ -47,7 +47,7 @@ export async function signAccessToken(
     .sign(key.privateKey);
 }
 
-/** Throws an AccessTokenFault for a token that is not valid or has expired. */
+/** Throws an AccessTokenFault for an invalid or expired token. */
 export async function readAccessToken(
   token: string,
   {
@@ -96,7 +96,7 @@ export async function readAccessToken(
   }
 }
 
-/** Decoders ignore the unused last bits of base64url. Without this check one token could be written in several ways. */
+/** Decoders ignore the unused last bits of base64url, so that without this check one token has several spellings. */
 function isCanonical(token: string): boolean {
   const segments = token.split('.');
   return (

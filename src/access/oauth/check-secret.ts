@@ -5,8 +5,8 @@ import type { Attempt, GuessLimiter } from './guess-limiter.ts';
 import { TokenError } from './token-error.ts';
 
 /**
- * The client of the id and the secret. Rejects with an AccessTokenFault where there is none, and with rate_limit_exceeded
- * (429) where too many checks from the address have failed.
+ * The client with the id and secret. Rejects with an AccessTokenFault where there is none, and with rate_limit_exceeded
+ * (429) after too many failures from the address.
  */
 export type CheckSecret = (client: {
   clientId: string;
@@ -14,17 +14,14 @@ export type CheckSecret = (client: {
   address: string;
 }) => Promise<ClientRecord>;
 
-/**
- * Gives what `find` gives for a secret that serves once. Rejects as `CheckSecret` does; undefined means that the secret is
- * wrong.
- */
-export type TryOnce = <Result>(address: string, find: () => Promise<Result | undefined>) => Promise<Result>;
+/** Returns what `find` finds for a one-time secret; undefined means a wrong secret. Rejects as `CheckSecret` does. */
+export type CheckOnce = <Result>(address: string, find: () => Promise<Result | undefined>) => Promise<Result>;
 
-/** Checks secrets of people who sign in. Wrong ones count together with those of the token endpoint. */
+/** Checks secrets at sign-in. Wrong ones count together with those of the token endpoint. */
 export function createSecretChecker(
   db: Database,
   guesses: GuessLimiter,
-): { checkSecret: CheckSecret; tryOnce: TryOnce } {
+): { checkSecret: CheckSecret; checkOnce: CheckOnce } {
   async function limit<Result>(attempt: Attempt, find: () => Promise<Result | undefined>): Promise<Result> {
     try {
       return await guesses.limit(attempt, async () => {
@@ -40,6 +37,6 @@ export function createSecretChecker(
   return {
     checkSecret: (client) =>
       limit(client, () => findClientBySecret(db, client.clientId, client.clientSecret, client.address)),
-    tryOnce: (address, find) => limit({ address }, find),
+    checkOnce: (address, find) => limit({ address }, find),
   };
 }

@@ -3,12 +3,12 @@ import { AnnalsError } from '../../core/errors.ts';
 
 const clientIdPattern = /^([a-z][a-z0-9]{1,62})\.[0-9a-f]{20}$/;
 
-/** `<tenant>.<random>`: the tenant stands in it, because every look-up names the tenant. */
+/** `<tenant>.<random>`: contains the tenant, because every lookup names one. */
 export function newClientId(tenant: string): string {
   return `${tenant}.${randomBytes(10).toString('hex')}`;
 }
 
-/** The tenant of a client id, or undefined where no client can have that id. */
+/** The tenant of a client id; undefined if malformed. */
 export function tenantOfClientId(clientId: string): string | undefined {
   return clientIdPattern.exec(clientId)?.[1];
 }
@@ -19,8 +19,8 @@ export function newClientSecret(): string {
 }
 
 /**
- * The SHA-256 of a secret. Slow password hashes protect secrets that people choose. This one has 256 random bits, which
- * nobody can guess from the hash, and a slow hash would only let strangers load the processor.
+ * The SHA-256 of a secret. With 256 random bits it needs no slow password hash, which would let strangers load the
+ * processor.
  */
 export function hashClientSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
@@ -32,10 +32,10 @@ export function secretMatches(secret: string, secretHash: Uint8Array | null): bo
 }
 
 const maxName = 200;
-// The actors of change entries that no client caused (spec A, change entry).
+// The actors of change entries without a client (spec A, change entry).
 const reservedNames: ReadonlySet<string> = new Set(['system', 'external', 'unknown']);
 
-/** Throws a validation_violation unless the name may stand as actor in change entries (contract 1). */
+/** Throws validation_violation unless the name can be the actor of change entries (contract 1). */
 export function checkClientName(name: string): void {
   const fault = faultOfName(name);
   if (fault === undefined) return;

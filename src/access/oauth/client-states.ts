@@ -3,10 +3,10 @@ import type { WrittenRestriction } from '../../core/written-restriction.ts';
 import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
-import { createKnownStates, type FindState } from '../known-states.ts';
+import { createStateCache, type FindState } from '../state-cache.ts';
 import { findClient } from './clients.ts';
 
-/** What a call needs to know about its client that its token does not say. */
+/** What a call must know about its client that is not in its token. */
 export interface ClientState {
   name: string;
   revoked: boolean;
@@ -21,7 +21,7 @@ export function createClientStates(
   elapsed: () => number,
   readRestriction: ReadRestriction,
 ): FindClientState {
-  return createKnownStates<ClientState>(async (tenant, clientId, known) => {
+  return createStateCache<ClientState>(async (tenant, clientId, previous) => {
     const client = await findClient(db, tenant, clientId);
     if (client === undefined) return undefined;
     const { name, revoked, scopes } = client;
@@ -29,23 +29,23 @@ export function createClientStates(
       name,
       revoked,
       scopes,
-      restriction: storedRestriction(client.restriction, known?.restriction, readRestriction),
+      restriction: storedRestriction(client.restriction, previous?.restriction, readRestriction),
     };
   }, elapsed);
 }
 
-/** A restriction from the database. It is parsed once, as long as it stays the same. */
+/** A restriction from the database, parsed again only after it changes. */
 export function storedRestriction(
   written: readonly WrittenRestriction[] | null,
-  known: Restriction | undefined,
+  previous: Restriction | undefined,
   readRestriction: ReadRestriction,
 ): Restriction | undefined {
   if (written === null) return undefined;
-  if (known !== undefined && isDeepStrictEqual(known.written, written)) return known;
+  if (previous !== undefined && isDeepStrictEqual(previous.written, written)) return previous;
   try {
     return readRestriction(written);
   } catch (error) {
-    // It was checked when it was stored. The fault is none of the caller's query.
+    // It was valid when stored, so the caller's query is not at fault.
     throw new Error('A stored restriction cannot be read.', { cause: error });
   }
 }

@@ -23,16 +23,16 @@ export interface ClientDescription {
   scope: string;
   /** Left out: the client id. */
   name?: string | undefined;
-  /** What it may see of the change history. Left out: all that its scopes permit. */
+  /** Limits what it sees of the change history. Left out: everything that its scopes permit. */
   restriction?: Restriction | undefined;
 }
 
-/** A restriction as clients are shown with: the members of the command line. */
+/** A restriction as shown, in the members of the command line. */
 type ShownRestriction = Partial<WrittenRestriction>;
 
 export interface NewClient extends ShownRestriction {
   clientId: string;
-  /** Shown this once; stored only hashed. */
+  /** Never shown again; stored only as a hash. */
   clientSecret: string;
   tenant: string;
   scope: string;
@@ -53,27 +53,25 @@ export interface ClientRecord {
   tenant: string;
   clientId: string;
   name: string;
-  /** Null: it has no secret. */
+  /** Null: no secret. */
   secretHash: Uint8Array | null;
   scopes: Scope[];
   revoked: boolean;
   restriction: readonly WrittenRestriction[] | null;
 }
 
-/**
- * Makes a client of the tenant. Throws validation_violation for a scope or a name that may not be (with a restriction, most scopes), resource_not_found where there is no such tenant.
- */
+/** Throws validation_violation for an invalid name or scope, resource_not_found for a missing tenant. */
 export async function createClient(db: Database, client: ClientDescription): Promise<NewClient> {
   const clientSecret = newClientSecret();
   return await inTransaction(db, async (transaction) => {
-    const { clientId, ...made } = await insertClient(transaction, client, hashClientSecret(clientSecret));
-    const { tenant, scope } = made;
+    const { clientId, ...created } = await insertClient(transaction, client, hashClientSecret(clientSecret));
+    const { tenant, scope } = created;
     await noteAccess(transaction, { tenant, kind: 'client_made', clientId, details: { scope } });
-    return { clientId, clientSecret, ...made };
+    return { clientId, clientSecret, ...created };
   });
 }
 
-/** Makes a client that has no secret, as `createClient` does: it can get no token. */
+/** Creates a client without a secret, which can get no token; otherwise as `createClient`. */
 export async function createClientWithoutSecret(
   db: Database,
   client: ClientDescription,
@@ -111,7 +109,7 @@ async function insertClient(
   return { clientId, tenant, scope: granted.join(' '), name: actor, ...shownRestriction(restriction?.written) };
 }
 
-/** All clients of the tenant, the oldest first, without their secrets. */
+/** All clients of the tenant, oldest first, without their secrets. */
 export async function listClients(db: Database, tenant: string): Promise<ListedClient[]> {
   const rows = await db
     .selectFrom('oauth_client')
@@ -131,7 +129,7 @@ export async function listClients(db: Database, tenant: string): Promise<ListedC
   }));
 }
 
-/** Its tokens stop within 5 seconds in every process. False where there is no such client; again is no error. */
+/** Its tokens stop within 5 seconds in every process. Idempotent; false for an unknown client. */
 export async function revokeClient(db: Database, clientId: string): Promise<boolean> {
   const tenant = tenantOfClientId(clientId);
   if (tenant === undefined) return false;
@@ -148,7 +146,7 @@ export async function revokeClient(db: Database, clientId: string): Promise<bool
   });
 }
 
-/** Deletes a client that has no secret. Nothing refers to it any more; its sessions and links have been deleted. */
+/** Deletes a client without a secret, after its sessions and links. */
 export async function deleteClientWithoutSecret(db: Database, tenant: string, clientId: string): Promise<void> {
   await db
     .deleteFrom('oauth_client')
@@ -157,7 +155,7 @@ export async function deleteClientWithoutSecret(db: Database, tenant: string, cl
     .execute();
 }
 
-/** Confirms the rights of a person's client, which may have become others. */
+/** Confirms and updates the rights of a person's client. */
 export async function setClientRights(
   db: Database,
   tenant: string,
@@ -207,7 +205,7 @@ export async function findClient(db: Database, tenant: string, clientId: string)
   };
 }
 
-/** The client of the id and the secret; undefined where there is none, and where it was revoked. The refusal of a client is noted, with the address. */
+/** The client with the id and secret; undefined if unknown or revoked. Notes a refusal with the address. */
 export async function findClientBySecret(
   db: Database,
   clientId: string,
@@ -222,12 +220,12 @@ export async function findClientBySecret(
   return undefined;
 }
 
-/** A client has one part of a restriction at most. */
+/** A client's restriction has at most one part. */
 function shownRestriction([own]: readonly WrittenRestriction[] = []): ShownRestriction {
   return own === undefined ? {} : { query: own.query, hide: own.hide };
 }
 
-/** A client with a restriction has nothing that tells of the whole tenant. */
+/** A client with a restriction gets no scope that reveals more of the tenant. */
 function refuseWiderScopes(granted: readonly Scope[]): void {
   const wider = granted.find((scope) => !restrictableScopes.includes(scope));
   if (wider === undefined) return;

@@ -14,7 +14,7 @@ export interface TokenResponse {
   scope: string;
 }
 
-/** Gives a token, or rejects with a TokenError. A refusal is noted with the address that the request came from. */
+/** Issues a token, or rejects with a TokenError and notes the refusal with the address of the request. */
 export type GrantToken = (request: TokenRequest, address?: string) => Promise<TokenResponse>;
 
 interface GrantedClient extends OAuth2Server.Client {
@@ -23,7 +23,7 @@ interface GrantedClient extends OAuth2Server.Client {
   scopes: Scope[];
 }
 
-/** The client credentials grant (RFC 6749, 4.4), its flow run by the grant library; see docs/decisions/access.md. */
+/** The client credentials grant (RFC 6749, 4.4), run by the grant library; see docs/decisions/access.md. */
 export function createGrant(options: {
   db: Database;
   keys: SigningKeys;
@@ -41,7 +41,7 @@ export function createGrant(options: {
       return { id: clientId, grants: ['client_credentials'], tenant, clientId, scopes } satisfies GrantedClient;
     },
 
-    // The library wants a user even where the client acts for itself.
+    // The library requires a user, even for a client that acts for itself.
     async getUserFromClient(client) {
       return { id: client.id };
     },
@@ -61,12 +61,12 @@ export function createGrant(options: {
       });
     },
 
-    // The library does not check tokens here: the verifier does, from the token alone.
+    // Not used: the verifier checks tokens without the library.
     async getAccessToken() {
       return undefined;
     },
 
-    // Tokens are not stored. The library lets us complete the answer here.
+    // Tokens are not stored. The library's hook completes the response.
     async saveToken(token, client, user) {
       const { tenant } = client as GrantedClient;
       const scope = [...(token.scope ?? []), `tenant=${tenant}`];
@@ -97,9 +97,9 @@ export function createGrant(options: {
   };
 }
 
-/** The requested scopes in their order, or all of the client where none is named. Undefined where the client lacks one. */
+/** The requested scopes in their order, by default all of the client. Undefined where the client lacks one. */
 function grantedScopes(tenant: string, scopes: Scope[], requested: string[] = []): Scope[] | undefined {
-  // A client may send the `scope` of an earlier answer, which ends with the tenant.
+  // A client may send the `scope` of an earlier response, which ends with the tenant.
   const named = requested.filter((name) => name !== `tenant=${tenant}`);
   if (named.length === 0) return scopes;
   const granted = [...new Set(named)].filter(isScope).filter((scope) => scopes.includes(scope));
@@ -111,7 +111,7 @@ const codes: Readonly<Record<string, TokenErrorCode>> = {
   invalid_client: 'invalid_client',
   invalid_scope: 'invalid_scope',
   unsupported_grant_type: 'unsupported_grant_type',
-  // No client may use another grant here, so each of them is one that this service does not support.
+  // The library reports it where a client may not use a grant. No client may use another one here.
   unauthorized_client: 'unsupported_grant_type',
 };
 
@@ -119,6 +119,6 @@ function tokenErrorOf(error: unknown): unknown {
   if (!(error instanceof OAuth2Server.OAuthError)) return error;
   const code = codes[error.name];
   if (code !== undefined) return new TokenError(code, error.message);
-  // The library wraps what our own code throws.
+  // The library wraps our own errors.
   return 'inner' in error ? error.inner : error;
 }

@@ -4,53 +4,53 @@ import { AnnalsError } from '../../core/errors.ts';
 import { hashClientSecret, secretMatches, tenantOfClientId } from './client-identity.ts';
 import { TokenError } from './token-error.ts';
 
-/** `burst` failures at once, then one in `interval` milliseconds. */
+/** `burst` failures, then one per `interval` milliseconds. */
 export const guessLimits = {
   perClientAndAddress: { burst: 10, interval: 5_000 },
   perAddress: { burst: 100, interval: 500 },
 };
 
-const maxRemembered = 10_000;
+const maxEntries = 10_000;
 
 export interface Attempt {
   address: string;
-  /** Left out: it is a secret for one use, which names no client. */
+  /** Left out: a one-time secret, which names no client. */
   clientId?: string;
   clientSecret?: string;
 }
 
 export interface GuessLimiter {
   /**
-   * Checks a client's secret unless too many checks have failed, and gives what `check` gives. `check` rejects with the
-   * TokenError `invalid_client` where the secret is wrong; any other error counts as no guess. Throws
-   * rate_limit_exceeded (429) with Retry-After.
+   * Runs `check` and returns its result, unless too many checks have failed. `check` rejects with the TokenError
+   * `invalid_client` for a wrong secret; other errors do not count as guesses. Throws rate_limit_exceeded (429) with
+   * Retry-After.
    */
   limit<Result>(attempt: Attempt, check: () => Promise<Result>): Promise<Result>;
 }
 
 /**
- * Slows down the guessing of client secrets (contract: authentication). Secrets have 256 random bits, so guessing
- * leads nowhere at any speed. The limiter keeps guessing from loading the database, and never locks out a client:
+ * Slows down the guessing of client secrets (contract: authentication). Their 256 random bits cannot be guessed: the
+ * limiter protects the database from the attempts. It never locks out a client:
  *
- * - Only failures count, by client id together with address, and by address alone. Nobody can lock out a client from
- *   elsewhere, and behind a shared address failures for one client do not count for another until there are many.
- * - An attempt counts as a failure from its beginning, so that attempts in parallel are counted too. Where such attempts
- *   use up the limit, further ones wait for their results.
- * - A client that got a token here before is known by the hash of its secret, and never waits, not even where
- *   somebody at its own address is guessing. A guesser gains nothing by that: 2^256 is out of reach in memory too.
- * - All of it is in this process and bounded: at most 10,000 counters of a kind, and a flood of addresses pushes out
- *   the oldest of them, which are the flood's own.
+ * - Only failures count, per client id and address, and per address. A client cannot be locked out from elsewhere,
+ *   and behind a shared address failures for one client affect another only once there are many.
+ * - An attempt counts as a failure until it succeeds, which includes parallel attempts. Where these use up the limit,
+ *   further ones wait for their results.
+ * - A client that got a token here before is recognized by the hash of its secret and never waits, even while its own
+ *   address is guessing. Guessing gains nothing from that: 2^256 is out of reach in memory, too.
+ * - State is per process and bounded to 10,000 counters of each kind. A flood of addresses evicts the oldest, which are
+ *   its own.
  */
 export function createGuessLimiter(elapsed: () => number): GuessLimiter {
   const clientsAtAddress = createFailureCounter(guessLimits.perClientAndAddress, elapsed);
   const addresses = createFailureCounter(guessLimits.perAddress, elapsed);
-  const knownSecrets = new LRUCache<string, Uint8Array>({ maxSize: maxRemembered, sizeCalculation: () => 1 });
-  const underWay = new AttemptsUnderWay();
+  const knownSecrets = new LRUCache<string, Uint8Array>({ maxSize: maxEntries, sizeCalculation: () => 1 });
+  const pending = new PendingAttempts();
 
   function isKnown({ clientId, clientSecret }: Attempt): boolean {
     if (clientId === undefined || clientSecret === undefined) return false;
-    const known = knownSecrets.get(clientId);
-    return known !== undefined && secretMatches(clientSecret, known);
+    const secretHash = knownSecrets.get(clientId);
+    return secretHash !== undefined && secretMatches(clientSecret, secretHash);
   }
 
   /** Counts a failure in advance, or returns the milliseconds to wait. */
@@ -65,7 +65,7 @@ export function createGuessLimiter(elapsed: () => number): GuessLimiter {
     return 0;
   }
 
-  function takeBack(client: string | undefined, address: string): void {
+  function undoFailure(client: string | undefined, address: string): void {
     if (client !== undefined) clientsAtAddress.add(client, -1);
     addresses.add(address, -1);
   }
@@ -76,25 +76,25 @@ export function createGuessLimiter(elapsed: () => number): GuessLimiter {
       const address = network(attempt.address);
       const client = clientAndAddress(attempt);
       for (let wait = begin(client, address); wait > 0; wait = begin(client, address)) {
-        const next = underWay.nextEnd(address);
+        const next = pending.nextEnd(address);
         if (next === undefined) throw tooManyGuesses(wait);
         await next;
         if (isKnown(attempt)) return await check();
       }
-      underWay.begin(address);
+      pending.begin(address);
       try {
         const result = await check();
         const { clientId, clientSecret } = attempt;
         if (clientId !== undefined && clientSecret !== undefined) {
           knownSecrets.set(clientId, hashClientSecret(clientSecret));
         }
-        takeBack(client, address);
+        undoFailure(client, address);
         return result;
       } catch (error) {
-        if (!(error instanceof TokenError && error.code === 'invalid_client')) takeBack(client, address);
+        if (!(error instanceof TokenError && error.code === 'invalid_client')) undoFailure(client, address);
         throw error;
       } finally {
-        underWay.end(address);
+        pending.end(address);
       }
     },
   };
@@ -106,8 +106,8 @@ function tooManyGuesses(wait: number): AnnalsError {
   });
 }
 
-/** The attempts of each address whose results are not known yet. */
-class AttemptsUnderWay {
+/** The unresolved attempts of each address. */
+class PendingAttempts {
   readonly #ofAddress = new Map<string, { count: number; nextEnd: PromiseWithResolvers<void> }>();
 
   begin(address: string): void {
@@ -124,20 +124,20 @@ class AttemptsUnderWay {
     if (attempts.count === 0) this.#ofAddress.delete(address);
   }
 
-  /** Resolves once one of them has ended; undefined where there is none. */
+  /** Resolves when one of them ends; undefined where there is none. */
   nextEnd(address: string): Promise<void> | undefined {
     return this.#ofAddress.get(address)?.nextEnd.promise;
   }
 }
 
-/** Undefined where no client can have the id: it is no guess, and it may be too long to keep. */
+/** Undefined where no client can have the id: not a guess, and possibly too long to keep. */
 function clientAndAddress({ clientId, address }: Attempt): string | undefined {
   return clientId === undefined || tenantOfClientId(clientId) === undefined
     ? undefined
     : `${clientId} ${network(address)}`;
 }
 
-/** The part of an address that one subscriber has: of IPv6 the first 64 bits. */
+/** The part of an address that one subscriber has: the first 64 bits of IPv6. */
 function network(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address;
   const [left = '', right = ''] = address.split('::');
@@ -148,8 +148,8 @@ function network(address: string): string {
 }
 
 function createFailureCounter({ burst, interval }: { burst: number; interval: number }, elapsed: () => number) {
-  // For each key the moment from which its failures do not count any more.
-  const clearedAt = new LRUCache<string, number>({ maxSize: maxRemembered, sizeCalculation: () => 1 });
+  // For each key, when its failures stop counting.
+  const clearedAt = new LRUCache<string, number>({ maxSize: maxEntries, sizeCalculation: () => 1 });
   const tolerance = (burst - 1) * interval;
   return {
     timeToWait(key: string): number {

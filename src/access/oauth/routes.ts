@@ -34,7 +34,7 @@ const KeySet = Type.Object(
   },
 );
 
-/** Authentication: the token endpoint and the keys that its tokens verify with. */
+/** The token endpoint and the keys that verify its tokens. */
 export async function oauthRoutes(app: HttpServer, options: OAuthRoutesOptions): Promise<void> {
   const { grantToken, publishedKeys, guesses } = options;
   await app.register(tokenRoute, { grantToken, guesses });
@@ -51,7 +51,7 @@ export async function oauthRoutes(app: HttpServer, options: OAuthRoutesOptions):
       },
     },
     async (_request, reply) => {
-      // Short, so that other verifiers see a new key early. An unknown key id tells them to ask again.
+      // Short, so that verifiers see a new key early. They fetch again for an unknown key id.
       reply.header('cache-control', 'public, max-age=300');
       return { keys: (await publishedKeys()) as Record<string, string>[] };
     },

@@ -3,7 +3,7 @@ import type { Sealer } from '../../core/sealing.ts';
 import type { VerifyAccessToken, VerifyBasic } from '../../http/credentials.ts';
 import type { ReadRestriction } from '../../http/restriction.ts';
 import type { Database } from '../../postgres/database.ts';
-import { type CheckSecret, createSecretChecker, type TryOnce } from './check-secret.ts';
+import { type CheckOnce, type CheckSecret, createSecretChecker } from './check-secret.ts';
 import { createClientStates, type FindClientState } from './client-states.ts';
 import { createGrant, type GrantToken } from './grant.ts';
 import { createGuessLimiter, type GuessLimiter } from './guess-limiter.ts';
@@ -19,26 +19,26 @@ export interface OAuthService {
   /** A UUID, the same for all processes on one database. */
   installation: string;
   grantToken: GrantToken;
-  /** Counts wrong secrets, of whatever kind. */
+  /** Counts wrong secrets of every kind. */
   guesses: GuessLimiter;
   checkSecret: CheckSecret;
-  tryOnce: TryOnce;
+  checkOnce: CheckOnce;
   findClientState: FindClientState;
   verifyAccessToken: VerifyAccessToken;
   verifyBasic: VerifyBasic;
   publishedKeys: () => Promise<JWK[]>;
-  /** Does in advance the work that the first token and the first call with a token would wait for. */
+  /** Does in advance the work that would delay the first token and the first authenticated call. */
   warmUp: () => Promise<void>;
 }
 
-/** Builds everything about tokens that a process needs, once. `baseUrl`, if set, names the issuer. */
+/** Builds the token services of a process. `baseUrl`, if set, names the issuer. */
 export async function createOAuthService(options: {
   db: Database;
   sealer: Sealer;
   baseUrl: string | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Milliseconds of a clock that never steps back. */
+  /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
   onUnreadableKey: (kid: string) => void;
   readRestriction: ReadRestriction;
@@ -70,8 +70,8 @@ export async function createOAuthService(options: {
 }
 
 /**
- * The id of the installation, a UUID. All processes on one database have the same. Where no public address is set it names
- * the token issuer (contract: settings).
+ * The UUID of the installation, the same for all processes on one database. Names the token issuer if no public address
+ * is set (contract: settings).
  */
 export async function readInstallationId(db: Database): Promise<string> {
   const { id } = await db.selectFrom('installation').select('id').executeTakeFirstOrThrow();
@@ -79,8 +79,8 @@ export async function readInstallationId(db: Database): Promise<string> {
 }
 
 /**
- * Makes the first token request and the first call with a token as quick as later ones: makes or reads the signing key,
- * signs a token that nobody gets, verifies it, and runs the grant for a client that cannot exist.
+ * Makes the first token request and authenticated call as fast as later ones: creates or reads the signing key, signs
+ * and verifies a token that is discarded, and runs the grant for a nonexistent client.
  */
 async function warmUpTokens(options: {
   keys: SigningKeys;
@@ -90,8 +90,8 @@ async function warmUpTokens(options: {
   grantToken: GrantToken;
 }): Promise<void> {
   const { keys, issuer, now, grantToken } = options;
-  const nobody = { tenant: '', clientId: '' };
-  const token = await signAccessToken(await keys.toSign(), { issuer, now: now(), client: nobody, scopes: [] });
+  const client = { tenant: '', clientId: '' };
+  const token = await signAccessToken(await keys.toSign(), { issuer, now: now(), client, scopes: [] });
   await readAccessToken(token, { issuer, now: now(), findKey: (kid) => keys.toVerify(kid) });
   try {
     await grantToken({ grantType: 'client_credentials', clientId: '-', clientSecret: '-', scope: undefined });

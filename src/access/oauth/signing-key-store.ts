@@ -7,15 +7,15 @@ export interface StoredSigningKey {
   kid: string;
   sealedKey: Uint8Array;
   createdAt: Date;
-  /** It signs no token from then on. */
+  /** The end of its use for signing. */
   retiredAt: Date;
 }
 
-// Any number will do, as long as all versions of Annals use the same one.
+// Arbitrary, but the same in all versions of Annals.
 const signingKeyLock = 7_229_148_367;
 
-/** One process at a time decides whether to make a key. The others wait, and then find that key. */
-export async function whileNoOtherMakesKeys<Result>(
+/** Serializes the creation of keys: the processes that waited find the new key. */
+export async function withSigningKeyLock<Result>(
   db: Database,
   work: (transaction: DatabaseTransaction) => Promise<Result>,
 ): Promise<Result> {
@@ -25,7 +25,7 @@ export async function whileNoOtherMakesKeys<Result>(
   });
 }
 
-/** The keys that retire after that moment, the newest first. */
+/** The keys that retire after that time, newest first. */
 export async function readSigningKeys(db: Database, retiredAfter: Date): Promise<StoredSigningKey[]> {
   const rows = await db
     .selectFrom('oauth_signing_key')

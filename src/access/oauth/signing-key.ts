@@ -3,7 +3,7 @@ import type { Sealer } from '../../core/sealing.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
 import type { StoredSigningKey } from './signing-key-store.ts';
 
-/** The algorithm of all tokens. A token that names another one is refused. */
+/** The algorithm of all tokens. Tokens with another one are refused. */
 export const signingAlgorithm = 'ES256';
 
 type Key = Awaited<ReturnType<typeof importJWK>>;
@@ -14,7 +14,7 @@ export interface SigningKey {
   publicKey: Key;
   /** As published at /.well-known/jwks.json. */
   publicJwk: JWK;
-  /** Milliseconds since 1970. It signs no token from then on. */
+  /** Milliseconds since 1970: the end of its use for signing. */
   retiredAt: number;
 }
 
@@ -27,8 +27,8 @@ export async function generateSigningKey(sealer: Sealer, createdAt: Date, retire
 }
 
 /**
- * Opens a stored key; undefined where none of the secret keys opens it. The public key is derived from the sealed private
- * key. Somebody who can only write to the database can therefore not put a public key there.
+ * Opens a stored key; undefined where no secret key opens it. Derives the public key from the sealed private key, so
+ * that write access to the database is not enough to plant one.
  */
 export async function openSigningKey(sealer: Sealer, stored: StoredSigningKey): Promise<SigningKey | undefined> {
   const plaintext = sealer.open(stored.sealedKey, purposeOf(stored.kid));

@@ -4,26 +4,26 @@ import type { Sealer } from '../../core/sealing.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { accessTokenLifetime } from './access-token.ts';
 import { generateSigningKey, openSigningKey, type SigningKey } from './signing-key.ts';
-import { deleteSigningKeys, insertSigningKey, readSigningKeys, whileNoOtherMakesKeys } from './signing-key-store.ts';
+import { deleteSigningKeys, insertSigningKey, readSigningKeys, withSigningKeyLock } from './signing-key-store.ts';
 
 const day = 24 * 60 * 60 * 1000;
-/** A key signs for 30 days. Then the first process that signs makes the next one. */
+/** A key signs for 30 days. Then the first process that signs creates the next one. */
 const signingTime = 30 * day;
-/** It still verifies until its last token has expired, and one hour more because clocks differ. */
+/** A key verifies until its last token has expired, plus one hour of clock skew. */
 const overlap = accessTokenLifetime * 1000 + 60 * 60 * 1000;
 
-/** How old the cached keys can be to sign or publish, and to verify (milliseconds). */
+/** The max. age of cached keys to sign or publish, and to verify (milliseconds). */
 const maxAgeForSigning = 5_000;
 const maxAgeForVerifying = 60_000;
-/** Tokens with invented key ids cause at most one query in this time (milliseconds). */
+/** Tokens with made-up key ids cause at most one query per interval (milliseconds). */
 const minTimeBetweenLoads = 250;
 
 export interface SigningKeys {
-  /** The key to sign with. It is made where there is none, or where the last one has retired. */
+  /** The key to sign with, created where there is none or the last one has retired. */
   toSign(): Promise<SigningKey>;
-  /** The key with that id. An unknown one is looked up in the database, because another process may have made it. */
+  /** The key with that id. Reads an unknown one from the database, because another process may have created it. */
   toVerify(kid: string): SigningKey | undefined | Promise<SigningKey | undefined>;
-  /** Whether tokens of that key are valid, by the cached keys. Reads the keys again in the background where they are old. */
+  /** Whether tokens of that key are valid, by the cached keys. Refreshes stale keys in the background. */
   holds(kid: string): boolean;
   published(): Promise<JWK[]>;
 }
@@ -33,7 +33,7 @@ export interface SigningKeysOptions {
   sealer: Sealer;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Milliseconds of a clock that never steps back. */
+  /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
   /** Called where no secret key opens a stored key. This process refuses its tokens. */
   onUnreadableKey: (kid: string) => void;
@@ -85,15 +85,15 @@ export function createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey }:
     await loadUnlessYoungerThan(maxAgeForSigning);
     const key = current();
     if (key !== undefined) return key;
-    await whileNoOtherMakesKeys(db, async (transaction) => {
+    await withSigningKeyLock(db, async (transaction) => {
       const stored = await readSigningKeys(transaction, new Date(now()));
       const opened = await Promise.all(stored.map((candidate) => openSigningKey(sealer, candidate)));
       if (opened.every((candidate) => candidate === undefined)) await makeKey(transaction, sealer, now());
     });
     await load();
-    const made = current();
-    if (made === undefined) throw new Error('The signing key that was just made is not there.');
-    return made;
+    const created = current();
+    if (created === undefined) throw new Error('The inserted signing key cannot be read.');
+    return created;
   }
 
   return {
@@ -106,7 +106,7 @@ export function createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey }:
 
     holds(kid) {
       if (elapsed() - loadedAt > maxAgeForVerifying) {
-        // The cached keys are used meanwhile: a database that is away must not stop calls that do not need it.
+        // The cached keys stay in use: an unreachable database must not stop calls that do not need it.
         loadOnce().catch(() => {});
       }
       return verifies(keys.get(kid));

@@ -10,14 +10,14 @@ interface OAuthClientTable {
   tenant: string;
   client_id: string;
   name: string;
-  /** Null: a link made the client, which can sign in by that link alone. */
+  /** Null: created by a link, which is its only sign-in. */
   secret_hash: Uint8Array | null;
   scopes: string[];
-  /** JSON text when written. Null: the client has no restriction. */
+  /** JSON text when written. Null: no restriction. */
   restriction: ColumnType<readonly WrittenRestriction[] | null, string | null, string | null>;
   created_at: Generated<Date>;
   revoked_at: Generated<Date | null>;
-  /** When a person's provider and rules confirmed the rights; null: when they were made. */
+  /** When a person's provider and rules last confirmed the rights; null: at creation. */
   confirmed_at: Generated<Date | null>;
 }
 

@@ -1,7 +1,7 @@
 /** The errors of the token endpoint (RFC 6749, 5.2) that this service gives. */
 export type TokenErrorCode = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type' | 'invalid_scope';
 
-/** `description` is for the client's developer: printable ASCII without quotes and backslashes, as the RFC demands. */
+/** `description` is for the client's developer: printable ASCII without quotes and backslashes, as the RFC requires. */
 export class TokenError extends Error {
   readonly code: TokenErrorCode;
 

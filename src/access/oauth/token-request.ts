@@ -10,8 +10,8 @@ export interface TokenRequest {
 }
 
 /**
- * Checks what the grant library does not check. A parameter that is given twice is an error (RFC 6749, 3.2). Basic
- * credentials are form-encoded before they are base64 (2.3.1). A client authenticates in one way only (2.3).
+ * Checks what the grant library does not: repeated parameters (RFC 6749, 3.2), Basic credentials that are form-encoded
+ * before base64 (2.3.1), and a single authentication method (2.3).
  */
 export function readTokenRequest(authorization: string | undefined, form: QueryParameters): TokenRequest {
   const basic = authorization === undefined ? undefined : readBasic(authorization);
@@ -24,7 +24,7 @@ export function readTokenRequest(authorization: string | undefined, form: QueryP
     }
     return { ...request, clientId, clientSecret };
   }
-  // Some clients repeat their id in the body. That is no second way.
+  // Some clients repeat their id in the body, which is no second method.
   if (clientSecret !== undefined || (clientId !== undefined && clientId !== basic.clientId)) {
     throw new TokenError('invalid_request', 'The client authenticates both by HTTP Basic and in the body');
   }
@@ -35,15 +35,15 @@ function single(form: QueryParameters, name: string): string | undefined {
   const values = form[name];
   if (values === undefined) return undefined;
   const [value] = values;
-  if (values.length > 1) throw new TokenError('invalid_request', `The parameter ${name} is given more than once`);
+  if (values.length > 1) throw new TokenError('invalid_request', `The parameter ${name} is repeated`);
   if (value instanceof MalformedValue) {
     throw new TokenError('invalid_request', `The parameter ${name} is not form-encoded UTF-8`);
   }
-  // RFC 6749, 3.2: a parameter without a value counts as left out.
+  // RFC 6749, 3.2: a parameter without a value is treated as omitted.
   return value === '' ? undefined : value;
 }
 
-/** Throws a TokenError, invalid_client. */
+/** Throws the TokenError invalid_client. */
 export function readBasic(authorization: string): { clientId: string; clientSecret: string } {
   const encoded = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1];
   if (encoded === undefined) throw new TokenError('invalid_client', 'The Authorization header is not HTTP Basic');

@@ -29,7 +29,7 @@ const TokenForm = Type.Object(
     client_secret: Type.Optional(Type.String()),
     scope: Type.Optional(Type.String({ examples: ['changelog.changelog_read'] })),
   },
-  // Whoever checks a token request ignores what it does not know (RFC 6749, section 3.2).
+  // Unknown parameters of a token request are ignored (RFC 6749, 3.2).
   { $id: 'TokenRequest', additionalProperties: true },
 );
 
@@ -60,17 +60,17 @@ const schema = {
   },
 };
 
-/** In bytes. The sender is not known yet, so a form gets little memory. */
+/** Bytes. The sender is not authenticated yet, so a form gets little memory. */
 export const maxFormBytes = 16 * 1024;
 
-/** `POST /oauth/token`, in a plugin of its own: it reads forms, and its errors have the form of RFC 6749. */
+/** `POST /oauth/token`, in its own plugin: it reads forms, and its errors follow RFC 6749. */
 export async function tokenRoute(
   app: HttpServer,
   { grantToken, guesses }: { grantToken: GrantToken; guesses: GuessLimiter },
 ): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (_request, body, done) =>
-    // A form is ASCII. Read as latin1, any other byte becomes a fault of its parameter.
+    // A form is ASCII. Decoded as latin1, any other byte is a fault of its parameter.
     done(null, parseQueryString(body.toString('latin1'))),
   );
   app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
@@ -86,7 +86,7 @@ export async function tokenRoute(
     throw error;
   });
 
-  // RFC 6749 names the faults of a form. readTokenRequest finds them; a schema could not name them.
+  // RFC 6749 defines the errors of a form, which a schema cannot name: readTokenRequest validates.
   const validatorCompiler = () => (value: unknown) => ({ value });
   app.post(
     '/oauth/token',
@@ -104,7 +104,7 @@ function notAForm(): TokenError {
   return new TokenError('invalid_request', 'The content must be application/x-www-form-urlencoded');
 }
 
-/** A content type, a charset or an encoding that is no form's is an error of the form (RFC 6749). */
+/** The content type, charset or encoding is not that of a form, which RFC 6749 treats as an error of the form. */
 function isNoForm(error: unknown): boolean {
   if (error instanceof AnnalsError) return error.type === 'unsupported_media_type';
   return error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE';

@@ -13,8 +13,8 @@ interface VerifiedToken {
 }
 
 /**
- * Checks access tokens. A signature is verified once, and the token is then cached by its hash. A call costs that hash and
- * three look-ups in memory: the token has not expired, its key is valid, its client is not revoked.
+ * Verifies access tokens. A signature is verified once, and the token then cached by its hash. A call costs that hash
+ * and three lookups in memory: token not expired, key valid, client not revoked.
  */
 export function createAccessTokenVerifier(options: {
   issuer: string;

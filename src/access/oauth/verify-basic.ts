@@ -10,31 +10,31 @@ import { readBasic } from './token-request.ts';
 
 const maxClients = 10_000;
 
-interface KnownClient {
+interface VerifiedClient {
   secretHash: Uint8Array;
   credentials: Pick<Credentials, 'tenant' | 'clientId' | 'scopes'>;
 }
 
 /**
- * Checks clients by HTTP Basic, for senders that cannot get a token. For a client whose secret was right before, a
- * check costs a hash and a look-up in memory. A revocation takes effect as for tokens.
+ * Verifies clients by HTTP Basic, for senders that cannot get a token. A client verified before costs a hash and a
+ * lookup in memory. A revocation takes effect as for tokens.
  */
 export function createBasicVerifier(options: {
   db: Database;
   findClientState: FindClientState;
-  /** Milliseconds of a clock that never steps back. */
+  /** Milliseconds of a monotonic clock. */
   elapsed: () => number;
 }): VerifyBasic {
   const { db, findClientState, elapsed } = options;
   const { checkSecret } = createSecretChecker(db, createGuessLimiter(elapsed));
-  const known = new LRUCache<string, KnownClient>({ maxSize: maxClients, sizeCalculation: () => 1 });
+  const verified = new LRUCache<string, VerifiedClient>({ maxSize: maxClients, sizeCalculation: () => 1 });
 
-  async function check(clientId: string, clientSecret: string, address: string): Promise<KnownClient> {
-    const seen = known.get(clientId);
-    if (seen !== undefined && secretMatches(clientSecret, seen.secretHash)) return seen;
+  async function check(clientId: string, clientSecret: string, address: string): Promise<VerifiedClient> {
+    const cached = verified.get(clientId);
+    if (cached !== undefined && secretMatches(clientSecret, cached.secretHash)) return cached;
     const { tenant, scopes } = await checkSecret({ clientId, clientSecret, address });
     const client = { secretHash: hashClientSecret(clientSecret), credentials: { tenant, clientId, scopes } };
-    known.set(clientId, client);
+    verified.set(clientId, client);
     return client;
   }
 

@@ -2,42 +2,42 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import * as oidc from 'openid-client';
 import type { Claims } from './rules.ts';
 
-/** A person, as the provider names them. */
+/** A person as the provider identifies them. */
 export interface Person {
   readonly issuer: string;
   readonly subject: string;
   readonly claims: Claims;
-  /** Asks for the claims again; undefined where the provider gives none. */
+  /** Requests the claims again; undefined where the provider issues none. */
   readonly refreshToken: string | undefined;
-  /** As it was signed: the hint with which the person signs out there. */
+  /** The signed token, as a hint when the person signs out at the provider. */
   readonly idToken: string | undefined;
-  /** When what the provider said ends, in milliseconds since 1970. */
+  /** When the provider's statement expires, in milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
-/** What the answer of the provider is checked against. The browser keeps it, sealed. */
+/** What the provider's response is checked against. The browser keeps it, sealed. */
 export interface Checks {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** The company's OpenID provider. All of it rejects where the provider cannot be reached or its answer is wrong. */
+/** The company's OpenID provider. Every method rejects where the provider is unreachable or its response is invalid. */
 export interface IdentityProvider {
-  /** Where the browser goes to sign in. */
+  /** The URL of the sign-in page. */
   begin(): Promise<{ url: URL; checks: Checks }>;
-  /** The person of a callback, whose address has the answer; undefined where the provider did not give this code, or gave it before. */
+  /** The person of a callback URL; undefined where its code is not the provider's or was used before. */
   finish(callback: URL, checks: Checks): Promise<Person | 'declined' | undefined>;
   /**
-   * The same person with the claims of today; undefined where the provider ended the sign-in. `onReplaced` is called with the refresh
-   * token that replaces this one, before the renewal settles and also if it rejects: the provider may accept the old one no longer.
+   * The person with current claims; undefined where the provider ended the sign-in. `onReplaced` gets the replacing
+   * refresh token before the renewal settles, even if it rejects: the provider may no longer accept the old one.
    */
   renew(
     refreshToken: string,
     subject: string,
     onReplaced?: (refreshToken: string) => void,
   ): Promise<Person | undefined>;
-  /** Where the browser goes to sign out there too; undefined where the provider has no address for it. */
+  /** The provider's sign-out URL; undefined where it has none. */
   signOutUrl(idToken: string | undefined): Promise<URL | undefined>;
 }
 
@@ -45,11 +45,11 @@ export interface ProviderSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Scopes that are requested beside the usual ones. */
+  /** Scopes requested in addition to the default ones. */
   readonly scopes: readonly string[];
-  /** Whether these lack a claim on which a rule depends, so that the userinfo endpoint has to answer. */
+  /** Whether these lack a claim that a rule requires, so that the userinfo endpoint must provide it. */
   readonly lacksClaims: (claims: Claims) => boolean;
-  /** The address of our callback, and of the page after signing out. */
+  /** The URL of our callback, and of the page after signing out. */
   readonly callback: string;
   readonly afterSignOut: string;
   /** Milliseconds since 1970. */
@@ -59,19 +59,19 @@ export interface ProviderSettings {
 /** Seconds. */
 export const providerLimits = { answer: 10, clockTolerance: 30 };
 
-/** Milliseconds after which the provider's description is read again. */
+/** Milliseconds until the provider's metadata is read again. */
 const descriptionLifetime = 60 * 60_000;
-/** Milliseconds after which it is read again, with the keys, before a signature is checked: keys may be replaced without notice. */
+/** The same before a signature is checked, because keys may be replaced without notice. */
 export const keysLifetime = 10_000;
 
 const defaultScopes = ['openid', 'profile', 'email'];
 
-/** Longer ones are left out at signing out: servers refuse a request line of more than 8 KiB. */
+/** Longer hints are left out when signing out: servers refuse request lines of more than 8 KiB. */
 const maxHint = 6_000;
 
 export function createIdentityProvider(settings: ProviderSettings): IdentityProvider {
   const { issuer, clientId, clientSecret, scopes, lacksClaims, callback, afterSignOut, now } = settings;
-  let known: { reading: Promise<oidc.Configuration>; at: number } | undefined;
+  let cached: { reading: Promise<oidc.Configuration>; at: number } | undefined;
 
   async function discover(): Promise<oidc.Configuration> {
     const server = new URL(issuer);
@@ -79,19 +79,19 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     return await oidc.discovery(server, clientId, metadata, oidc.ClientSecretPost(clientSecret), {
       timeout: providerLimits.answer,
       [oidc.customFetch]: fetchAndNoteReplacement,
-      // The settings take plain HTTP for this machine alone. Signatures count, whatever carried them.
+      // Plain HTTP is allowed for this machine only. Signatures are checked over any transport.
       execute: [oidc.enableNonRepudiationChecks, ...(server.protocol === 'http:' ? [oidc.allowInsecureRequests] : [])],
     });
   }
 
-  /** Its keys are read when they are first needed, and are then as old as the description. */
+  /** The keys are read on first use, and are then as old as the metadata. */
   async function configuration(lifetime: number): Promise<oidc.Configuration> {
-    if (known === undefined || now() - known.at >= lifetime) known = { reading: discover(), at: now() };
-    const { reading } = known;
+    if (cached === undefined || now() - cached.at >= lifetime) cached = { reading: discover(), at: now() };
+    const { reading } = cached;
     try {
       return await reading;
     } catch (error) {
-      if (known?.reading === reading) known = undefined;
+      if (cached?.reading === reading) cached = undefined;
       throw withAdvice(error);
     }
   }
@@ -101,7 +101,7 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
     return [...new Set([...defaultScopes, ...offline, ...scopes])].join(' ');
   }
 
-  /** The claims of the ID token, and of the userinfo endpoint what it lacks. The name alone may stay missing if that endpoint fails. */
+  /** The claims of the ID token, completed from the userinfo endpoint. If that fails, only the name may be missing. */
   async function claimsOf(
     config: oidc.Configuration,
     { access_token: token }: oidc.TokenEndpointResponse,
@@ -164,7 +164,7 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
           next = undefined;
           throw new Error('The provider renewed the sign-in of another person.');
         }
-        // Userinfo about another person is refused.
+        // Rejects userinfo about another person.
         const claims = await claimsOf(config, tokens, { claims: signed, subject });
         const { id_token: idToken } = tokens;
         return { issuer, subject, claims, refreshToken: next ?? refreshToken, idToken, expiresAt: now() };
@@ -199,18 +199,18 @@ export function createIdentityProvider(settings: ProviderSettings): IdentityProv
   }
 }
 
-/** Called with the refresh token that the token endpoint gives to a renewal. */
+/** Called with the refresh token that the token endpoint returns on renewal. */
 const replacementNote = new AsyncLocalStorage<(refreshToken: string) => void>();
 
 /**
- * Notes the replacement as it arrives: refreshTokenGrant() returns it only after the ID token is verified, for which it may read the
- * provider's keys, and a failure there would lose it when the token before it is already spent.
+ * Notes the replacement on arrival: refreshTokenGrant() returns it only after verifying the ID token, for which it may
+ * fetch the provider's keys. If that fails, the replacement would be lost, with the old token already spent.
  */
 async function fetchAndNoteReplacement(url: string, options: oidc.CustomFetchOptions): Promise<Response> {
   const response = await fetch(url, options as RequestInit);
   const note = replacementNote.getStore();
   if (note !== undefined && options.method === 'POST' && response.status === 200) {
-    // An answer that is not JSON is the library's to refuse.
+    // The library rejects an answer that is not JSON.
     const answer = await response
       .clone()
       .json()
@@ -225,14 +225,14 @@ function isInvalidGrant(error: unknown): boolean {
 }
 
 /**
- * Claims of an ID token with what it lacks. An address and whether it was verified stay together: what one source says of its address
- * proves nothing about another's.
+ * The claims of an ID token, completed by others. An address and its verification come from one source: what one says
+ * of its address proves nothing about another's.
  */
 export function filledClaims(signed: Claims, more: Claims): Claims {
   const { email, email_verified: _, ...filled } = { ...more, ...signed };
   if (email === undefined) return filled;
-  const said = signed.email === undefined ? more : signed;
-  const verified = said.email_verified ?? (more.email === email ? more.email_verified : undefined);
+  const emailSource = signed.email === undefined ? more : signed;
+  const verified = emailSource.email_verified ?? (more.email === email ? more.email_verified : undefined);
   return { ...filled, email, ...(verified !== undefined && { email_verified: verified }) };
 }
 
@@ -244,7 +244,7 @@ const unknownAuthority = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Says what to do where the provider's certificate is from an authority that Node does not know, such as a company's own. */
+/** Adds advice where the certificate's authority is unknown to Node, such as a company's own. */
 function withAdvice(error: unknown): unknown {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { code } = cause as NodeJS.ErrnoException;

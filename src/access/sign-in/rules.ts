@@ -27,7 +27,7 @@ type RuleOfFile = Static<typeof Rule>;
 /** The claims of an ID token. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** What a person may do in a tenant, and see of its change history. */
+/** A person's scopes in a tenant, and restriction of its change history. */
 export interface Admission {
   readonly scopes: readonly Scope[];
   readonly restriction?: Restriction | undefined;
@@ -37,19 +37,19 @@ export interface Admission {
 export type Admissions = ReadonlyMap<string, Admission>;
 
 export interface SignInRules {
-  /** The tenants that let the person in. Of each the first rule that matches counts, alone. */
+  /** The tenants that admit the person. Only the first matching rule of each counts. */
   admit(claims: Claims): Admissions;
-  /** Whether a rule asks for groups that the provider left out because there are too many. */
+  /** Whether a rule needs groups that the provider left out because there are too many. */
   lacksGroups(claims: Claims): boolean;
-  /** Whether these lack a claim on which a rule depends. */
+  /** Whether these lack a claim that a rule requires. */
   lacksClaims(claims: Claims): boolean;
 }
 
 const faultsOf = compileFaultFinder(RulesFile);
 
 /**
- * Reads the rules by which a company's people are let in. Throws an OperatorError that names the first fault: the file counts as a
- * whole or not at all.
+ * Parses the rules that admit a company's people. Throws an OperatorError with the first fault: a file with a fault is
+ * rejected as a whole.
  *
  * @example
  * const rules = readRules('{"rules":[{"claims":{"groups":"auditors"},"tenants":["acme"],"scopes":["changelog.changelog_read"]}]}', readRestriction);
@@ -58,7 +58,7 @@ const faultsOf = compileFaultFinder(RulesFile);
 export function readRules(text: string, readRestriction: ReadRestriction): SignInRules {
   const rules = parse(text).map(({ claims, ...rule }, place) => ({
     ...rule,
-    wanted: Object.entries(claims).map(([name, values]) => ({ path: pathOfClaim(name), values: [values].flat() })),
+    required: Object.entries(claims).map(([name, values]) => ({ path: pathOfClaim(name), values: [values].flat() })),
     scopes: rule.scopes.filter(isScope),
     restriction: restrictionOf(rule, place, readRestriction),
   }));
@@ -104,7 +104,7 @@ function restrictionOf(
   read: ReadRestriction,
 ): Restriction | undefined {
   if (query === undefined && hide === undefined) return undefined;
-  const wider = scopes.find((scope) => !restrictableScopes.some((one) => one === scope));
+  const wider = scopes.find((scope) => !restrictableScopes.some((allowed) => allowed === scope));
   if (wider !== undefined)
     throw new OperatorError(
       `the file of ANNALS_OIDC_RULES: rules.${place} cannot have ${wider} with a query or hidden paths`,
@@ -117,35 +117,35 @@ function restrictionOf(
   }
 }
 
-interface WantedClaim {
-  /** Its name, and the keys that lead to what is in it. */
+interface RequiredClaim {
+  /** Its name, and the keys within it. */
   readonly path: readonly string[];
-  /** Any of these. */
+  /** Any of these matches. */
   readonly values: readonly unknown[];
 }
 
-interface WantedClaims {
-  readonly wanted: readonly WantedClaim[];
-  /** Whether an e-mail address counts that the provider has not verified. */
+interface RequiredClaims {
+  readonly required: readonly RequiredClaim[];
+  /** Whether to accept an e-mail address that the provider has not verified. */
   readonly trustEmail?: boolean;
 }
 
-/** The names of the claims on which the rule depends. */
-function claimsOf({ wanted, trustEmail = false }: WantedClaims): string[] {
-  const names = wanted.map(({ path: [claim = ''] }) => claim);
+/** The names of the claims that the rule requires. */
+function claimsOf({ required, trustEmail = false }: RequiredClaims): string[] {
+  const names = required.map(({ path: [claim = ''] }) => claim);
   return names.includes('email') && !trustEmail ? [...names, 'email_verified'] : names;
 }
 
-/** All claims of the rule have to hold. */
-function matches({ wanted, trustEmail = false }: WantedClaims, claims: Claims): boolean {
-  return wanted.every(({ path, values }) => {
+/** Every claim of the rule must match. */
+function matches({ required, trustEmail = false }: RequiredClaims, claims: Claims): boolean {
+  return required.every(({ path, values }) => {
     if (path[0] === 'email' && !trustEmail && claims.email_verified !== true) return false;
     const has = [path.reduce<unknown>(ownMember, claims)].flat();
     return values.some((value) => has.includes(value));
   });
 }
 
-/** A claim by its name, or, where that begins with a slash, by a JSON Pointer (RFC 6901). */
+/** A claim by name or, with a leading slash, by JSON Pointer (RFC 6901). */
 function pathOfClaim(name: string): string[] {
   if (!name.startsWith('/')) return [name];
   const keys = name.slice(1).split('/');
@@ -157,7 +157,7 @@ function ownMember(value: unknown, key: string): unknown {
   return (value as Record<string, unknown>)[key];
 }
 
-/** Entra ID names a place to ask for groups instead of them where a person has more than 200. */
+/** Entra ID returns a URL instead of the groups of a person with more than 200. */
 function leavesOutGroups(claims: Claims): boolean {
   return ownMember(claims._claim_names, 'groups') !== undefined || claims.hasgroups === true;
 }

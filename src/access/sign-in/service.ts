@@ -5,29 +5,29 @@ import { checkClientName } from '../oauth/client-identity.ts';
 import { type Checks, createIdentityProvider, type IdentityProvider, type Person } from './provider.ts';
 import { type Admissions, readRules, type SignInRules } from './rules.ts';
 
-/** Why nobody was signed in. Declined: by the person, or by the provider for them. */
+/** Why a sign-in failed. Declined: by the person, or by the provider for them. */
 export type SignInRefusal = 'not_admitted' | 'groups_left_out' | 'declined';
 
-/** A person whom at least one tenant lets in. */
+/** A person admitted by at least one tenant. */
 export interface AdmittedPerson {
   readonly issuer: string;
   readonly subject: string;
-  /** What change entries show as actor. */
+  /** Shown as actor in change entries. */
   readonly name: string;
   readonly refreshToken: string | undefined;
-  /** As it was signed. */
+  /** The signed token. */
   readonly idToken: string | undefined;
-  /** When the sign-in ends where nobody can ask again; milliseconds since 1970. */
+  /** When the sign-in ends if it cannot be renewed; milliseconds since 1970. */
   readonly expiresAt: number;
   readonly admissions: Admissions;
 }
 
-/** People sign in with their company's account (contract 18). All of it rejects where the provider cannot be reached. */
+/** Sign-in with a company account (contract 18). Every method rejects where the provider is unreachable. */
 export interface PeopleSignIn {
   begin: IdentityProvider['begin'];
-  /** Undefined where the provider did not give this code, or gave it before. */
+  /** Undefined where the code is not the provider's or was used before. */
   finish(callback: URL, checks: Checks): Promise<AdmittedPerson | SignInRefusal | undefined>;
-  /** Asks the provider and the rules again; undefined where the provider ended the sign-in. `onReplaced`: as for `IdentityProvider`. */
+  /** Renews the sign-in; undefined where the provider ended it. `onReplaced`: see `IdentityProvider`. */
   renew(
     refreshToken: string,
     subject: string,
@@ -45,7 +45,7 @@ export interface SignInSettings {
   readonly baseUrl: string;
 }
 
-/** Reads the rules, which throws an OperatorError where they are wrong. The provider is asked for nothing before somebody signs in. */
+/** Reads the rules. Throws an OperatorError for invalid rules. Contacts the provider only on the first sign-in. */
 export function createPeopleSignIn(
   { rulesFile, baseUrl, ...provider }: SignInSettings,
   {
@@ -85,29 +85,29 @@ export function createPeopleSignIn(
   };
 }
 
-/** The rules of the file, read anew where it has changed. A file that was made wrong changes nothing. */
+/** The rules of the file, reloaded after it changes. An invalid file changes nothing. */
 function watchedRules(
   file: string,
   read: (text: string) => SignInRules,
   onBadRules: (error: unknown) => void,
 ): () => SignInRules {
-  let known = { stamp: stampOf(file), rules: read(textOf(file)) };
+  let current = { stamp: stampOf(file), rules: read(textOf(file)) };
   return () => {
     try {
       const stamp = stampOf(file);
-      if (stamp !== known.stamp) {
-        // Also where it is wrong: it is told once.
-        known = { ...known, stamp };
-        known = { stamp, rules: read(textOf(file)) };
+      if (stamp !== current.stamp) {
+        // An invalid file too: it is reported once.
+        current = { ...current, stamp };
+        current = { stamp, rules: read(textOf(file)) };
       }
     } catch (error) {
       onBadRules(error);
     }
-    return known.rules;
+    return current.rules;
   };
 }
 
-/** Differs between states of the file. */
+/** Differs between versions of the file. */
 function stampOf(file: string): string {
   const { mtimeMs = 0, size = 0, ino = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
   return `${mtimeMs} ${size} ${ino}`;
@@ -116,7 +116,7 @@ function stampOf(file: string): string {
 /** Bytes. */
 export const maxRulesBytes = 1024 * 1024;
 
-/** Nothing but a file: to read a pipe would hold the process. */
+/** Regular files only: reading a pipe would block the process. */
 function textOf(file: string): string {
   try {
     const status = statSync(file);
@@ -129,7 +129,7 @@ function textOf(file: string): string {
   }
 }
 
-/** The first of the name, the e-mail address and the subject that may be an actor. */
+/** The first valid actor name of: name, e-mail address, subject. */
 function nameOf({ claims, subject }: Person): string {
   const { name, email } = claims;
   return [name, email].find(mayBeName) ?? subject;

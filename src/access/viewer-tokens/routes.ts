@@ -62,7 +62,7 @@ export interface ViewerTokenOptions {
   now: () => number;
 }
 
-/** Makes tokens by which a platform's own customers see their part of the history (contract 18). */
+/** Issues tokens with which a platform's own customers see their part of the history (contract 18). */
 export async function viewerTokenRoutes(app: HttpServer, options: ViewerTokenOptions): Promise<void> {
   const { db, sealer, readRestriction, now } = options;
 
@@ -103,7 +103,7 @@ export async function viewerTokenRoutes(app: HttpServer, options: ViewerTokenOpt
   );
 }
 
-/** What the caller knows as `q` is the query of a restriction elsewhere. */
+/** Reports faults of a restriction's query at `q`. */
 function checkPart(read: () => unknown): void {
   try {
     read();

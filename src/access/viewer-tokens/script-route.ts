@@ -6,11 +6,11 @@ import type { HttpServer } from '../../http/http-server-type.ts';
 
 const name = 'viewer.js';
 
-/** The web component, for pages of every origin that do not bring it themselves. */
+/** Serves the web component to pages of every origin. */
 export async function viewerScriptRoute(app: HttpServer, { folder }: { folder: string }): Promise<void> {
   await app.register(fastifyStatic, {
     root: folder,
-    // In a checkout that was not built there is none.
+    // Missing in a checkout that is not built.
     suppressWarning: true,
     serve: false,
     preCompressed: true,

@@ -1,37 +1,37 @@
 import type { Sealer } from '../../core/sealing.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
 
-/** Scanners of secrets know a viewer token by this. */
+/** Lets secret scanners detect viewer tokens. */
 const prefix = 'annals_view_';
 
-/** Characters: a header field has room for it, whatever else a request brings. */
+/** Characters. Leaves room in the request's header fields. */
 export const maxTokenLength = 3 * 1024;
 
 const purpose = 'viewer token, format 1';
 
-/** What a viewer token says. The restriction of its maker is not in it: that is looked up, as it is when the token is used. */
+/** The content of a viewer token. Its maker's restriction is not part of it, but looked up on each use. */
 export interface ViewerToken extends WrittenRestriction {
-  /** The maker's, which names the tenant. */
+  /** The maker, which names the tenant. */
   readonly clientId: string;
-  /** Who looks. */
+  /** The viewing person. */
   readonly subject: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
-  /** Whether it gets files. */
+  /** Whether it permits exports. */
   readonly export: boolean;
 }
 
-/** The token as its owner has it: encrypted, so that whoever looks learns nothing of the query. */
+/** The token as handed out: encrypted, so that the query stays secret. */
 export function sealViewerToken(sealer: Sealer, token: ViewerToken): string {
   const sealed = sealer.seal(Buffer.from(JSON.stringify(token)), purpose);
   return prefix + Buffer.from(sealed).toString('base64url');
 }
 
-/** Undefined for any text that `sealViewerToken` has not made in this installation. */
+/** Undefined for a text not sealed by this installation. */
 export function openViewerToken(sealer: Sealer, text: string): ViewerToken | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const sealed = Buffer.from(text.slice(prefix.length), 'base64url');
-  // One token has one text: no padding, no other alphabet, no unused bits in the last character.
+  // Only the canonical encoding: no padding, no other alphabet, no unused bits in the last character.
   if (prefix + sealed.toString('base64url') !== text) return undefined;
   const opened = sealer.open(sealed, purpose);
   return opened === undefined ? undefined : (JSON.parse(Buffer.from(opened).toString()) as ViewerToken);

@@ -8,19 +8,19 @@ import { tenantOfClientId } from '../oauth/client-identity.ts';
 import type { ClientState, FindClientState } from '../oauth/client-states.ts';
 import { openViewerToken, type ViewerToken } from './token-text.ts';
 
-/** Characters of the tokens that are known. What is read of a token takes ten times as much memory; 10,000 usual ones fit. */
+/** Characters of the cached tokens. Their parsed form takes ten times the memory; 10,000 tokens of common size fit. */
 const maxCharacters = 4 * 1024 * 1024;
 
-interface KnownToken {
+interface OpenedToken {
   readonly token: ViewerToken;
   readonly tenant: string;
-  /** With the restriction that its maker had at the last use. */
+  /** With its maker's restriction at the last use. */
   read?: { readonly ofMaker: Restriction | undefined; readonly restriction: Restriction };
 }
 
 /**
- * Checks viewer tokens. A token is opened once and then known by its hash. It ends at its time, and within 5 seconds after its maker was
- * revoked or may make none any more; what its maker may see holds for it too.
+ * Verifies viewer tokens, each opened once and cached by its hash. A token ends at its expiry, and within 5 seconds
+ * after its maker is revoked or loses the permission. Its maker's restriction applies too.
  */
 export function createViewerTokenVerifier(options: {
   sealer: Sealer;
@@ -30,49 +30,51 @@ export function createViewerTokenVerifier(options: {
   now: () => number;
 }): VerifyViewerToken {
   const { sealer, findClientState, readRestriction, now } = options;
-  const seen = new LRUCache<string, KnownToken>({ maxSize: maxCharacters });
+  const cache = new LRUCache<string, OpenedToken>({ maxSize: maxCharacters });
 
-  function find(text: string): KnownToken {
+  function find(text: string): OpenedToken {
     const digest = hash('sha256', text, 'base64url');
-    const known = seen.get(digest);
-    if (known !== undefined) return known;
+    const opened = cache.get(digest);
+    if (opened !== undefined) return opened;
     const token = openViewerToken(sealer, text);
     const tenant = token && tenantOfClientId(token.clientId);
     if (token === undefined || tenant === undefined) throw new AccessTokenFault('invalid');
-    const found = { token, tenant };
-    seen.set(digest, found, { size: text.length });
-    return found;
+    const entry = { token, tenant };
+    cache.set(digest, entry, { size: text.length });
+    return entry;
   }
 
-  /** The maker's restriction comes first, and then that of the token. */
-  function restrictionOf(known: KnownToken, ofMaker: Restriction | undefined): Restriction {
-    if (known.read === undefined || known.read.ofMaker !== ofMaker) {
-      const { query, hide, actors } = known.token;
+  /** The maker's restriction, then the token's. */
+  function restrictionOf(opened: OpenedToken, ofMaker: Restriction | undefined): Restriction {
+    if (opened.read === undefined || opened.read.ofMaker !== ofMaker) {
+      const { query, hide, actors } = opened.token;
       const restriction = readRestriction([...(ofMaker?.written ?? []), { query, hide, actors }]);
-      known.read = { ofMaker, restriction };
+      opened.read = { ofMaker, restriction };
     }
-    return known.read.restriction;
+    return opened.read.restriction;
   }
 
-  function credentialsOf(known: KnownToken, maker: ClientState | undefined): Credentials {
+  function credentialsOf(opened: OpenedToken, maker: ClientState | undefined): Credentials {
     const mayIssue = maker?.revoked === false && maker.scopes.includes('changelog.viewer_issue');
     if (maker === undefined || !mayIssue) throw new AccessTokenFault('invalid');
-    const { token, tenant } = known;
+    const { token, tenant } = opened;
     const { clientId, subject, export: mayExport } = token;
-    const restriction = readableOrRefused(() => restrictionOf(known, maker.restriction));
+    const restriction = readableOrRefused(() => restrictionOf(opened, maker.restriction));
     const scopes = ['changelog.changelog_read'] as const;
     return { tenant, clientId, clientName: maker.name, scopes, restriction, viewer: { subject, mayExport } };
   }
 
   return (text) => {
-    const known = find(text);
-    if (known.token.expiresAt <= now()) throw new AccessTokenFault('expired');
-    const maker = findClientState(known.tenant, known.token.clientId);
-    return maker instanceof Promise ? maker.then((state) => credentialsOf(known, state)) : credentialsOf(known, maker);
+    const opened = find(text);
+    if (opened.token.expiresAt <= now()) throw new AccessTokenFault('expired');
+    const maker = findClientState(opened.tenant, opened.token.clientId);
+    return maker instanceof Promise
+      ? maker.then((state) => credentialsOf(opened, state))
+      : credentialsOf(opened, maker);
   };
 }
 
-/** What the token asks for may be more than its maker may ask for now. */
+/** The token may ask for more than its maker is allowed now. */
 function readableOrRefused(read: () => Restriction): Restriction {
   try {
     return read();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { kindOfRead } from '../../../src/access/accesses/count-reads.ts';
-import { accessesKept, dropOldAccesses } from '../../../src/access/accesses/store.ts';
+import { accessRetentionDays, dropOldAccesses } from '../../../src/access/accesses/store.ts';
 import { createKey } from '../../../src/access/keys/key-store.ts';
 import { type NewClient, revokeClient } from '../../../src/access/oauth/clients.ts';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
@@ -276,7 +276,7 @@ test('it is for its scope and its tenant alone, and paged as the other lists', a
 
 test('an access is deleted after 400 days, and not before', async () => {
   const { token } = await newTenant('old');
-  expect(accessesKept).toBe(400);
+  expect(accessRetentionDays).toBe(400);
   await server.database.pool.query(
     `insert into access_event (tenant, id, at, kind, client, name, details)
        select 'old', lpad(to_hex((extract(epoch from at) * 1000000)::bigint), 14, '0') || '-' || n, at, 'signed_in', 'old.x', days::text, '{}'

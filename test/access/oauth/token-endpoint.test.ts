@@ -184,7 +184,7 @@ describe('errors are those of RFC 6749, 5.2', () => {
     expect(status).toBe(400);
     expect(body).toEqual({
       error: 'invalid_request',
-      error_description: `The parameter ${name} is given more than once`,
+      error_description: `The parameter ${name} is repeated`,
     });
   });
 
