@@ -10,16 +10,11 @@ import { findSecretKeys } from './open-database.ts';
 export interface VerifyOptions {
   config: Config;
   signal: AbortSignal;
-  /** Takes a backup of a version that did not authenticate backups, too. */
-  unauthenticated?: boolean;
 }
 
 /** Reads a backup to its end. Throws an OperatorError where it is not complete or was changed. Needs the secret key and no database. */
-export async function verifyBackup(
-  input: Readable,
-  { config, signal, unauthenticated = false }: VerifyOptions,
-): Promise<BackupManifest> {
-  const backup = await BackupReader.open(input, { signal, unauthenticated });
+export async function verifyBackup(input: Readable, { config, signal }: VerifyOptions): Promise<BackupManifest> {
+  const backup = await BackupReader.open(input, { signal });
   backup.useKeys(await findSecretKeys(config));
   for await (const { content } of backup.tables()) for await (const _chunk of content);
   return backup.manifest;

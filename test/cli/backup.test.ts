@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
-import { asEarlierFormat, backupOf, relationsOf, rowsOfTables } from '../support/server/backups.ts';
+import { relationsOf, rowsOfTables } from '../support/server/backups.ts';
 import { annals, launcherOfRun } from '../support/server/command.ts';
 import {
   createEmptyTestDatabase,
@@ -16,7 +16,6 @@ import {
 } from '../support/server/database.ts';
 import { temporaryFolder } from '../support/server/package-copy.ts';
 import { eventually } from '../support/server/patience.ts';
-import { testSecretKeys } from '../support/server/server.ts';
 
 const timeout = 120_000;
 const key = randomBytes(32).toString('base64');
@@ -133,26 +132,6 @@ test('verify confirms a backup with its key alone, and a changed one is exit cod
   expect(await annals(['restore', file], environmentOf(target))).toMatchObject({ code: 1 });
   expect(await relationsOf(target)).toEqual([]);
   expect(await readdir(folder)).toEqual(['annals.tar.zst']);
-});
-
-test('a backup of an earlier version is restored with --unauthenticated and a warning', async () => {
-  const keys = {
-    ...environmentOf(source),
-    ANNALS_SECRET_KEY: testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(),
-  };
-  await writeFile(file, await asEarlierFormat(await backupOf(source)));
-  const target = await makeTarget();
-  const environment = { ...keys, DATABASE_URL: target.url };
-  expect(await annals(['restore', file], environment)).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('--unauthenticated'),
-  });
-  const done = await annals(['restore', '--unauthenticated', file], environment);
-  expect(done).toMatchObject({
-    code: 0,
-    stderr: expect.stringMatching(/^annals: .* Annals cannot check whether somebody changed it\n$/),
-  });
-  expect(await rowsOfTables(target)).toEqual(await rowsOfTables(source));
 });
 
 test('a restore that is killed or stopped in the middle leaves the database empty', { timeout }, async () => {

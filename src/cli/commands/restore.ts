@@ -19,7 +19,7 @@ import { readingFault, verifyBackup } from '../verify-backup.ts';
 import { closeInTime } from '../with-database.ts';
 
 export const command: Command = {
-  help: `Usage: annals restore [--unauthenticated] [--erasures FILE] FILE
+  help: `Usage: annals restore [--erasures FILE] FILE
 
 Restores a backup of this or an earlier version into an empty database, and brings it to
 the current schema. With - it reads the backup from stdin. It reads FILE twice: first it checks
@@ -30,13 +30,10 @@ Afterwards all subscriptions are paused, since the other database may deliver th
 The secret key must be the key of the backup: ANNALS_SECRET_KEY, or secret.key in the data
 folder. Prints one JSON object: schema (of the backup), createdAt, tables and rows.
 
-  --erasures FILE    carry out the erasures of this file (annals erase --list) that the backup
-                     lacks. Start no service before the command has ended. The answer has
-                     erased, their number, and failed, those that could not be carried out;
-                     the exit code is then 1
-
-  --unauthenticated  restore a backup from a version of Annals that did not authenticate
-                     backups. Annals cannot check whether somebody changed it
+  --erasures FILE  carry out the erasures of this file (annals erase --list) that the backup
+                   lacks. Start no service before the command has ended. The answer has
+                   erased, their number, and failed, those that could not be carried out;
+                   the exit code is then 1
 
 Example:
   DATABASE_URL=postgres://annals@db.internal/annals annals restore annals.tar.zst`,
@@ -44,19 +41,18 @@ Example:
   async run(args, io) {
     const { positionals, values } = parseCommand('restore', {
       args,
-      options: { unauthenticated: { type: 'boolean', default: false }, erasures: { type: 'string' } },
+      options: { erasures: { type: 'string' } },
       allowPositionals: true,
     });
     const [file, ...others] = positionals;
     if (file === undefined || others.length > 0) throw new UsageError('restore needs one FILE, or -');
     const config = readConfig(io.environment);
-    const { unauthenticated } = values;
     const erasures = values.erasures === undefined ? undefined : await readFile(values.erasures, 'utf8');
     let input: Readable | undefined;
     try {
-      if (file !== '-') await verifyBackup(createReadStream(file), { config, signal: io.stop, unauthenticated });
+      if (file !== '-') await verifyBackup(createReadStream(file), { config, signal: io.stop });
       input = file === '-' ? io.stdin : createReadStream(file);
-      const { manifest, leftOut, again } = await restore(input, { config, unauthenticated, erasures }, io);
+      const { manifest, leftOut, again } = await restore(input, { config, erasures }, io);
       for (const table of leftOut) io.tell(`annals: the table ${table} is none of Annals, and is left out`);
       const { schema, createdAt, tables } = manifest;
       const rows = tables.reduce((all, table) => all + table.rows, 0);
@@ -74,18 +70,13 @@ Example:
 /** Checks the beginning of the backup before it opens the database, which may make a data folder. */
 async function restore(
   input: Readable,
-  { config, unauthenticated, erasures }: { config: Config; unauthenticated: boolean; erasures: string | undefined },
+  { config, erasures }: { config: Config; erasures: string | undefined },
   io: CommandIo,
 ): Promise<RestoredBackup & { again?: Awaited<ReturnType<typeof eraseAgain>> }> {
-  const backup = await BackupReader.open(input, { signal: io.stop, unauthenticated });
+  const backup = await BackupReader.open(input, { signal: io.stop });
   await checkSchemaOf(backup.begin);
   const keys = await findSecretKeys(config);
   const missing = backup.useKeys(keys);
-  if (!backup.isAuthenticated) {
-    io.tell(
-      'annals: the backup is of a version that did not authenticate backups; Annals cannot check whether somebody changed it',
-    );
-  }
   if (missing > 0) {
     io.tell(`annals: ${missing} older keys of the backup are missing; what only they open stays closed`);
   }

@@ -2,11 +2,10 @@ import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { OperatorError } from '../../core/operator-error.ts';
 import { createSealer } from '../../core/sealing.ts';
+import { bridge } from '../schema/adopt-baseline.ts';
 
 /** Grows when an older version could not read a backup any more. */
 export const backupFormat = 2;
-/** From this format on a backup is authenticated. */
-export const authenticatedFormat = 2;
 /** The first file of a backup: what a restore checks before it begins. */
 export const beginFile = 'begin.json';
 /** The file after the tables: everything about the backup. A backup without it is not complete. */
@@ -69,12 +68,14 @@ export type BackupManifest = Static<typeof manifestSchema>;
 export type BackedUpSequence = Static<typeof sequence>;
 export type BackedUpIndex = Static<typeof index>;
 
-/** Reads the first file of a backup. Throws an OperatorError where it is of a later format, or none at all. */
+/** Reads the first file of a backup. Throws an OperatorError where it is of another format, or none at all. */
 export function readBegin(text: string): BackupBegin {
   const value = parsed(text);
-  if (Value.Check(Type.Object({ format: begin.format }), value) && value.format > backupFormat) {
+  if (Value.Check(Type.Object({ format: begin.format }), value) && value.format !== backupFormat) {
     throw new OperatorError(
-      `The backup has format ${value.format}; this version of Annals knows up to ${backupFormat}.`,
+      value.format > backupFormat
+        ? `The backup has format ${value.format}; this version of Annals knows up to ${backupFormat}.`
+        : `The backup has format ${value.format}, without what confirms it; this version of Annals knows ${backupFormat}. ${bridge('backup')}`,
     );
   }
   if (!Value.Check(beginSchema, value)) throw new OperatorError(noBackup);

@@ -6,7 +6,6 @@ import { OperatorError } from '../../core/operator-error.ts';
 import { hasCode } from '../write-once.ts';
 import { isAuthentic } from './authentication.ts';
 import {
-  authenticatedFormat,
   authenticationFile,
   type BackupBegin,
   type BackupManifest,
@@ -50,24 +49,14 @@ export class BackupReader {
   }
 
   /**
-   * Reads the beginning. Throws an OperatorError where it is not that of a backup that this version knows, or, unless `unauthenticated` is
-   * true, where it is of a version that did not authenticate backups. The signal ends the reading with its reason.
+   * Reads the beginning. Throws an OperatorError where it is not that of a backup that this version knows. The signal ends the reading
+   * with its reason.
    */
-  static async open(
-    input: Readable,
-    { signal, unauthenticated = false }: { signal?: AbortSignal | undefined; unauthenticated?: boolean } = {},
-  ): Promise<BackupReader> {
+  static async open(input: Readable, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<BackupReader> {
     const files = readArchive(decompressed(input, signal));
     const first = await files.next();
     if (first.done || first.value.name !== beginFile) throw new OperatorError(noBackup);
-    const reader = new BackupReader(await contentOf(first.value), files);
-    if (!reader.isAuthenticated && !unauthenticated) throw new OperatorError(notAuthenticated);
-    return reader;
-  }
-
-  /** Whether the backup can be confirmed by the secret key. Those of earlier versions cannot. */
-  get isAuthenticated(): boolean {
-    return this.begin.format >= authenticatedFormat;
+    return new BackupReader(await contentOf(first.value), files);
   }
 
   /**
@@ -100,7 +89,7 @@ export class BackupReader {
       file = await table.after();
     }
     const manifest = await contentOf(file);
-    if (this.isAuthenticated) await this.#authenticate(manifest);
+    await this.#authenticate(manifest);
     this.#check(readManifest(manifest.toString('utf8')));
     if (!(await this.#files.next()).done) throw new OperatorError(noBackup);
   }
@@ -167,9 +156,6 @@ function tableOf({ name }: ArchivedFile): string {
 
 const changed =
   'The backup was changed after it was made: none of the secret keys confirms it. Use another copy, or its own key.';
-const notAuthenticated =
-  'The backup is of a version of Annals that did not authenticate backups, so Annals cannot check whether somebody changed it. If you trust ' +
-  'the place where it was kept, restore it with --unauthenticated.';
 
 /** In bytes. Descriptions of a backup have some 20 kB. */
 export const maxDescription = 4 * 1024 * 1024;

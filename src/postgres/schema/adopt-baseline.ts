@@ -92,7 +92,8 @@ export async function checkFinished(client: pg.ClientBase | pg.Pool, what: 'data
   }
 }
 
-function bridge(what: 'database' | 'backup'): string {
+/** What to do with a database or a backup that only an earlier version reads. */
+export function bridge(what: 'database' | 'backup'): string {
   const first = what === 'backup' ? 'restore the backup with it, ' : '';
   return (
     `Build Annals at commit ${bridgeCommit}, ${first}start it and let it finish, and then start this version: see ` +

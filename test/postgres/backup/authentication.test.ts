@@ -6,15 +6,7 @@ import { authenticate } from '../../../src/postgres/backup/authentication.ts';
 import { BackupReader } from '../../../src/postgres/backup/read-backup.ts';
 import { headerOf } from '../../../src/postgres/backup/tar.ts';
 import { createSortIndex, listSortIndexes } from '../../../src/tenants/custom-entities/sort-indexes.ts';
-import {
-  archived,
-  asEarlierFormat,
-  backupOf,
-  filesOf,
-  readToItsEnd,
-  restored,
-  rowsOfTables,
-} from '../../support/server/backups.ts';
+import { archived, backupOf, describedAs, filesOf, readToItsEnd, restored } from '../../support/server/backups.ts';
 import {
   createEmptyTestDatabase,
   createSingleTestDatabase,
@@ -110,13 +102,11 @@ test('a description that unpacks to more than descriptions have is refused befor
   );
 });
 
-test('a backup of a version that did not authenticate them is restored only where the operator says so', async () => {
-  const source = await sourceWithClient();
-  const earlier = await asEarlierFormat(await backupOf(source));
-  expect(await refusal(earlier)).toContain('restore it with --unauthenticated');
-  const target = await emptyDatabase();
-  await restored(target, earlier, { unauthenticated: true });
-  expect(await rowsOfTables(target)).toEqual(await rowsOfTables(source));
+test('a backup of the format that nothing confirms is refused, and told which version reads it', async () => {
+  const earlier = await describedAs(await backupOf(await sourceWithClient()), { begin: { format: 1 } });
+  expect(await refusal(earlier)).toMatch(
+    /The backup has format 1, .* Build Annals at commit [0-9a-f]{12}, restore the backup/,
+  );
 });
 
 test('an index for a sort is made anew by what this version makes of its sort, and nothing that the file says is carried out', async () => {
@@ -140,9 +130,8 @@ test('an index for a sort is made anew by what this version makes of its sort, a
     index({ comment: 'name:ASC' }),
     index({ comment: "a' ; drop table tenant" }),
   ];
-  const earlier = await asEarlierFormat(backup, (manifest) => ({ ...manifest, indexes: evil }));
   const other = await emptyDatabase();
-  await restored(other, earlier, { unauthenticated: true });
+  await restored(other, await describedAs(backup, { manifest: { indexes: evil } }));
   expect(await listSortIndexes(other.db)).toEqual([]);
   expect((await other.pool.query(`select from pg_class where relname = 'evil'`)).rowCount).toBe(0);
   expect((await other.pool.query('select from tenant')).rowCount).toBe(1);

@@ -1,8 +1,9 @@
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { authenticate } from '../../../src/postgres/backup/authentication.ts';
 import { tablesToBackUp } from '../../../src/postgres/backup/backed-up-tables.ts';
-import type { BackedUpIndex, BackupManifest } from '../../../src/postgres/backup/manifest.ts';
+import type { BackedUpIndex } from '../../../src/postgres/backup/manifest.ts';
 import { BackupReader } from '../../../src/postgres/backup/read-backup.ts';
 import { type RestoredBackup, restoreBackup } from '../../../src/postgres/backup/restore-backup.ts';
 import { endOfArchive, headerOf, paddingOf, readArchive } from '../../../src/postgres/backup/tar.ts';
@@ -23,13 +24,9 @@ export async function backupOf({ pool }: TestDatabase): Promise<Buffer> {
   return content;
 }
 
-/** Restores as the command does. `unauthenticated`: also a backup of a version that did not authenticate them. */
-export async function restored(
-  database: TestDatabase,
-  backup: Buffer,
-  { unauthenticated = false } = {},
-): Promise<RestoredBackup> {
-  const reader = await BackupReader.open(Readable.from([backup]), { unauthenticated });
+/** Restores as the command does. */
+export async function restored(database: TestDatabase, backup: Buffer): Promise<RestoredBackup> {
+  const reader = await BackupReader.open(Readable.from([backup]));
   reader.useKeys(testSecretKeys);
   const definitionOf = (index: BackedUpIndex) => sortIndexStatement(database.db, index);
   return await restoreBackup(database.pool, reader, { definitionOf });
@@ -62,17 +59,21 @@ export function archived(files: ReadonlyMap<string, Buffer>): Buffer {
   return zstdCompressSync(Buffer.concat([...parts, endOfArchive()]));
 }
 
-/** The backup as a version of Annals wrote it that did not authenticate backups. `change` alters what its last file tells. */
-export async function asEarlierFormat(
+/** The backup with other descriptions, confirmed by the same key. */
+export async function describedAs(
   backup: Buffer,
-  change: (manifest: BackupManifest) => object = (same) => same,
+  { begin = {}, manifest = {} }: { begin?: object; manifest?: object },
 ): Promise<Buffer> {
   const files = await filesOf(backup);
-  files.delete('manifest.hmac');
-  for (const name of ['begin.json', 'manifest.json']) {
-    const told = { ...JSON.parse(String(files.get(name))), format: 1 };
-    files.set(name, Buffer.from(JSON.stringify(name === 'begin.json' ? told : change(told))));
-  }
+  const changed = (name: string, changes: object) =>
+    Buffer.from(JSON.stringify({ ...JSON.parse(String(files.get(name))), ...changes }));
+  const described = {
+    begin: changed('begin.json', begin),
+    manifest: changed('manifest.json', { ...begin, ...manifest }),
+  };
+  files.set('begin.json', described.begin);
+  files.set('manifest.json', described.manifest);
+  files.set('manifest.hmac', Buffer.from(authenticate(testSecretKeys[0] ?? Buffer.alloc(0), described)));
   return archived(files);
 }
 
