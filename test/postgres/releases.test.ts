@@ -152,33 +152,40 @@ describe('a database whose last version left something unfinished', () => {
       `insert into configuration (tenant, key, value, version) values ('acme', 'openAiApiToken', '"sk"', 1)`,
       `delete from configuration where key = 'openAiApiToken'`,
     ],
-    [
+    ...[
+      ['change_entry_id', 'change_entry'],
+      ['change_entry_kind', 'change_entry'],
+      ['custom_instance_values', 'custom_instance'],
+    ].map(([index, table]) => [
       'indexes that are not replaced',
-      'create index change_entry_kind on change_entry (tenant, kind, at, sequence)',
-      'drop index change_entry_kind',
-    ],
-  ])('%s: is refused as long as there are any, and nobody else ends for it', async (what, begin, finish) => {
-    await database.pool.query(begin);
-    const before = [await schemaText(database.pool), await ledgerOf(database), await rowsOfTables(database)];
-    const backup = await backupOf(database);
-    const statements = recordStatements(database.pool);
-    await expect(migrate(database.pool)).rejects.toThrow(
-      new RegExp(
-        `The database has ${what} .*this returns no row: select .* Build Annals at commit [0-9a-f]{12}, start it`,
-      ),
-    );
-    expect(statements.filter(({ text }) => text.includes('schema_change (newest'))).toEqual([]);
-    expect([await schemaText(database.pool), await ledgerOf(database), await rowsOfTables(database)]).toEqual(before);
-    // A backup has the rows, and no index.
-    const target = await createTestDatabaseForThisTest(createEmptyTestDatabase);
-    if (!what.startsWith('indexes')) {
-      await expect(restored(target, backup)).rejects.toThrow(
-        new RegExp(`The backup has ${what} .*at commit [0-9a-f]{12}, restore the backup with it, start it`),
+      `create index ${index} on ${table} (tenant)`,
+      `drop index ${index}`,
+    ]),
+  ])(
+    '%s: is refused as long as there are any, and nobody else ends for it',
+    async (what = '', begin = '', finish = '') => {
+      await database.pool.query(begin);
+      const before = [await schemaText(database.pool), await ledgerOf(database), await rowsOfTables(database)];
+      const backup = await backupOf(database);
+      const statements = recordStatements(database.pool);
+      await expect(migrate(database.pool)).rejects.toThrow(
+        new RegExp(
+          `The database has ${what} .*this returns no row: select .* Build Annals at commit [0-9a-f]{12}, start it`,
+        ),
       );
-      expect(await relationsOf(target)).toEqual([]);
-    }
-    await database.pool.query(finish);
-  });
+      expect(statements.filter(({ text }) => text.includes('schema_change (newest'))).toEqual([]);
+      expect([await schemaText(database.pool), await ledgerOf(database), await rowsOfTables(database)]).toEqual(before);
+      // A backup has the rows, and no index.
+      const target = await createTestDatabaseForThisTest(createEmptyTestDatabase);
+      if (!what.startsWith('indexes')) {
+        await expect(restored(target, backup)).rejects.toThrow(
+          new RegExp(`The backup has ${what} .*at commit [0-9a-f]{12}, restore the backup with it, start it`),
+        );
+        expect(await relationsOf(target)).toEqual([]);
+      }
+      await database.pool.query(finish);
+    },
+  );
 
   test('is opened once it is finished', async () => {
     expect(await migrate(database.pool)).toEqual([]);

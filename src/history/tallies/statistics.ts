@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { analyseChanged } from '../../postgres/analyse-changed.ts';
 import type { Database } from '../../postgres/database.ts';
 import { buildIndex } from '../../postgres/indexes/build-index.ts';
-import { madeIndexes } from '../../postgres/indexes/late-indexes.ts';
 
 const tables = {
   entries: ['change_entry'],
@@ -22,7 +21,6 @@ export async function analyseHistory(db: Database, of?: HistoryTables): Promise<
 export const lateIndexes = {
   ids: 'change_entry_short_id',
   longIds: 'change_entry_long_id',
-  kindsWithActors: 'change_entry_kind_actor',
   paths: 'change_entry_paths',
 };
 
@@ -30,7 +28,7 @@ export const lateIndexes = {
 export const maxPendingKibibytes = 1_024;
 
 /**
- * Builds the indexes for queries for ids, and the indexes for kinds and many actors and for paths. An id may be too long for an index, so
+ * Builds the indexes for queries for ids and for paths. An id may be too long for an index, so
  * one index has the shorter ids, and another one leads to the entries with longer ids. Without these indexes, such queries
  * read all entries of the window.
  */
@@ -42,17 +40,6 @@ export async function buildHistoryIndexes(db: Database): Promise<void> {
   await buildIndex(db, { name: lateIndexes.ids, table: 'change_entry', definition: ids });
   const longIds = sql`(tenant, kind, at, sequence) where octet_length(entity_id) > ${maxBytes}`;
   await buildIndex(db, { name: lateIndexes.longIds, table: 'change_entry', definition: longIds });
-  const kinds = sql`(tenant, kind, at, sequence) include (actor)`;
-  await buildIndex(db, { name: lateIndexes.kindsWithActors, table: 'change_entry', definition: kinds });
   const paths = sql`using gin (path_numbers) with (gin_pending_list_limit = ${sql.lit(maxPendingKibibytes)})`;
   await buildIndex(db, { name: lateIndexes.paths, table: 'change_entry', definition: paths });
-  await dropReplaced(db, 'change_entry_id', lateIndexes.ids);
-  await dropReplaced(db, 'change_entry_kind', lateIndexes.kindsWithActors);
-}
-
-/** Drops an index of an earlier version when the index that replaces it is complete. */
-async function dropReplaced(db: Database, name: string, by: string): Promise<void> {
-  const [made] = await madeIndexes(db, by);
-  if (made?.state !== 'valid' || (await madeIndexes(db, name)).length === 0) return;
-  await sql`drop index concurrently if exists ${sql.id(name)}`.execute(db);
 }

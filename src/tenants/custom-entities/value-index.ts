@@ -11,9 +11,6 @@ export const valueIndexName = 'custom_instance_narrow_values';
 /** The index that leads to the instances which that index leaves out. */
 const wideIndexName = 'custom_instance_wide';
 
-/** The index of earlier versions, which had all instances. */
-const replacedIndexName = 'custom_instance_values';
-
 /**
  * Maximum number of JSON values of an instance in the index. The index takes some 10 µs for each value, so an instance
  * of 100,000 values would delay the next writer by a second.
@@ -65,7 +62,7 @@ function variantsOf(path: readonly string[]): string[][] {
 }
 
 /**
- * Builds the index if it does not exist, and drops the one that it replaces; returns true if this call has built it.
+ * Builds the index if it does not exist; returns true if this call has built it.
  * Clients can read and write instances during the build. If several processes call it at once, one of them builds the
  * index.
  */
@@ -83,6 +80,5 @@ export async function createValueIndex(db: Database): Promise<boolean> {
     // The planner needs to know which values are frequent.
     await sql`analyze custom_instance`.execute(db);
   }
-  if (state !== 'being made') await sql`drop index concurrently if exists ${sql.ref(replacedIndexName)}`.execute(db);
   return state === 'missing';
 }

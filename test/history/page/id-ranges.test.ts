@@ -77,31 +77,6 @@ describe.each(['before the index of ids is built', 'after the index of ids is bu
   });
 });
 
-test('where there are entries already, the index of kinds with actors takes the place of the one without', async () => {
-  const { pool, db } = history.database;
-  const names = async () => {
-    const { rows } = await pool.query<{ name: string }>(
-      "select indexname as name from pg_indexes where tablename = 'change_entry' and indexname like 'change_entry_kind%'",
-    );
-    return rows.map(({ name }) => name);
-  };
-  expect(await names()).toEqual(['change_entry_kind_actor']);
-  await pool.query('drop index change_entry_kind_actor');
-  await pool.query('create index change_entry_kind on change_entry (tenant, kind, at, sequence)');
-  await buildHistoryIndexes(db);
-  expect(await names()).toEqual(['change_entry_kind_actor']);
-});
-
-test('the index of the first characters of ids makes way for the indexes of ids', async () => {
-  const { pool, db } = history.database;
-  await pool.query('create index change_entry_id on change_entry (tenant, kind, left(entity_id, 64))');
-  await buildHistoryIndexes(db);
-  const { rows } = await pool.query<{ name: string }>(
-    "select indexname as name from pg_indexes where tablename = 'change_entry' and indexname like 'change_entry%id' order by 1",
-  );
-  expect(rows.map(({ name }) => name)).toEqual(['change_entry_long_id', 'change_entry_short_id']);
-});
-
 test('an index of ids answers a pattern alone', async () => {
   const { pool } = history.database;
   await pool.query('vacuum change_entry');

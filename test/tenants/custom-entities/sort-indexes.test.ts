@@ -83,7 +83,6 @@ test('the list has the indexes that the service makes itself', async () => {
     { name: valueIndexName, state: 'valid' },
     { name: 'change_entry_short_id', state: 'valid' },
     { name: 'change_entry_long_id', state: 'valid' },
-    { name: 'change_entry_kind_actor', state: 'valid' },
     { name: 'change_entry_paths', state: 'valid' },
   ]);
 });
