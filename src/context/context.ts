@@ -1,4 +1,4 @@
-import { dueSubscriptions } from '../delivery/dispatch/held-store.ts';
+import { dueSubscriptions } from '../delivery/dispatch/run-store.ts';
 import { activeSubscriptions } from '../delivery/subscriptions/store.ts';
 import { expiredTurns } from '../desk/agents/turn-store.ts';
 import { dueBudgets } from '../desk/budgets/store.ts';

@@ -1,6 +1,6 @@
 import { findClient } from '../access/oauth/clients.ts';
 import { Semaphore } from '../core/concurrency/semaphore.ts';
-import { noteAlertSent } from '../delivery/alerts/alert-attempts.ts';
+import { recordAlertSent } from '../delivery/alerts/alert-attempts.ts';
 import { createEmailTarget } from '../delivery/alerts/email-target.ts';
 import { runAlert } from '../delivery/alerts/run-alert.ts';
 import { createHttpTarget } from '../delivery/batches/http-target.ts';
@@ -8,9 +8,9 @@ import { runBatches } from '../delivery/batches/run-batches.ts';
 import { createS3Target } from '../delivery/batches/s3-target.ts';
 import { createSplunkTarget } from '../delivery/batches/splunk-target.ts';
 import type { HistoryToDeliver } from '../delivery/changes.ts';
+import { maxConcurrentAttempts, maxConcurrentReads } from '../delivery/concurrency.ts';
+import type { Runner, RunOptions } from '../delivery/dispatch/delivery-run.ts';
 import { createDispatcher, type Dispatcher } from '../delivery/dispatch/dispatcher.ts';
-import type { Run, RunOptions } from '../delivery/dispatch/held.ts';
-import { attemptPlaces, readPlaces } from '../delivery/places.ts';
 import { createSubscriptions, type Subscriptions } from '../delivery/subscriptions/service.ts';
 import { suspendedMail } from '../delivery/subscriptions/suspended-mail.ts';
 import { createGuardedHttp } from '../delivery/targets/guarded-http.ts';
@@ -58,38 +58,38 @@ export function createDelivery(
     now,
     send: (message) => mail.send(message),
   });
-  const runs = new Map<Target, Run>([
+  const runs = new Map<Target, Runner>([
     [webhook, runWebhook],
-    ...batched.map((target): [Target, Run] => [target, (held) => runBatches(held, target)]),
-    [email, (held) => runAlert(held, { queueMail: mail.queueMail, baseUrl })],
+    ...batched.map((target): [Target, Runner] => [target, (run) => runBatches(run, target)]),
+    [email, (run) => runAlert(run, { queueMail: mail.queueMail, baseUrl })],
   ]);
   const targets = [...runs.keys()];
-  const noted: Pick<RunOptions, 'now' | 'onAttempts' | 'tellSuspended'> = {
+  const reporting: Pick<RunOptions, 'now' | 'onAttempts' | 'notifySuspended'> = {
     now,
     onAttempts: (target, attempts) => {
       for (const { result } of attempts) metrics?.count('annals_deliveries_total', { target, outcome: result.outcome });
     },
-    async tellSuspended(transaction, suspended) {
+    async notifySuspended(transaction, suspended) {
       const { tenant } = suspended;
       const to = await readNotificationEmail(configuration, tenant);
       if (to !== undefined) await mail.queueMail(transaction, { tenant, to, ...suspendedMail(suspended) });
     },
   };
-  mail.onAttempt((transaction, attempt) => noteAlertSent(transaction, attempt, noted));
+  mail.onAttempt((transaction, attempt) => recordAlertSent(transaction, attempt, reporting));
   const dispatcher = createDispatcher({
-    ...noted,
+    ...reporting,
     db,
     history: read,
     sealer,
     logger,
     targets,
-    runOf(target) {
+    runnerOf(target) {
       const run = runs.get(target);
       if (run === undefined) throw new Error(`nothing delivers to the target ${target.type}`);
       return run;
     },
-    attempts: new Semaphore({ places: attemptPlaces, name: 'deliveries' }),
-    reads: new Semaphore({ places: readPlaces, name: 'readings for deliveries' }),
+    attempts: new Semaphore({ places: maxConcurrentAttempts, name: 'deliveries' }),
+    reads: new Semaphore({ places: maxConcurrentReads, name: 'readings for deliveries' }),
     async mayDeliver(tenant, clientId) {
       const client = await findClient(db, tenant, clientId);
       if (client === undefined || client.revoked) return false;

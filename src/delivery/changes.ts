@@ -6,10 +6,10 @@ export interface ReadingPosition {
   readonly fingerprint: number;
 }
 
-/** A change that goes out, or that some were erased: of type `erased`, whose text has their positions alone. */
+/** A change to deliver, or an erasure: of type `erased`, with only the erased positions in its text. */
 export interface DeliveredChange extends ReadingPosition {
   readonly cursor: string;
-  /** The address of the entry, as the single change is read by. */
+  /** Identifies the entry when a single change is read. */
   readonly ref: string;
   /** The time of the change, in milliseconds. */
   readonly at: number;
@@ -18,53 +18,53 @@ export interface DeliveredChange extends ReadingPosition {
   readonly type: string;
   readonly entity: string;
   readonly entityId: string;
-  /** What tells the change from all others of the same time: 32 hexadecimal digits. */
+  /** 32 hexadecimal digits, unique among the changes of the same time. */
   readonly identity: string;
-  /** A UUID as 32 hexadecimal digits, the same for all changes of a document. */
+  /** The UUID of the document as 32 hexadecimal digits. */
   readonly document: string;
-  /** The entry as JSON text, with every digit. */
+  /** The entry as JSON text, numbers with every digit. */
   readonly text: string;
 }
 
 export interface Reading {
   readonly items: readonly DeliveredChange[];
-  /** All positions up to this one have been looked at. */
+  /** The last position that was read. */
   readonly reached: ReadingPosition;
-  /** The same, sealed. */
+  /** `reached` as a sealed cursor. */
   readonly cursor: string;
   readonly caughtUp: boolean;
-  /** How many entries retention dropped before they were read. */
+  /** Entries that retention dropped before they were read. */
   readonly expired: number;
 }
 
-export interface ReadingAsked {
+export interface ReadRequest {
   readonly q: string;
   readonly after: ReadingPosition;
   readonly maxItems: number;
   readonly maxPositions?: number;
   readonly maxBytes?: number;
-  /** Whether erasures are told, whatever `q` says. */
+  /** Whether to return erasures regardless of `q`. */
   readonly withErasures?: boolean;
   readonly signal?: StopSignal | undefined;
 }
 
-/** Reads on in the history. Rejects with `cursor_invalid` (410) where the position is another one now. */
-export type ReadMatches = (tenant: string, asked: ReadingAsked) => Promise<Reading>;
+/** Reads matching changes after a position. Rejects with `cursor_invalid` (410) if its fingerprint differs. */
+export type ReadMatches = (tenant: string, request: ReadRequest) => Promise<Reading>;
 
-/** What deliveries need of the history. `context/` hands it over. */
+/** The history operations that deliveries use; `context/` provides them. */
 export interface HistoryToDeliver {
   readonly readMatches: ReadMatches;
-  /** Throws validation_violation for a wrong query. */
+  /** Throws validation_violation for an invalid query. */
   checkQuery(q: string): void;
-  /** The position of a cursor, of `start` or of `now`. Throws validation_violation for other texts, cursor_invalid for a restored one. */
+  /** Resolves a cursor, `start` or `now`. Throws validation_violation, or cursor_invalid after a restore. */
   positionOf(tenant: string, after: string): Promise<ReadingPosition>;
   cursorOf(tenant: string, position: ReadingPosition): string;
-  /** The position before the first entry that was recorded at that time (milliseconds) or later; the last one where there is none. */
+  /** The position before the first entry recorded at or after that time (milliseconds), or the last position. */
   positionAt(tenant: string, recorded: number): Promise<ReadingPosition>;
-  /** Undefined where the tenant has no such position. */
+  /** Undefined if the tenant has no such position. */
   fingerprintAt(tenant: string, position: number): Promise<number | undefined>;
-  /** The last position that was given. */
+  /** The last position assigned. */
   lastPosition(tenant: string): Promise<number>;
-  /** Calls back whenever the tenant may have new positions, and once soon, until the returned function is called. */
-  follow(tenant: string, onNews: () => void): () => void;
+  /** Calls back soon, and then whenever the tenant may have new positions. Returns the function that unsubscribes. */
+  follow(tenant: string, onChange: () => void): () => void;
 }

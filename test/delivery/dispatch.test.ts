@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { verifyWebhook } from '@annals/client';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { dropOld } from '../../src/delivery/dispatch/upkeep.ts';
-import { maxAttempts, noteAttempts } from '../../src/delivery/subscriptions/attempt-store.ts';
+import { deleteExpired } from '../../src/delivery/dispatch/upkeep.ts';
+import { maxAttempts, recordAttempts } from '../../src/delivery/subscriptions/attempt-store.ts';
 import { deleteTenant } from '../../src/postgres/tenants/delete-tenant.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import { eventually } from '../support/server/patience.ts';
@@ -79,10 +79,10 @@ test('attempts are kept for 7 days and 10,000 of a subscription, and what is par
     () => ({ kind: 'live', at: Date.now(), result: { outcome: 'failed' } }) as const,
   );
   for (let n = 0; n < maxAttempts / 1_000; n += 1) {
-    await inTransaction(db, (transaction) => noteAttempts(transaction, 'acme', id, attempts));
+    await inTransaction(db, (transaction) => recordAttempts(transaction, 'acme', id, attempts));
   }
   expect(await rowsOf('delivery_attempt', id)).toBe(maxAttempts);
-  await inTransaction(db, (transaction) => noteAttempts(transaction, 'acme', id, attempts.slice(0, 5)));
+  await inTransaction(db, (transaction) => recordAttempts(transaction, 'acme', id, attempts.slice(0, 5)));
   expect(await rowsOf('delivery_attempt', id)).toBe(maxAttempts);
   const old = (days: string) =>
     database.pool.query(
@@ -90,10 +90,10 @@ test('attempts are kept for 7 days and 10,000 of a subscription, and what is par
       [id, days],
     );
   await old('6 days 23 hours');
-  await dropOld(db);
+  await deleteExpired(db);
   expect(await rowsOf('delivery_attempt', id)).toBe(maxAttempts);
   await old('7 days 1 minute');
-  await dropOld(db);
+  await deleteExpired(db);
   expect(await rowsOf('delivery_attempt', id)).toBe(maxAttempts - 5);
 
   await database.pool.query(
@@ -102,7 +102,7 @@ test('attempts are kept for 7 days and 10,000 of a subscription, and what is par
     [id],
   );
   await database.pool.query('update subscription_state set parked = 4, matched = 4 where subscription = $1', [id]);
-  await dropOld(db);
+  await deleteExpired(db);
   expect(await acme.counts(id)).toMatchObject({ matched: 4, parked: 1, dropped: 3, isWhole: true });
   await acme.call('DELETE', `/${id}/parked`);
   expect(await acme.counts(id)).toMatchObject({ matched: 4, parked: 0, dropped: 4, isWhole: true });

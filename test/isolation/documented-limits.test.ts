@@ -34,13 +34,13 @@ import { mailPause } from '../../src/delivery/alerts/alert-state.ts';
 import { alertLimits } from '../../src/delivery/alerts/email-schema.ts';
 import { maxUnacknowledged } from '../../src/delivery/batches/run-batches.ts';
 import { batchLimits } from '../../src/delivery/batches/target-schemas.ts';
-import { maxFailing, maxWaiting as maxWaitingChanges } from '../../src/delivery/dispatch/held-store.ts';
-import { keptDays } from '../../src/delivery/dispatch/upkeep.ts';
-import { attemptPlaces, readPlaces, testPlaces } from '../../src/delivery/places.ts';
+import { maxConcurrentAttempts, maxConcurrentReads, testLimits } from '../../src/delivery/concurrency.ts';
+import { maxFailing, maxWaiting as maxWaitingChanges } from '../../src/delivery/dispatch/run-store.ts';
+import { retentionDays } from '../../src/delivery/dispatch/upkeep.ts';
 import { maxAttempts } from '../../src/delivery/subscriptions/attempt-store.ts';
 import { maxHidden, maxSubscriptions } from '../../src/delivery/subscriptions/schemas.ts';
 import { targetLimits } from '../../src/delivery/targets/guarded-http.ts';
-import { attemptSteps } from '../../src/delivery/webhooks/schedule.ts';
+import { attemptSteps } from '../../src/delivery/webhooks/retry-schedule.ts';
 import { hiddenReach, maxBodyBytes as maxWebhookBytes } from '../../src/delivery/webhooks/webhook-body.ts';
 import { defaultConcurrency, maxConcurrency } from '../../src/delivery/webhooks/webhook-schema.ts';
 import { maxWaitForSession } from '../../src/desk/agents/chat-attempt.ts';
@@ -341,9 +341,9 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
     `${hiddenReach.levels}, by paths of ${grouped(hiddenReach.path)} characters`,
   ],
   ['Headers of a target', `${maxHeaders}, of ${grouped(maxHeaderValue)} characters each`],
-  ['Calls to targets at once, in a process', halfOfTenant(attemptPlaces)],
-  ['Readings for deliveries at once, in a process', halfOfTenant(readPlaces)],
-  ['Samples that are sent at once, in a process', `${testPlaces.places}; of one tenant ${testPlaces.maxOfTenant}`],
+  ['Calls to targets at once, in a process', halfOfTenant(maxConcurrentAttempts)],
+  ['Readings for deliveries at once, in a process', halfOfTenant(maxConcurrentReads)],
+  ['Samples that are sent at once, in a process', `${testLimits.places}; of one tenant ${testLimits.maxOfTenant}`],
   ['Calls to one webhook at once', `${defaultConcurrency}; \`concurrency\` allows 1 to ${maxConcurrency}`],
   ['Changes of a webhook that wait for an attempt', grouped(maxWaitingChanges)],
   [
@@ -358,13 +358,13 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ],
   ['Time until a target is connected', seconds(targetLimits.connect)],
   ['Attempts to deliver a change by webhook', `${attemptSteps.length + 1}, over 3 days`],
-  ['Parked changes', `${keptDays.parked} days`],
+  ['Parked changes', `${retentionDays.parked} days`],
   ['Records of calls of models that are kept', `${callsKept} days`],
   ['Models, and users, whose calls of a UTC day Annals sums apart for ever', `${maxSums.toLocaleString('en')} each`],
   ['Names in an answer about costs', maxSums.toLocaleString('en')],
   ['Calls of a tenant that one transaction settles', grouped(maxBatch)],
   ['Accesses that are kept', `${accessRetentionDays} days; refusals of a client are one row an hour`],
-  ['Attempts that are kept', `${keptDays.attempts} days, and ${grouped(maxAttempts)} of a subscription`],
+  ['Attempts that are kept', `${retentionDays.attempts} days, and ${grouped(maxAttempts)} of a subscription`],
   ['Nothing but failures of a subscription', `${maxFailing / 86_400_000} days`],
   ['Budgets of a tenant; thresholds of one', `${maxBudgets}; ${maxAlerts}`],
   ['Saved views of a tenant', `${maxViews}, with names of ${maxNameCharacters} characters`],

@@ -1,6 +1,6 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { OperatorError } from '../../core/operator-error.ts';
-import { listOfOperator, type OperatorsLine } from '../../delivery/subscriptions/operators-list.ts';
+import { listForOperator, type OperatorLine } from '../../delivery/subscriptions/operator-list.ts';
 import type { Subscriptions } from '../../delivery/subscriptions/service.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
@@ -58,9 +58,9 @@ async function list(args: string[], io: CommandIo): Promise<number> {
   const { tenant } = values;
   return await withInterruptibleDatabase(io, async ({ db }) => {
     if (tenant !== undefined) await requireNamedTenant(db, tenant);
-    let after: OperatorsLine | undefined;
+    let after: OperatorLine | undefined;
     do {
-      const lines = await listOfOperator(db, tenant, after);
+      const lines = await listForOperator(db, tenant, after);
       for (const { text } of lines) io.answer(text);
       after = lines.at(-1);
     } while (after !== undefined);

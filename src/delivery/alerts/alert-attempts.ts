@@ -1,24 +1,24 @@
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import type { RunOptions } from '../dispatch/held.ts';
-import { changeState } from '../dispatch/held-store.ts';
-import { noteAttempts } from '../subscriptions/attempt-store.ts';
+import type { RunOptions } from '../dispatch/delivery-run.ts';
+import { changeState } from '../dispatch/run-store.ts';
+import { recordAttempts } from '../subscriptions/attempt-store.ts';
 import type { SubscriptionDocument } from '../subscriptions/schemas.ts';
 import { subscriptionTable } from '../subscriptions/store.ts';
 import type { DeliveryResult } from '../targets/target.ts';
 
-/** The Message-ID of an alert's e-mail, which names its subscription. */
+/** The Message-ID of an alert's e-mail. It contains the subscription. */
 export function alertMessageId(tenant: string, id: string, position: number, at: number): string {
   return `<alert.${tenant}.${id}.${position}.${at}@annals>`;
 }
 
-/** The subscription that an e-mail of the tenant is an alert of; undefined for any other e-mail. */
+/** The subscription of an alert's e-mail; undefined for any other e-mail. */
 export function subscriptionOfAlert(tenant: string, messageId: string): string | undefined {
   const prefix = `<alert.${tenant}.`;
   if (!messageId.startsWith(prefix)) return undefined;
   return /^(.+)\.\d+\.\d+@annals>$/.exec(messageId.slice(prefix.length))?.[1];
 }
 
-/** What became of an e-mail. `status`: of the mail server's answer, if there was one. */
+/** `status`: of the mail server's response, if there was one. */
 export interface MailOutcome {
   readonly isTaken: boolean;
   readonly status?: number | undefined;
@@ -30,18 +30,15 @@ interface SentMail extends MailOutcome {
   readonly messageId: string;
 }
 
-/**
- * Notes what the mail server did with an alert's e-mail in the health of the subscription. An e-mail to an address that the alert no
- * longer has says nothing about it.
- */
-export async function noteAlertSent(
+/** Updates the subscription's health after an alert was sent. Ignores e-mails to a former address. */
+export async function recordAlertSent(
   transaction: DatabaseTransaction,
   mail: SentMail,
-  { now, tellSuspended, onAttempts }: Pick<RunOptions, 'now' | 'tellSuspended' | 'onAttempts'>,
+  { now, notifySuspended, onAttempts }: Pick<RunOptions, 'now' | 'notifySuspended' | 'onAttempts'>,
 ): Promise<void> {
   const { tenant, to, messageId, isTaken } = mail;
   const id = subscriptionOfAlert(tenant, messageId);
-  // Locked, so that the address cannot change before the attempt is noted.
+  // Locked, so that the address cannot change before the attempt is recorded.
   const stored = id === undefined ? undefined : await subscriptionTable.find(transaction, tenant, id, { lock: true });
   if (id === undefined || stored === undefined) return;
   const { name, target } = JSON.parse(stored.document) as SubscriptionDocument;
@@ -52,14 +49,14 @@ export async function noteAlertSent(
     { tenant, id },
     { counts: {}, health: { is: isTaken ? 'well' : 'failing' } },
   );
-  await noteAttempts(transaction, tenant, id, attempts);
+  await recordAttempts(transaction, tenant, id, attempts);
   if (state?.hasFailed && state.failingSince !== null) {
-    await tellSuspended(transaction, { tenant, id, name, since: state.failingSince });
+    await notifySuspended(transaction, { tenant, id, name, since: state.failingSince });
   }
   onAttempts?.(target.type, attempts);
 }
 
-/** What an attempt showed: never with the text of the mail server, which can have addresses and credentials in it. */
+/** Omits the mail server's text, which may contain addresses and credentials. */
 export function resultOf({ isTaken, status }: MailOutcome): DeliveryResult {
   if (isTaken) return { outcome: 'delivered' };
   if (status === undefined) return { outcome: 'refused', error: 'The e-mail could not be handed to the mail server.' };

@@ -5,34 +5,34 @@ import { compactText } from '../../core/json/text.ts';
 import type { DeliveredChange } from '../changes.ts';
 import type { RaisedAlert } from './alert-state.ts';
 
-export interface AlertToTell {
+export interface AlertContent {
   readonly tenant: string;
   /** Of the subscription. */
   readonly name: string;
   readonly q: string;
   readonly alert: RaisedAlert;
-  /** The first changes of the alert, as they go out: hidden values are masked. */
+  /** The first changes of the alert, with hidden values masked. */
   readonly changes: readonly DeliveredChange[];
   readonly withValues: boolean;
-  /** The public address of the service; undefined where nobody has told it. */
+  /** The public base URL of the service, if configured. */
   readonly baseUrl: string | undefined;
 }
 
-/** An alert's e-mail tells of so many changes. */
-export const maxToldChanges = 5;
+/** Changes listed in an alert's e-mail. */
+export const maxListedChanges = 5;
 
-// Code points, and paths of a change.
+// Code points; `maxPaths`: paths of a change.
 const maxName = 100;
 const maxValue = 200;
 const maxPaths = 10;
 
-/** Plain text. Nothing of the history can begin a line of its own, or turn the direction of one. */
-export function alertMail(told: AlertToTell): { subject: string; text: string } {
-  const { tenant, name, q, alert, changes, withValues, baseUrl } = told;
-  const counted = `${alert.count} ${alert.count === 1 ? 'change' : 'changes'}`;
+/** Plain text. No content of the history can start a line or change the text direction. */
+export function alertMail(content: AlertContent): { subject: string; text: string } {
+  const { tenant, name, q, alert, changes, withValues, baseUrl } = content;
+  const total = `${alert.count} ${alert.count === 1 ? 'change' : 'changes'}`;
   const shown = shownText(name, maxName);
   const lines = [
-    `${counted} of the tenant ${tenant} matched the alert "${shown}",`,
+    `${total} of the tenant ${tenant} matched the alert "${shown}",`,
     alert.count === 1 ? `at ${timeText(alert.from)}.` : `from ${timeText(alert.from)} to ${timeText(alert.to)}.`,
     '',
     ...(changes.length < alert.count ? [`The first ${changes.length}:`, ''] : []),
@@ -42,20 +42,20 @@ export function alertMail(told: AlertToTell): { subject: string; text: string } 
     '',
     'This alert sends one e-mail in 10 minutes at most.',
   ];
-  return { subject: `Annals: ${counted}, alert "${shown}"`, text: lines.join('\n') };
+  return { subject: `Annals: ${total}, alert "${shown}"`, text: lines.join('\n') };
 }
 
-/** The page of the console that shows a query in a range of time. */
+/** The console's history page with a query. */
 export function consoleLink(baseUrl: string, q: string): string {
   return `${baseUrl}/console/history?${new URLSearchParams({ q })}`;
 }
 
-function linkLines({ q, alert, baseUrl }: Pick<AlertToTell, 'q' | 'alert' | 'baseUrl'>): string[] {
+function linkLines({ q, alert, baseUrl }: Pick<AlertContent, 'q' | 'alert' | 'baseUrl'>): string[] {
   const range = `occurredAt:(>="${timeText(alert.from)}" AND <="${timeText(alert.to)}")`;
-  const asked = q.trim() === '' ? range : `${q.trim()} ${range}`;
+  const query = q.trim() === '' ? range : `${q.trim()} ${range}`;
   if (baseUrl === undefined)
-    return ['In the console, on the page History, ask for:', `  ${shownText(asked, Number.POSITIVE_INFINITY)}`];
-  return ['In the console:', consoleLink(baseUrl, asked)];
+    return ['In the console, on the page History, ask for:', `  ${shownText(query, Number.POSITIVE_INFINITY)}`];
+  return ['In the console:', consoleLink(baseUrl, query)];
 }
 
 function linesOf(change: DeliveredChange, withValues: boolean): string[] {
@@ -65,10 +65,10 @@ function linesOf(change: DeliveredChange, withValues: boolean): string[] {
   const document = `${shownText(change.entity, maxName)} ${shownText(change.entityId, maxName)}`;
   const named = name === undefined ? document : `${document} "${shownText(name, maxName)}"`;
   const paths = memberOf(entry, 'paths');
-  const changed = paths === undefined || kindOf(paths) !== 'object' ? [] : entriesOf(paths);
+  const entries = paths === undefined || kindOf(paths) !== 'object' ? [] : entriesOf(paths);
   const head = `- ${timeText(change.at)} ${change.type} ${named}, by ${actor}`;
-  const more = changed.length > maxPaths ? [`    and ${changed.length - maxPaths} more`] : [];
-  return [head, ...changed.slice(0, maxPaths).map(([path, values]) => pathLine(path, withValues && values)), ...more];
+  const more = entries.length > maxPaths ? [`    and ${entries.length - maxPaths} more`] : [];
+  return [head, ...entries.slice(0, maxPaths).map(([path, values]) => pathLine(path, withValues && values)), ...more];
 }
 
 function pathLine(path: string, values: JsonNode | false): string {
@@ -81,7 +81,7 @@ function valueText(values: JsonNode, side: 'before' | 'after'): string {
   return value === undefined ? 'nothing' : shownText(compactText(value), maxValue);
 }
 
-/** On one line, with no character that moves or hides others, and cut to so many code points. */
+/** One line without control and bidirectional characters, truncated to `maxLength` code points. */
 function shownText(text: string, maxLength: number): string {
   const plain = text
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu, ' ')

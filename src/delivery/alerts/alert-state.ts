@@ -1,30 +1,30 @@
 import type { ReadingPosition } from '../changes.ts';
 
-/** When an alert is raised: so many matching changes whose times are within so many minutes. */
+/** An alert is raised by `count` matching changes whose times are within `minutes`. */
 export interface AlertThreshold {
   readonly count: number;
   readonly minutes: number;
 }
 
-/** A change that matched, and has not raised the alert yet. */
+/** A matching change that has not raised the alert yet. */
 export interface CountedMatch {
   /** The time of the change, in milliseconds. */
   readonly at: number;
-  /** Where to read on from to find it. */
+  /** The position before it. */
   readonly after: ReadingPosition;
 }
 
-/** Changes that the next e-mail tells of. */
+/** The changes of the next e-mail. */
 export interface RaisedAlert {
-  /** Where to read on from to find the first of them. */
+  /** The position before the first of them. */
   readonly after: ReadingPosition;
   readonly count: number;
-  /** The least and the greatest time of these changes, in milliseconds. */
+  /** The earliest and latest time of these changes, in milliseconds. */
   readonly from: number;
   readonly to: number;
 }
 
-/** How far an alert has counted. It holds no value of the history. */
+/** The counting state of an alert. Contains no values of the history. */
 export interface AlertState {
   /** By the time of the change, oldest first. */
   readonly recent: readonly CountedMatch[];
@@ -35,12 +35,12 @@ export interface AlertState {
 
 export const nothingCounted: AlertState = { recent: [], raised: undefined, mailedAt: undefined };
 
-/** Milliseconds between two e-mails of one rule. */
+/** Milliseconds between e-mails of one alert. */
 export const mailPause = 10 * 60_000;
 
 /**
- * Counts changes in the order in which they were recorded. Their times decide, so a source that catches up raises what it would
- * have raised before. Once the alert is raised, every further change is one of it until the e-mail is queued.
+ * Counts changes by their own times, so a source that catches up raises the same alerts. Further changes join a raised
+ * alert until the e-mail is queued.
  */
 export function countMatches(
   state: AlertState,
@@ -61,13 +61,13 @@ export function countMatches(
       raised = raisedBy(within);
       recent.length = 0;
     }
-    // Fewer than `count` are in the newest window. The others are late ones, which make a window of their own.
+    // Fewer than `count` are in the newest window. The rest arrived late and form a window of their own.
     if (recent.length > 2 * count) recent.shift();
   }
   return { ...state, recent, raised };
 }
 
-/** When the e-mail of a raised alert may go, in milliseconds; undefined where there is none to send. */
+/** When the e-mail of a raised alert may be sent, in milliseconds; undefined if there is none. */
 export function mailDueAt({ raised, mailedAt }: AlertState): number | undefined {
   if (raised === undefined) return undefined;
   return mailedAt === undefined ? 0 : mailedAt + mailPause;
@@ -77,7 +77,7 @@ export function afterMail(state: AlertState, now: number): AlertState {
   return { ...state, raised: undefined, mailedAt: now };
 }
 
-/** The most matches that one window of that length holds together with the one at `place`. */
+/** The largest window of that length that contains the match at `place`. */
 function windowAround(sorted: readonly CountedMatch[], place: number, length: number): readonly CountedMatch[] {
   const time = (index: number) => sorted[index]?.at ?? Number.NaN;
   let best: readonly CountedMatch[] = [];

@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox';
 
-/** Limits of a threshold. */
 export const alertLimits = { count: 1_000, minutes: 1_440 } as const;
 
 export const EmailTarget = Type.Object(

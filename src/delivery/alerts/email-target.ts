@@ -14,7 +14,7 @@ export interface AlertMessage {
   readonly messageId: string;
 }
 
-/** The members of a target of this kind, with what is left out. */
+/** The members of an e-mail target, with defaults. */
 export function alertOf(target: TargetMembers): { to: string; threshold: AlertThreshold; withValues: boolean } {
   const { to, threshold = { count: 1, minutes: 1 }, values = false } = target as TargetMembers & EmailMembers;
   return { to, threshold, withValues: values };
@@ -23,13 +23,13 @@ export function alertOf(target: TargetMembers): { to: string; threshold: AlertTh
 const noMailServer = 'E-mails wait: the operator has not set SMTP_URL and MAIL_FROM.';
 
 export interface EmailTargetOptions {
-  /** Hands an e-mail to the mail server, once. Undefined where the operator has named none, so that e-mails wait. */
+  /** Sends an e-mail once. Undefined if no mail server is configured, so that e-mails wait. */
   send: (message: AlertMessage) => Promise<MailOutcome | undefined>;
   baseUrl: string | undefined;
   now: () => number;
 }
 
-/** An e-mail to a person when so many changes match. */
+/** Sends an e-mail when the threshold of matching changes is reached. */
 export function createEmailTarget({ send, baseUrl, now }: EmailTargetOptions): Target {
   return {
     type: 'email',
@@ -37,8 +37,8 @@ export function createEmailTarget({ send, baseUrl, now }: EmailTargetOptions): T
     secrets: [],
     maxAge: 'P1D',
     isReplayed: false,
-    // People read the text of an e-mail, which has no positions.
-    tellsErasures: false,
+    // Erasures list positions, which e-mails do not show.
+    receivesErasures: false,
     hostOf: ({ to }) => String(to),
     check: () => [],
 
@@ -46,18 +46,18 @@ export function createEmailTarget({ send, baseUrl, now }: EmailTargetOptions): T
       const { to, withValues } = alertOf(target);
       const change = sampleChange(now());
       const alert = { after: { position: 0, fingerprint: 0 }, count: 1, from: change.at, to: change.at };
-      const told = { tenant, name: subscription, q: '', alert, changes: [change], withValues, baseUrl };
-      const { subject, text } = alertMail(told);
+      const content = { tenant, name: subscription, q: '', alert, changes: [change], withValues, baseUrl };
+      const { subject, text } = alertMail(content);
       const sample = 'This is a sample. Nothing was changed.';
       const messageId = `<alert-sample.${randomUUID()}@annals>`;
-      const sent = await send({
+      const outcome = await send({
         tenant,
         to,
         subject: `Sample: ${subject}`,
         text: `${sample}\n\n${text}`,
         messageId,
       });
-      return sent === undefined ? { outcome: 'failed', error: noMailServer } : resultOf(sent);
+      return outcome === undefined ? { outcome: 'failed', error: noMailServer } : resultOf(outcome);
     },
   };
 }

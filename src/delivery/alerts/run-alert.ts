@@ -2,65 +2,65 @@ import { millisecondsOf } from '../../core/duration.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { DeliveredChange } from '../changes.ts';
-import type { Held } from '../dispatch/held.ts';
+import type { DeliveryRun } from '../dispatch/delivery-run.ts';
 import { withHidden } from '../webhooks/webhook-body.ts';
 import { alertMessageId } from './alert-attempts.ts';
-import { alertMail, maxToldChanges } from './alert-mail.ts';
+import { alertMail, maxListedChanges } from './alert-mail.ts';
 import { type AlertState, afterMail, countMatches, mailDueAt, type RaisedAlert } from './alert-state.ts';
 import { findCounted, storeCounted } from './alert-store.ts';
 import { type AlertMessage, alertOf } from './email-target.ts';
 
 export interface AlertOptions {
   queueMail: (transaction: DatabaseTransaction, message: AlertMessage) => Promise<void>;
-  /** The public address of the service; undefined where nobody has told it. */
+  /** The public base URL of the service, if configured. */
   baseUrl: string | undefined;
 }
 
-/** Changes of one read. */
-const portion = 1_000;
-// Milliseconds that a run takes at most.
+/** Changes per read. */
+const pageSize = 1_000;
+// Milliseconds.
 const maxRun = 5_000;
 
 /**
- * Counts the changes of an alert. What is counted, how far the history has been read and the e-mail are stored in one transaction, so each
- * change counts once and each e-mail is queued once.
+ * Counts the changes of an alert. Stores the counts, the position and the e-mail in one transaction, so each change
+ * counts once and each e-mail is queued once.
  */
-export async function runAlert(held: Held, options: AlertOptions): Promise<number | undefined> {
-  const begun = performance.now();
-  const { db } = held.options;
-  const { threshold } = alertOf(held.sending.target);
-  let state = await findCounted(db, held.tenant, held.id);
+export async function runAlert(run: DeliveryRun, options: AlertOptions): Promise<number | undefined> {
+  const startedAt = performance.now();
+  const { db } = run.options;
+  const { threshold } = alertOf(run.sending.target);
+  let state = await findCounted(db, run.tenant, run.id);
   for (;;) {
-    if (performance.now() - begun > maxRun) return 0;
-    const place = held.state;
-    const reading = await held.read(place, { maxItems: portion });
+    if (performance.now() - startedAt > maxRun) return 0;
+    const checkpoint = run.state;
+    const reading = await run.read(checkpoint, { maxItems: pageSize });
     const { items, reached, cursor, expired, caughtUp } = reading;
     const matches = items.flatMap((change, index) =>
-      isOld(held, change) ? [] : [{ at: change.at, after: placeOf(items[index - 1] ?? place) }],
+      isOld(run, change) ? [] : [{ at: change.at, after: placeOf(items[index - 1] ?? checkpoint) }],
     );
     const counted = countMatches(state, matches, threshold);
-    const mail = await dueMail(held, counted, options);
-    if (mail === undefined && reached.position === place.position) return pauseOf(held, counted);
-    const next = mail === undefined ? counted : afterMail(counted, held.now());
-    await held.settle({
+    const mail = await dueMail(run, counted, options);
+    if (mail === undefined && reached.position === checkpoint.position) return pauseOf(run, counted);
+    const next = mail === undefined ? counted : afterMail(counted, run.now());
+    await run.settle({
       counts: {
         matched: items.length,
         delivered: matches.length,
         skipped: items.length - matches.length,
         expired,
       },
-      place: { ...reached, cursor },
+      checkpoint: { ...reached, cursor },
       async also(transaction) {
-        if (next !== state) await storeCounted(transaction, held.tenant, held.id, next);
+        if (next !== state) await storeCounted(transaction, run.tenant, run.id, next);
         if (mail !== undefined) await options.queueMail(transaction, mail);
       },
     });
     state = next;
-    if (caughtUp) return pauseOf(held, state);
+    if (caughtUp) return pauseOf(run, state);
   }
 }
 
-function isOld({ document: { maxAge } }: Held, { at, recordedAt }: DeliveredChange): boolean {
+function isOld({ document: { maxAge } }: DeliveryRun, { at, recordedAt }: DeliveredChange): boolean {
   return maxAge !== undefined && recordedAt - at > millisecondsOf(maxAge);
 }
 
@@ -69,32 +69,32 @@ function placeOf({ position, fingerprint }: { position: number; fingerprint: num
 }
 
 /** Milliseconds until an e-mail is due. */
-function pauseOf(held: Held, state: AlertState): number | undefined {
+function pauseOf(run: DeliveryRun, state: AlertState): number | undefined {
   const due = mailDueAt(state);
-  return due === undefined ? undefined : Math.max(0, due - held.now());
+  return due === undefined ? undefined : Math.max(0, due - run.now());
 }
 
-async function dueMail(held: Held, state: AlertState, options: AlertOptions): Promise<AlertMessage | undefined> {
+async function dueMail(run: DeliveryRun, state: AlertState, options: AlertOptions): Promise<AlertMessage | undefined> {
   const { raised } = state;
   const due = mailDueAt(state);
-  const at = held.now();
+  const at = run.now();
   if (raised === undefined || due === undefined || at < due) return undefined;
-  const { tenant, id, document } = held;
-  const { to, withValues } = alertOf(held.sending.target);
-  const changes = await firstChanges(held, raised);
+  const { tenant, id, document } = run;
+  const { to, withValues } = alertOf(run.sending.target);
+  const changes = await firstChanges(run, raised);
   const { name, q } = document;
   const { baseUrl } = options;
   const { subject, text } = alertMail({ tenant, name, q, alert: raised, changes, withValues, baseUrl });
   return { tenant, to, subject, text, messageId: alertMessageId(tenant, id, raised.after.position, at) };
 }
 
-/** The first changes of an alert are read again, so that nothing of their values has to be kept. */
-async function firstChanges(held: Held, { after, count }: RaisedAlert): Promise<DeliveredChange[]> {
+/** Rereads the first changes of an alert, so that their values need not be stored. */
+async function firstChanges(run: DeliveryRun, { after, count }: RaisedAlert): Promise<DeliveredChange[]> {
   try {
-    const { items } = await held.read(after, { maxItems: Math.min(count, maxToldChanges) });
-    return items.map((change) => ({ ...change, text: withHidden(change.text, held.sending.hide) }));
+    const { items } = await run.read(after, { maxItems: Math.min(count, maxListedChanges) });
+    return items.map((change) => ({ ...change, text: withHidden(change.text, run.sending.hide) }));
   } catch (error) {
-    // The database was restored since, and the subscription resumed at another place.
+    // The database was restored, and the subscription resumed at another position.
     if (error instanceof AnnalsError && error.type === 'cursor_invalid') return [];
     throw error;
   }

@@ -4,9 +4,9 @@ import './tables.ts';
 import type { StoredObject } from './manifest.ts';
 import type { ReaderKind } from './tables.ts';
 
-/** The bounds of a batch that is under way, and what its attempts showed. Times in milliseconds. */
+/** A batch in progress: its bounds and the state of its attempts. Times in milliseconds. */
 export interface StoredBatch extends ReadingPosition {
-  /** The last position that it looks at. It has every matching change behind `position` up to this one. */
+  /** The batch contains every matching change after `position` up to and including this one. */
   readonly until: number;
   readonly first: number;
   readonly last: number;
@@ -107,7 +107,7 @@ export async function insertObject(
   await transaction
     .insertInto('delivery_object')
     .values({ tenant, subscription, ...object })
-    // A replay on the same day may have the same bounds. It is one object.
+    // A replay on the same day may have the same bounds, and so the same object.
     .onConflict((conflict) => conflict.doNothing())
     .execute();
 }
@@ -128,7 +128,7 @@ export async function objectsOf(
     .execute();
 }
 
-/** Whether a batch of the day, or of an earlier one, is still under way. */
+/** Whether a batch that began before `end` is still in progress. */
 export async function hasBatchBefore(
   db: Connection,
   tenant: string,
@@ -150,7 +150,7 @@ export interface DueManifest {
   readonly attempts: number;
 }
 
-/** The first day of which the bucket has no manifest; undefined where the subscription has had none yet. */
+/** The next manifest due; undefined before the first run. */
 export async function findManifest(
   db: Connection,
   tenant: string,
@@ -185,8 +185,8 @@ export async function updateManifest(
     .execute();
 }
 
-/** The objects of days that have a manifest. */
-export async function deleteListed(
+/** Deletes the objects up to a day, which manifests list. */
+export async function deleteObjects(
   transaction: DatabaseTransaction,
   tenant: string,
   subscription: string,

@@ -2,37 +2,37 @@ import type { DeliveredChange } from '../changes.ts';
 import { withHidden } from '../webhooks/webhook-body.ts';
 import { webhookIdOf } from '../webhooks/webhook-target.ts';
 
-/** How a change is written: as the feed has it, or as a CloudEvent (version 1.0) whose data it is. */
+/** A change as in the feed, or as the data of a CloudEvent (1.0). */
 export type BatchFormat = 'annals' | 'cloudevents';
 
-/** How changes are put together: one a line, or as one JSON array. */
+/** One change per line, or a JSON array. */
 export type BatchEncoding = 'ndjson' | 'json';
 
 export interface BatchLimits {
   readonly maxChanges: number;
-  /** Of the text before it is compressed. A change that is longer is a batch of its own. */
+  /** Uncompressed. A longer change is a batch of its own. */
   readonly maxBytes: number;
 }
 
-export interface TextsWanted {
+export interface TextOptions {
   readonly tenant: string;
   readonly format: BatchFormat;
   /** Paths whose values are masked. */
   readonly hide: readonly string[];
-  /** The public address of the service; undefined where nobody has told it. */
+  /** The public base URL of the service, if configured. */
   readonly baseUrl: string | undefined;
 }
 
-/** The texts of changes in a format, in their order. */
-export function textsOf(changes: readonly DeliveredChange[], wanted: TextsWanted): string[] {
-  const { format, hide } = wanted;
+/** The texts of changes in a format, in order. */
+export function textsOf(changes: readonly DeliveredChange[], options: TextOptions): string[] {
+  const { format, hide } = options;
   return changes.map((change) => {
     const item = withHidden(change.text, hide);
-    return format === 'annals' ? item : cloudEventText(change, item, wanted);
+    return format === 'annals' ? item : cloudEventText(change, item, options);
   });
 }
 
-/** What still fits into a batch. */
+/** Tracks what still fits into a batch. */
 export class BatchRoom {
   readonly #limits: BatchLimits;
   #changes = 0;
@@ -46,12 +46,12 @@ export class BatchRoom {
     return this.#limits.maxChanges - this.#changes;
   }
 
-  /** 0 where the batch has ended, whatever follows. */
+  /** 0 if the batch is full. */
   get bytesLeft(): number {
     return this.changesLeft === 0 ? 0 : Math.max(0, this.#limits.maxBytes - this.#bytes);
   }
 
-  /** Returns false where the change does not fit. The first one always does. */
+  /** Returns false if the change does not fit. The first one always does. */
   take(text: string): boolean {
     const bytes = Buffer.byteLength(text) + separatorBytes;
     if (this.#changes > 0 && (this.changesLeft === 0 || bytes > this.#limits.maxBytes - this.#bytes)) return false;
@@ -73,17 +73,17 @@ export function mediaTypeOf(format: BatchFormat, encoding: BatchEncoding): strin
   return format === 'annals' ? 'application/json' : 'application/cloudevents-batch+json';
 }
 
-/** A tenant's changes have this source, below the public address where it is known. */
-export function sourceOf({ tenant, baseUrl }: Pick<TextsWanted, 'tenant' | 'baseUrl'>): string {
+/** The source of a tenant's changes, below the public base URL if configured. */
+export function sourceOf({ tenant, baseUrl }: Pick<TextOptions, 'tenant' | 'baseUrl'>): string {
   return `${baseUrl ?? ''}/changelog/${tenant}`;
 }
 
-/** Its `source` and `id` are the same whenever and however often the change is sent. The id is that of webhooks, too. */
-function cloudEventText(change: DeliveredChange, item: string, wanted: TextsWanted): string {
+/** `source` and `id` are the same each time the change is sent. The id equals `webhook-id`. */
+function cloudEventText(change: DeliveredChange, item: string, options: TextOptions): string {
   const attributes = JSON.stringify({
     specversion: '1.0',
-    id: webhookIdOf(wanted.tenant, change),
-    source: sourceOf(wanted),
+    id: webhookIdOf(options.tenant, change),
+    source: sourceOf(options),
     type: `annals.change.${change.type}`,
     subject: `${encodeURIComponent(change.entity)}/${encodeURIComponent(change.entityId)}`,
     time: new Date(change.at).toISOString(),

@@ -1,19 +1,19 @@
 import type { DeliveredChange, ReadingPosition, ReadMatches } from '../changes.ts';
 import { type BatchLimits, BatchRoom } from './batch-text.ts';
 
-export interface BatchAsked {
+export interface BatchQuery {
   readonly q: string;
   readonly after: ReadingPosition;
-  /** The last position to look at; left out: the last one that there is. */
+  /** The last position to read. Default: the last one. */
   readonly until?: number | undefined;
-  /** A change that was older than this when it was recorded, in milliseconds, is left out. */
+  /** In milliseconds: changes older than this when recorded are skipped. */
   readonly maxAge: number | undefined;
   readonly textsOf: (changes: readonly DeliveredChange[]) => string[];
-  /** Whether the bounds are known: the batch is read up to `until`, however long that takes. */
+  /** Whether the bounds are fixed: reads up to `until`, regardless of how long it takes. */
   readonly isRepeat?: boolean;
 }
 
-/** Changes that go out together, and how far the history has been read with them. */
+/** Changes to send together, and the position read with them. */
 export interface FormedBatch {
   readonly changes: readonly DeliveredChange[];
   /** The text of each change. */
@@ -21,19 +21,19 @@ export interface FormedBatch {
   readonly reached: ReadingPosition;
   readonly skipped: number;
   readonly expired: number;
-  /** Whether the batch ends there whatever follows. */
+  /** Whether the batch is complete without waiting for more changes. */
   readonly isFull: boolean;
   readonly caughtUp: boolean;
 }
 
-/** Where changes are rare a batch is what so many reads have found. */
+/** Bounds the reads of a batch where matches are rare. */
 const maxReads = 20;
 
-/** Reads the next batch. It is not full where no more changes are there yet. */
+/** Reads the next batch. It is not full if there are no more changes yet. */
 export async function formBatch(
   read: ReadMatches,
   tenant: string,
-  { q, after, until = Number.POSITIVE_INFINITY, maxAge, textsOf, isRepeat = false }: BatchAsked,
+  { q, after, until = Number.POSITIVE_INFINITY, maxAge, textsOf, isRepeat = false }: BatchQuery,
   limits: BatchLimits,
 ): Promise<FormedBatch> {
   const room = new BatchRoom(limits);
@@ -45,13 +45,13 @@ export async function formBatch(
   let expired = 0;
   let caughtUp = false;
   for (let reads = 0; (isRepeat || reads < maxReads) && !caughtUp && room.bytesLeft > 0; reads++) {
-    const asked = {
+    const request = {
       q,
       after: reached,
       maxPositions: Math.min(maxPositions, until - reached.position),
       maxBytes: room.bytesLeft,
     };
-    let reading = await read(tenant, { ...asked, maxItems: room.changesLeft });
+    let reading = await read(tenant, { ...request, maxItems: room.changesLeft });
     const fitting: string[] = [];
     const young = reading.items.filter((change) => !isOld(change));
     for (const text of textsOf(young)) {
@@ -60,10 +60,10 @@ export async function formBatch(
     }
     const tooLong = young[fitting.length];
     if (tooLong !== undefined) {
-      // It is read again up to there, so that what expired before is counted, and nothing behind.
+      // Reads again up to there, to count the entries that expired before it and none after.
       const maxItems = reading.items.indexOf(tooLong);
       if (maxItems === 0) return { changes, texts, reached, skipped, expired, isFull: true, caughtUp };
-      reading = await read(tenant, { ...asked, maxItems });
+      reading = await read(tenant, { ...request, maxItems });
     }
     const sent = young.slice(0, fitting.length);
     changes.push(...sent);
@@ -78,5 +78,5 @@ export async function formBatch(
   return { changes, texts, reached, skipped, expired, isFull, caughtUp };
 }
 
-/** Of one read. */
+/** Positions per read. */
 const maxPositions = 10_000;

@@ -18,16 +18,16 @@ export interface HttpOptions {
   now: () => number;
 }
 
-/** Batches as bodies of POST, with a key by which a receiver knows a repeated one. */
+/** Sends batches with POST and an idempotency key. */
 export function createHttpTarget({ http, baseUrl, now }: HttpOptions): BatchTarget {
   const membersOf = ({ target }: Pick<Sending, 'target'>) => target as TargetMembers & HttpMembers;
 
   async function post(sending: Sending, text: string, headers: Record<string, string>): Promise<BatchResult> {
-    const { url, format = 'annals', encoding = 'ndjson', gzip: isPacked = false, headers: own } = membersOf(sending);
+    const { url, format = 'annals', encoding = 'ndjson', gzip: isPacked = false, headers: custom } = membersOf(sending);
     const { result } = await http.send(sending.tenant, {
       url,
       headers: {
-        ...own,
+        ...custom,
         'content-type': mediaTypeOf(format, encoding),
         ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
         ...headers,

@@ -1,15 +1,15 @@
-/** An object that a bucket has. */
+/** An object of a bucket. */
 export interface StoredObject {
   readonly key: string;
   /** Positions of its first and last change. */
   readonly first: number;
   readonly last: number;
   readonly changes: number;
-  /** Of the unpacked text, in hexadecimal digits. */
+  /** SHA-256 of the uncompressed text, in hexadecimal digits. */
   readonly sha256: string;
 }
 
-/** The JSON text of a day's manifest: the objects of a subscription that were begun on that UTC day, in order. The same objects are the same text. */
+/** The JSON text of a manifest: the objects that began on a UTC day, in order. Deterministic. */
 export function manifestText(
   { tenant, subscription, date }: { tenant: string; subscription: string; date: string },
   objects: readonly StoredObject[],
@@ -25,13 +25,13 @@ export function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }
 
-const dayLength = 86_400_000;
+const dayMilliseconds = 86_400_000;
 
 /** When a UTC day begins, in milliseconds. */
-export function beginOfDay(day: string): number {
+export function startOfDay(day: string): number {
   return Date.parse(`${day}T00:00:00Z`);
 }
 
 export function nextDay(day: string): string {
-  return dayOf(beginOfDay(day) + dayLength);
+  return dayOf(startOfDay(day) + dayMilliseconds);
 }

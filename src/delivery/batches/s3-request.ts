@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { AwsV4Signer } from 'aws4fetch';
 
-/** Where a bucket is, and who writes to it. */
 export interface Bucket {
-  /** Left out: Amazon's of the region. */
+  /** Default: Amazon's endpoint of the region. */
   readonly endpoint?: string;
   readonly region: string;
   readonly bucket: string;
@@ -17,10 +16,10 @@ export interface SignedRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Object metadata with the SHA-256 of the unpacked text, in hexadecimal digits. */
+/** Object metadata with the SHA-256 of the uncompressed text, in hexadecimal digits. */
 export const hashHeader = 'x-amz-meta-annals-sha256';
 
-/** The address of an object, path-style: every S3 server knows it, and no name of a bucket becomes a part of a host's name. */
+/** The path-style URL of an object: every S3 server supports it, and the bucket does not become part of the host. */
 export function addressOf({ endpoint, region, bucket }: Bucket, key: string): URL {
   const base = (endpoint ?? `https://s3.${region}.amazonaws.com`).replace(/\/+$/, '');
   return new URL(`${base}/${bucket}/${key.split('/').map(encoded).join('/')}`);
@@ -29,7 +28,7 @@ export function addressOf({ endpoint, region, bucket }: Bucket, key: string): UR
 /** Object metadata with the number of changes. */
 export const changesHeader = 'x-amz-meta-annals-changes';
 
-/** A request for an object, with a signature of version 4 that covers the body and every header that is given here. */
+/** A request for an object with a Signature Version 4 that covers the body and all headers. */
 export async function signedRequest(
   bucket: Bucket,
   {
@@ -54,7 +53,7 @@ export async function signedRequest(
   return { method, url: signed.url.href, headers: Object.fromEntries(signed.headers) };
 }
 
-/** Percent-encoded as the signature has it (RFC 3986), so that the address and its signature say the same. */
+/** Percent-encodes per RFC 3986, as the signature does. */
 function encoded(segment: string): string {
-  return encodeURIComponent(segment).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+  return encodeURIComponent(segment).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }

@@ -17,7 +17,7 @@ interface ObjectToStore {
   readonly key: string;
   readonly body: Buffer;
   readonly mediaType: string;
-  /** Of the unpacked text: the object that is there may have one of these. */
+  /** Hashes of the uncompressed text that an existing object may have. */
   readonly hashes: readonly string[];
   readonly sha256: string;
   readonly changes: number;
@@ -27,7 +27,7 @@ export interface S3Options {
   http: GuardedHttp;
   baseUrl: string | undefined;
   now: () => number;
-  /** Stores without conditional writes that the operator accepts, as `host` or `host:port`. */
+  /** Stores without conditional writes that the operator allows, as `host` or `host:port`. */
   unconditional: readonly string[];
 }
 
@@ -35,10 +35,10 @@ const noCondition =
   'The store does not support If-None-Match, which keeps an object from being overwritten. The operator can accept that: ' +
   'ANNALS_S3_UNCONDITIONAL.';
 
-const notThere = (key: string) =>
+const objectMissing = (key: string) =>
   `The store refused the object as if it were there (412), and has none of this name: ${key}. If that persists, it does not support If-None-Match.`;
 
-/** Objects in a bucket, each stored once: its name says which changes it has, and an object that is there is never written again. */
+/** Stores batches as objects in a bucket. The key contains the bounds, and an existing object is never overwritten. */
 export function createS3Target({ http, baseUrl, now, unconditional }: S3Options): BatchTarget {
   const membersOf = ({ target }: Pick<Sending, 'target'>) => target as TargetMembers & S3Members;
   const folderOf = (sending: Sending, day: string) =>
@@ -46,7 +46,7 @@ export function createS3Target({ http, baseUrl, now, unconditional }: S3Options)
   const keyOf = (sending: Sending, { day, first, last }: Pick<DeliveredBatch, 'day' | 'first' | 'last'>) =>
     `${folderOf(sending, day)}/${first}-${last}.ndjson.gz`;
 
-  async function ask(
+  async function send(
     sending: Sending,
     method: 'HEAD' | 'PUT',
     key: string,
@@ -59,7 +59,7 @@ export function createS3Target({ http, baseUrl, now, unconditional }: S3Options)
 
   const isUnconditional = (sending: Sending) => unconditional.includes(addressOf(membersOf(sending), '').host);
 
-  /** Stores an object unless there is one. Without a condition an object that comes between the two requests is overwritten. */
+  /** Stores an object unless it exists. Without `If-None-Match`, a concurrent object is overwritten. */
   async function put(sending: Sending, { key, mediaType, body, sha256, changes }: ObjectToStore): Promise<Exchange> {
     const headers = {
       'content-type': mediaType,
@@ -67,7 +67,7 @@ export function createS3Target({ http, baseUrl, now, unconditional }: S3Options)
       [changesHeader]: String(changes),
       ...(!isUnconditional(sending) && { 'if-none-match': '*' }),
     };
-    return await ask(sending, 'PUT', key, headers, body);
+    return await send(sending, 'PUT', key, headers, body);
   }
 
   async function store(sending: Sending, object: ObjectToStore): Promise<BatchResult> {
@@ -79,23 +79,19 @@ export function createS3Target({ http, baseUrl, now, unconditional }: S3Options)
     return stored.answer?.status === 412 ? await compare(sending, object, stored) : explained(stored);
   }
 
-  /** Something is there: an earlier attempt of ours, or another object. */
+  /** Decides whether an existing object is an earlier attempt or a different object. */
   async function compare(
     sending: Sending,
     { key, hashes }: Pick<ObjectToStore, 'key' | 'hashes'>,
     refusal?: Exchange,
   ): Promise<BatchResult> {
-    const found = await ask(sending, 'HEAD', key, {}, Buffer.alloc(0));
+    const found = await send(sending, 'HEAD', key, {}, Buffer.alloc(0));
     if (found.answer === undefined) return found.result;
     const { status, headers } = found.answer;
     if (status === 404 && refusal === undefined) return { ...resultWith(found, 'delivered'), isAbsent: true };
-    if (status === 404) return resultWith(refusal ?? found, 'failed', notThere(key));
+    if (status === 404) return resultWith(refusal ?? found, 'failed', objectMissing(key));
     if (status !== 200) {
-      return resultWith(
-        found,
-        'failed',
-        'The object that is there cannot be looked at: allow s3:GetObject and s3:ListBucket.',
-      );
+      return resultWith(found, 'failed', 'The existing object cannot be read: allow s3:GetObject and s3:ListBucket.');
     }
     const sha256 = String(headers[hashHeader]);
     if (hashes.includes(sha256)) {
@@ -127,7 +123,7 @@ export function createS3Target({ http, baseUrl, now, unconditional }: S3Options)
     async test(sending) {
       const text = this.join(sending, this.textsOf(sending, [sampleChange(now())]));
       const sha256 = createHash('sha256').update(text).digest('hex');
-      // Each sample has its own name: an earlier one would keep it from being written, and nothing would be tested.
+      // Each sample has its own key: an existing object would prevent the write, and nothing would be tested.
       const name = `test-${sha256.slice(0, 16)}.json`;
       const key = `${membersOf(sending).prefix ?? ''}${sending.subscription}/${name}`;
       const sample = {
@@ -147,7 +143,7 @@ export function createS3Target({ http, baseUrl, now, unconditional }: S3Options)
         const manifest = { body: Buffer.from(text), mediaType: 'application/json', hashes: [sha256], sha256, changes };
         const stored = await store(sending, { ...manifest, key: `${folderOf(sending, day)}/manifest.json` });
         if (stored.outcome !== 'suspended') return stored;
-        // A restored database does not know all that the first one lists. Together they list everything.
+        // A restored database does not know everything that the first manifest lists. Together they are complete.
         return await store(sending, {
           ...manifest,
           key: `${folderOf(sending, day)}/manifest-${sha256.slice(0, 16)}.json`,
@@ -157,7 +153,7 @@ export function createS3Target({ http, baseUrl, now, unconditional }: S3Options)
   };
 }
 
-/** S3 names its errors. What is hidden of an answer stays hidden. */
+/** Adds S3's error code, unless the response must stay hidden. */
 function explained({ result, answer }: Exchange): BatchResult {
   const { outcome, status, error } = result;
   if (status === undefined || outcome === 'delivered') return result;
@@ -165,6 +161,6 @@ function explained({ result, answer }: Exchange): BatchResult {
   if (result.answer === undefined) return result;
   const [, code] = /<Code>([A-Za-z]{1,100})<\/Code>/.exec(answer?.body.toString('latin1') ?? '') ?? [];
   const isMoved = status >= 300 && status < 400;
-  const told = [error, code && `${code}.`, isMoved && 'Is this the region of the bucket?'].filter(Boolean);
-  return { ...result, error: told.join(' ') };
+  const parts = [error, code && `${code}.`, isMoved && 'Is this the region of the bucket?'].filter(Boolean);
+  return { ...result, error: parts.join(' ') };
 }

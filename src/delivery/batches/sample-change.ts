@@ -1,6 +1,6 @@
 import type { DeliveredChange } from '../changes.ts';
 
-/** A change that is in no history, and says so. */
+/** A sample change that is marked as one and is in no history. */
 export function sampleChange(now: number): DeliveredChange {
   const at = new Date(now).toISOString();
   const head = { type: 'update', entity: 'sample', entityId: 'sample' } as const;

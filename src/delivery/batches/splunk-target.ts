@@ -9,11 +9,11 @@ import { joinedTexts, sourceOf, textsOf } from './batch-text.ts';
 import { sampleChange } from './sample-change.ts';
 import { type SplunkMembers, SplunkTarget } from './target-schemas.ts';
 
-/** Codes of the collector's answers. */
+/** Response code of the collector. */
 const acknowledgementIsOff = 14;
 
-/** What the collector says, as far as it is JSON. */
-interface Said {
+/** The collector's response, if it is JSON. */
+interface CollectorResponse {
   readonly text?: unknown;
   readonly code?: unknown;
   readonly ackId?: unknown;
@@ -21,8 +21,8 @@ interface Said {
 }
 
 /**
- * Splunk's HTTP Event Collector. Where its token has indexer acknowledgement, a batch is delivered when Splunk says that it is
- * indexed; otherwise when Splunk accepts it.
+ * Splunk's HTTP Event Collector. With indexer acknowledgement, a batch is delivered once Splunk has indexed it;
+ * otherwise once Splunk accepts it.
  */
 export function createSplunkTarget({
   http,
@@ -35,14 +35,14 @@ export function createSplunkTarget({
 }): BatchTarget {
   const membersOf = ({ target }: Pick<Sending, 'target'>) => target as TargetMembers & SplunkMembers;
 
-  async function ask(sending: Sending, path: string, body: string) {
+  async function request(sending: Sending, path: string, body: string) {
     const { url, token } = membersOf(sending);
     return await http.send(sending.tenant, {
       url: `${url.replace(/\/+$/, '')}/services/collector/${path}`,
       headers: {
         authorization: `Splunk ${token}`,
         'content-type': 'application/json',
-        // A channel is a sender of the token's. A server counts its acknowledgements for each.
+        // Acknowledgement ids are per channel.
         'x-splunk-request-channel': channelOf(sending),
       },
       body,
@@ -51,15 +51,15 @@ export function createSplunkTarget({
   }
 
   async function send(sending: Sending, text: string): Promise<BatchResult> {
-    const answer = await ask(sending, 'event', text);
+    const answer = await request(sending, 'event', text);
     if (answer.result.outcome !== 'delivered') return explained(answer);
-    const { ackId } = saidIn(answer);
+    const { ackId } = collectorResponse(answer);
     return Number.isSafeInteger(ackId) ? { ...resultWith(answer, 'taken'), receipt: String(ackId) } : answer.result;
   }
 
   async function acknowledged(sending: Sending, receipt: string): Promise<BatchResult> {
-    const answer = await ask(sending, 'ack', `{"acks":[${receipt}]}`);
-    const { code, acks } = saidIn(answer);
+    const answer = await request(sending, 'ack', `{"acks":[${receipt}]}`);
+    const { code, acks } = collectorResponse(answer);
     if (code === acknowledgementIsOff) return resultWith(answer, 'delivered');
     if (answer.result.outcome !== 'delivered') return explained(answer);
     const isIndexed = isObject(acks) && acks[receipt] === true;
@@ -93,7 +93,7 @@ export function createSplunkTarget({
   };
 }
 
-/** A GUID, the same for a subscription. */
+/** A stable GUID for a subscription. */
 function channelOf({ tenant, subscription }: Sending): string {
   const hex = uuidOf(JSON.stringify(['Splunk', tenant, subscription]));
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
@@ -104,24 +104,24 @@ function eventText(
   event: string,
   head: { source: string; index: string | undefined; sourcetype: string | undefined },
 ): string {
-  // Seconds, with three digits.
+  // Seconds with three decimals.
   const time = `${Math.floor(at / 1_000)}.${String(at % 1_000).padStart(3, '0')}`;
   return `{"time":${time},${JSON.stringify(head).slice(1, -1)},"event":${event}}`;
 }
 
-/** What the collector says of a refusal: `status 400: Incorrect index (code 7)`. */
+/** Adds the collector's reason: `Incorrect index (code 7).` */
 function explained(answer: Exchange): BatchResult {
-  const { code, text } = saidIn(answer);
+  const { code, text } = collectorResponse(answer);
   const { result } = answer;
   const { outcome, error } = result;
   if (result.answer === undefined || typeof code !== 'number' || typeof text !== 'string') return result;
   return resultWith(answer, outcome, `${error} ${text.slice(0, 200)} (code ${code}).`);
 }
 
-function saidIn({ answer }: Exchange): Said {
+function collectorResponse({ answer }: Exchange): CollectorResponse {
   try {
-    const said: unknown = JSON.parse(answer?.body.toString('utf8') ?? '');
-    return isObject(said) ? said : {};
+    const body: unknown = JSON.parse(answer?.body.toString('utf8') ?? '');
+    return isObject(body) ? body : {};
   } catch {
     return {};
   }

@@ -19,13 +19,13 @@ interface DeliveryBatchTable {
   taken_at: Date | null;
 }
 
-/** Who reads for a subscription: it has a live reader, and may have one that replays. */
+/** A subscription has a live reader, and may have a replay. */
 export type ReaderKind = 'live' | 'replay';
 
 interface DeliveryObjectTable {
   tenant: string;
   subscription: string;
-  /** `2026-11-23`; as text, since a Date has a time zone. */
+  /** `2026-11-23`: text, since a Date has a time zone. */
   day: string;
   first: number;
   last: number;

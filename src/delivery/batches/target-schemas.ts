@@ -3,7 +3,7 @@ import { TargetHeaders } from '../targets/headers.ts';
 import type { TargetMembers } from '../targets/target.ts';
 import { targetUrl } from '../targets/url.ts';
 
-/** When a batch ends, with the limits of what a subscription may ask for. */
+/** The limits of a batch: defaults, and what a subscription may set. */
 export const batchLimits = {
   maxChanges: { default: 1_000, max: 10_000 },
   // Bytes before compression.
@@ -15,17 +15,17 @@ const { maxChanges, maxBytes, maxSeconds } = batchLimits;
 
 /** The bounds of a target's batches. */
 export function limitsOf(target: TargetMembers): { maxChanges: number; maxBytes: number; maxSeconds: number } {
-  const told = target as Partial<Record<keyof typeof batchLimits, number>>;
+  const limits = target as Partial<Record<keyof typeof batchLimits, number>>;
   return {
-    maxChanges: told.maxChanges ?? maxChanges.default,
-    maxBytes: told.maxBytes ?? maxBytes.default,
-    maxSeconds: told.maxSeconds ?? maxSeconds.default,
+    maxChanges: limits.maxChanges ?? maxChanges.default,
+    maxBytes: limits.maxBytes ?? maxBytes.default,
+    maxSeconds: limits.maxSeconds ?? maxSeconds.default,
   };
 }
 
 const visible = 'have visible ASCII characters alone';
 
-/** Members that every target has which takes batches. */
+/** Members of every batch target. */
 const batchMembers = {
   format: Type.Optional(
     Type.Enum(['annals', 'cloudevents'], {
@@ -101,7 +101,7 @@ export const S3Target = Type.Object(
     }),
     prefix: Type.Optional(
       Type.String({
-        // What S3 calls safe characters. No segment is a dot or two, which an address cannot hold.
+        // S3's safe characters. No segment is `.` or `..`, which URLs normalize away.
         pattern: "^(?!/)(?!(?:.*/)?\\.{1,2}(?:/|$))[A-Za-z0-9!_.*'()/=-]{0,400}$",
         'x-must':
           "have at most 400 letters, digits and characters of !-_.*'()/=, no slash first, and no part that is a dot or two",

@@ -3,7 +3,7 @@ import type { Database } from '../../postgres/database.ts';
 import { rowsOfAll } from '../../postgres/tenants/rows-of-all.ts';
 import type { SubscriptionState } from '../subscriptions/tables.ts';
 
-/** The subscriptions of all tenants with one type of target and one state. */
+/** Subscriptions of all tenants by target type and state. */
 export interface DeliveryFigures {
   readonly type: string;
   readonly state: SubscriptionState;
@@ -19,14 +19,14 @@ export async function readDeliveryFigures(db: Database): Promise<DeliveryFigures
   return rows;
 }
 
-/** How far the subscriptions with one type of target are behind, the one that is farthest. */
+/** The largest lag among the subscriptions with a target type. */
 export interface DeliveryLag {
   readonly type: string;
   readonly positions: number;
   readonly seconds: number;
 }
 
-// By indexes: of each subscription that delivers, the oldest change that it has not delivered, and the newest of its tenant.
+// Uses indexes only: the oldest undelivered change of each running subscription, and the newest of its tenant.
 const lagOfSubscriptions = `
   with reader as materialized (
     select t.tenant, s.fields #>> '{target,type}' as type, min(least(t.position + 1, w.position)) as oldest

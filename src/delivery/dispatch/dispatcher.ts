@@ -11,23 +11,23 @@ import type { SubscriptionDocument } from '../subscriptions/schemas.ts';
 import { openSecrets, withSecrets } from '../subscriptions/secrets.ts';
 import { activeSubscriptions } from '../subscriptions/store.ts';
 import type { Target } from '../targets/target.ts';
+import { DeliveryRun, RunEnded, type Runner, type RunOptions } from './delivery-run.ts';
 import { FailedRuns } from './failed-runs.ts';
-import { Held, type Run, RunEnded, type RunOptions } from './held.ts';
+import { type MayDeliver, pauseOrphans } from './makers.ts';
 import {
   dueSubscriptions,
   extendLease,
+  type LeasedSubscription,
   lease,
-  loseSubscription,
+  leaseDue,
+  pauseRestored,
   release,
-  type TakenSubscription,
-  takeDue,
-} from './held-store.ts';
-import { type MayDeliver, pauseOrphans } from './makers.ts';
+} from './run-store.ts';
 
-/** Delivers the subscriptions of all tenants, beside other processes that do the same. */
+/** Delivers the subscriptions of all tenants. Several processes may run one. */
 export interface Dispatcher {
   start(findTenants: FindTenants): void;
-  /** Ends all runs. What is on its way is delivered again. */
+  /** Ends all runs. Deliveries in flight are repeated later. */
   close(): Promise<void>;
 }
 
@@ -35,36 +35,35 @@ export interface DispatcherOptions extends RunOptions {
   readonly sealer: Sealer;
   readonly logger: FastifyBaseLogger;
   readonly targets: readonly Target[];
-  /** What delivers to a target. */
-  readonly runOf: (target: Target) => Run;
+  readonly runnerOf: (target: Target) => Runner;
   readonly mayDeliver: MayDeliver;
 }
 
 // Milliseconds.
-const lookEvery = 250;
-const makersEvery = 2_000;
-/** Until a subscription is tried again that could not be delivered because of an error of this service. */
-const pausesAfterError = { min: 5_000, max: 5 * 60_000 };
+const pollInterval = 250;
+const makersInterval = 2_000;
+/** Backoff after a run that failed because of this service. */
+const errorPauses = { min: 5_000, max: 5 * 60_000 };
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { db, history, logger, sealer, targets } = options;
   const stop = new AbortController();
-  /** Tenants with subscriptions that deliver, and what ends following them. */
+  /** Tenants with running subscriptions, and the function that unfollows each. */
   const followed = new Map<string, () => void>();
-  const news = new Set<string>();
-  const taking = new Map<string, Promise<void>>();
+  const changedTenants = new Set<string>();
+  const leasing = new Map<string, Promise<void>>();
   const running = new Set<Promise<void>>();
-  const failedRuns = new FailedRuns(pausesAfterError);
+  const failedRuns = new FailedRuns(errorPauses);
   let loop: Promise<unknown> = Promise.resolve();
   let wakeUp = () => {};
 
-  async function look(findTenants: FindTenants): Promise<void> {
+  async function poll(findTenants: FindTenants): Promise<void> {
     const active = new Set(await findTenants(activeSubscriptions));
     for (const tenant of active) {
       if (!followed.has(tenant))
         followed.set(
           tenant,
-          history.follow(tenant, () => hear(tenant)),
+          history.follow(tenant, () => wake(tenant)),
         );
     }
     for (const [tenant, unfollow] of followed) {
@@ -72,49 +71,51 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       unfollow();
       followed.delete(tenant);
     }
-    for (const tenant of new Set([...(await findTenants(dueSubscriptions)), ...news])) begin(tenant);
+    for (const tenant of new Set([...(await findTenants(dueSubscriptions)), ...changedTenants])) begin(tenant);
   }
 
-  function hear(tenant: string): void {
-    news.add(tenant);
+  function wake(tenant: string): void {
+    changedTenants.add(tenant);
     wakeUp();
   }
 
-  /** Takes what is due of a tenant. One tenant whose database does not answer holds up no other. */
+  /** Leases and runs the due subscriptions of a tenant, without blocking other tenants. */
   function begin(tenant: string): void {
-    if (taking.has(tenant) || stop.signal.aborted) return;
-    news.delete(tenant);
-    const taken = take(tenant)
+    if (leasing.has(tenant) || stop.signal.aborted) return;
+    changedTenants.delete(tenant);
+    const pending = leaseAndRun(tenant)
       .catch((error: unknown) => {
-        if (!stop.signal.aborted) logger.warn({ err: error, tenant }, 'deliveries could not begin; it is tried again');
+        if (!stop.signal.aborted) logger.warn({ err: error, tenant }, 'deliveries could not start; retrying');
       })
-      .finally(() => taking.delete(tenant));
-    taking.set(tenant, taken);
+      .finally(() => leasing.delete(tenant));
+    leasing.set(tenant, pending);
   }
 
-  async function take(tenant: string): Promise<void> {
+  async function leaseAndRun(tenant: string): Promise<void> {
     const holder = randomUUID();
     const due = await doWork({ tenant, writes: true }, async () => {
       const last = await history.lastPosition(tenant);
-      return await takeDue(db, tenant, { holder, last, except: failedRuns.resting(tenant) });
+      return await leaseDue(db, tenant, { holder, last, except: failedRuns.resting(tenant) });
     });
-    for (const taken of due) {
-      const run = deliver(tenant, holder, taken).finally(() => running.delete(run));
+    for (const subscription of due) {
+      const run = deliver(tenant, holder, subscription).finally(() => running.delete(run));
       running.add(run);
     }
   }
 
-  async function deliver(tenant: string, holder: string, taken: TakenSubscription): Promise<void> {
-    const { id, version } = taken;
-    const held = { tenant, id, holder };
+  async function deliver(tenant: string, holder: string, subscription: LeasedSubscription): Promise<void> {
+    const { id, version } = subscription;
+    const holderOf = { tenant, id, holder };
     const ending = new Stop();
     const onStop = () => ending.abort(new RunEnded('the service stops'));
     stop.signal.addEventListener('abort', onStop, { once: true });
     if (stop.signal.aborted) onStop();
     const endLease = keepLease(
       async () => {
-        const goesOn = (await extendLease(db, held, version)) && (await options.mayDeliver(tenant, taken.maker));
-        if (!goesOn) ending.abort(new RunEnded('the subscription was stopped or written, or another run holds it'));
+        const isValid =
+          (await extendLease(db, holderOf, version)) && (await options.mayDeliver(tenant, subscription.maker));
+        if (!isValid)
+          ending.abort(new RunEnded('the subscription was stopped or changed, or another run has its lease'));
       },
       {
         heartbeat: lease.heartbeat,
@@ -123,69 +124,68 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     );
     let next: number | undefined;
     try {
-      next = await doWork({ tenant, signal: ending }, () => deliverHeld(tenant, holder, taken, ending));
+      next = await doWork({ tenant, signal: ending }, () => deliverLeased(tenant, holder, subscription, ending));
       failedRuns.succeeded(tenant, id);
     } catch (error) {
       if (error instanceof AnnalsError && error.type === 'cursor_invalid') {
-        await loseSubscription(
+        await pauseRestored(
           db,
-          held,
-          'The database was restored to an earlier state, and the place of the subscription is lost. Resume it with `from`.',
+          holderOf,
+          'The database was restored to an earlier state and no longer has the position of the subscription. Resume it with `from`.',
         ).catch(() => {});
       } else if (error instanceof RunEnded || ending.aborted) {
         next = 0;
       } else {
         next = 0;
         const failed = failedRuns.failed(tenant, id);
-        logger.warn(
-          { err: error, tenant, subscription: id },
-          `deliveries of a subscription broke off; it is tried again in ${failed.pause} ms`,
-        );
-        // The lease is kept as far as it can be, so that no other process sends the same changes.
+        logger.warn({ err: error, tenant, subscription: id }, `a run failed; retrying in ${failed.pause} ms`);
+        // Keeps the lease if possible, so that no other process sends the same changes.
         await failed.rest(stop.signal);
       }
     } finally {
       endLease();
       stop.signal.removeEventListener('abort', onStop);
     }
-    await release(db, held, stop.signal.aborted ? 0 : next).catch((error: unknown) =>
-      logger.debug({ err: error, tenant, subscription: id }, 'a subscription could not be released; its lease ends'),
+    await release(db, holderOf, stop.signal.aborted ? 0 : next).catch((error: unknown) =>
+      logger.debug({ err: error, tenant, subscription: id }, 'a lease could not be released; it will expire'),
     );
-    // What came meanwhile found the subscription held.
-    hear(tenant);
+    // Changes may have arrived while it was leased.
+    wake(tenant);
   }
 
-  async function deliverHeld(tenant: string, holder: string, taken: TakenSubscription, signal: Stop) {
-    if (!(await options.mayDeliver(tenant, taken.maker))) {
+  async function deliverLeased(tenant: string, holder: string, subscription: LeasedSubscription, signal: Stop) {
+    if (!(await options.mayDeliver(tenant, subscription.maker))) {
       await pauseOrphans(db, [tenant], options.mayDeliver);
       return undefined;
     }
-    const document = JSON.parse(taken.document) as SubscriptionDocument;
+    const document = JSON.parse(subscription.document) as SubscriptionDocument;
     const target = targets.find(({ type }) => type === document.target.type);
     if (target === undefined) throw new Error(`this version has no target ${document.target.type}`);
-    const secrets = openSecrets(sealer, tenant, taken.id, taken.sealed);
+    const secrets = openSecrets(sealer, tenant, subscription.id, subscription.sealed);
     const sending = {
       tenant,
-      subscription: taken.id,
+      subscription: subscription.id,
       target: withSecrets(document.target, secrets),
       keys: secrets.keys,
       hide: document.hide ?? [],
       signal,
     };
-    return await options.runOf(target)(new Held(options, { tenant, holder, taken }, { document, target, sending }));
+    return await options.runnerOf(target)(
+      new DeliveryRun(options, { tenant, holder, subscription }, { document, target, sending }),
+    );
   }
 
-  async function untilWoken(): Promise<void> {
+  async function pollPause(): Promise<void> {
     const over = new AbortController();
     wakeUp = () => over.abort();
-    if (news.size > 0 && [...news].some((tenant) => !taking.has(tenant))) return;
-    await rest(lookEvery, AbortSignal.any([over.signal, stop.signal]));
+    if (changedTenants.size > 0 && [...changedTenants].some((tenant) => !leasing.has(tenant))) return;
+    await rest(pollInterval, AbortSignal.any([over.signal, stop.signal]));
   }
 
-  async function repeated(what: string, work: () => Promise<void>, pause: () => Promise<void>): Promise<void> {
+  async function repeat(name: string, work: () => Promise<void>, pause: () => Promise<void>): Promise<void> {
     while (!stop.signal.aborted) {
       await work().catch((error: unknown) => {
-        if (!stop.signal.aborted) logger.warn({ err: error }, `${what} failed; it is tried again`);
+        if (!stop.signal.aborted) logger.warn({ err: error }, `${name} failed; retrying`);
       });
       await pause();
     }
@@ -194,11 +194,11 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return {
     start(findTenants) {
       loop = Promise.all([
-        repeated('looking for deliveries', () => look(findTenants), untilWoken),
-        repeated(
-          'looking at who made subscriptions',
+        repeat('looking for deliveries', () => poll(findTenants), pollPause),
+        repeat(
+          'checking the makers of subscriptions',
           () => pauseOrphans(db, [...followed.keys()], options.mayDeliver),
-          () => rest(makersEvery, stop.signal),
+          () => rest(makersInterval, stop.signal),
         ),
       ]);
     },
@@ -207,7 +207,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       stop.abort();
       for (const unfollow of followed.values()) unfollow();
       await loop;
-      await Promise.all(taking.values());
+      await Promise.all(leasing.values());
       await Promise.all(running);
     },
   };

@@ -6,24 +6,24 @@ interface Failure {
 }
 
 /**
- * Subscriptions whose last run in this process failed because of an error of this service. Where their progress cannot be
- * saved, each run sends the same changes, so they rest longer each time.
+ * Subscriptions whose last run in this process failed because of this service. Such runs may send the same changes
+ * again, so their pause grows.
  */
 export class FailedRuns {
   readonly #pauses: { readonly min: number; readonly max: number };
   readonly #failures = new Map<string, Map<string, Failure>>();
 
-  /** In milliseconds. */
+  /** Pauses in milliseconds. */
   constructor(pauses: { readonly min: number; readonly max: number }) {
     this.#pauses = pauses;
   }
 
-  /** Subscriptions of the tenant that are not to be taken now, even where their leases have ended. */
+  /** Subscriptions of the tenant that must not be leased now, even if their leases have expired. */
   resting(tenant: string): string[] {
     return [...(this.#failures.get(tenant) ?? [])].flatMap(([id, { rests }]) => (rests ? [id] : []));
   }
 
-  /** Notes that a run failed. Returns the pause in milliseconds, and what waits for its end or for the signal. */
+  /** Records a failed run. Returns its pause in milliseconds, and a function that waits for it or for the signal. */
   failed(tenant: string, id: string): { pause: number; rest(signal: AbortSignal): Promise<void> } {
     const ofTenant = this.#failures.getOrInsertComputed(tenant, () => new Map());
     const failure = ofTenant.getOrInsertComputed(id, () => ({ pause: new GrowingPause(this.#pauses), rests: false }));

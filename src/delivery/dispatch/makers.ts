@@ -2,13 +2,13 @@ import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import { stopSubscription } from '../subscriptions/store.ts';
 
-/** Whether a client still has the scopes that its subscriptions need. */
+/** Whether a client still has the scopes to deliver. */
 export type MayDeliver = (tenant: string, clientId: string) => Promise<boolean>;
 
-/** Tenants of one statement. */
+/** Tenants per statement. */
 const maxTenants = 200;
 
-/** Pauses the subscriptions of these tenants whose maker may not any more. */
+/** Pauses the subscriptions of these tenants whose maker lost the required scopes. */
 export async function pauseOrphans(db: Database, tenants: readonly string[], mayDeliver: MayDeliver): Promise<void> {
   for (let first = 0; first < tenants.length; first += maxTenants) {
     const running = await readRunning(db, tenants.slice(first, first + maxTenants));

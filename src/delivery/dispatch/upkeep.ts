@@ -7,17 +7,17 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import { dropParked } from '../subscriptions/store.ts';
 import type { Dispatcher } from './dispatcher.ts';
 
-/** Days that attempts, and changes that could not be delivered, are kept. */
-export const keptDays = { attempts: 7, parked: 30 };
+/** Days for which attempts and parked changes are kept. */
+export const retentionDays = { attempts: 7, parked: 30 };
 
 // Milliseconds.
-const dropEvery = 60 * 60_000;
+const dropInterval = 60 * 60_000;
 
 const isOld = (column: string, days: number) => `${column} < statement_timestamp() - interval '${days} days'`;
 
-/** Deletes attempts and parked changes that are old, of all tenants. */
-export async function dropOld(db: Database): Promise<void> {
-  const attempts = isOld('at', keptDays.attempts);
+/** Deletes expired attempts and parked changes of all tenants. */
+export async function deleteExpired(db: Database): Promise<void> {
+  const attempts = isOld('at', retentionDays.attempts);
   await forEachTenant(await tenantsWith(db, { table: 'delivery_attempt', condition: attempts }), (tenant) =>
     db
       .deleteFrom('delivery_attempt')
@@ -25,7 +25,7 @@ export async function dropOld(db: Database): Promise<void> {
       .where(sql<boolean>`${sql.raw(attempts)}`)
       .execute(),
   );
-  const parked = isOld('parked_at', keptDays.parked);
+  const parked = isOld('parked_at', retentionDays.parked);
   await forEachTenant(await tenantsWith(db, { table: 'delivery_waiting', condition: parked }), async (tenant) => {
     const rows = await db
       .selectFrom('delivery_waiting')
@@ -34,14 +34,14 @@ export async function dropOld(db: Database): Promise<void> {
       .where('tenant', '=', tenant)
       .where(sql<boolean>`${sql.raw(parked)}`)
       .execute();
-    const before = sql<Date>`statement_timestamp() - ${keptDays.parked} * interval '1 day'`;
+    const before = sql<Date>`statement_timestamp() - ${retentionDays.parked} * interval '1 day'`;
     for (const { subscription } of rows) {
       await inTransaction(db, (transaction) => dropParked(transaction, tenant, subscription, before));
     }
   });
 }
 
-/** Delivers while the server listens, unless this process is not to. */
+/** Delivers while the server listens, if this process has a dispatcher. */
 export async function deliveryUpkeep(
   app: HttpServer,
   { db, dispatcher, findTenants }: { db: Database; dispatcher: Dispatcher | undefined; findTenants: FindTenants },
@@ -50,7 +50,7 @@ export async function deliveryUpkeep(
     async begin() {
       dispatcher?.start(findTenants);
     },
-    upkeep: [{ what: 'the upkeep of deliveries', every: dropEvery, work: () => dropOld(db) }],
+    upkeep: [{ what: 'the upkeep of deliveries', every: dropInterval, work: () => deleteExpired(db) }],
     end: () => dispatcher?.close(),
   });
 }

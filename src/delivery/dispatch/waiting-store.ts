@@ -2,25 +2,25 @@ import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { ReadingPosition } from '../changes.ts';
 
-/** A change that was read and is not delivered. */
+/** A change that was read but not delivered. */
 export interface WaitingChange extends ReadingPosition {
   /** A UUID. */
   readonly document: string;
   readonly attempts: number;
 }
 
-/** What becomes of a waiting change: milliseconds until its next attempt, or it is parked. */
-export interface Postponed extends WaitingChange {
+/** A change to retry after `pause` milliseconds, or to park. */
+export interface Retry extends WaitingChange {
   readonly pause: number | 'parked';
 }
 
-interface Of {
+interface SubscriptionKey {
   readonly tenant: string;
   readonly id: string;
 }
 
-/** Waiting changes whose attempt is due, of each document the first one. Those that wait longest come first. */
-export async function readDue(db: Database, { tenant, id }: Of, limit: number): Promise<WaitingChange[]> {
+/** Waiting changes that are due, the first of each document, longest overdue first. */
+export async function readDue(db: Database, { tenant, id }: SubscriptionKey, limit: number): Promise<WaitingChange[]> {
   const { rows } = await sql<WaitingChange>`
     select w.position, w.fingerprint, w.document, w.attempts
       from delivery_waiting w
@@ -34,13 +34,13 @@ export async function readDue(db: Database, { tenant, id }: Of, limit: number): 
   return rows;
 }
 
-/** Which of these documents have a waiting change, and which of these positions are there, waiting or parked. */
+/** Documents with a waiting change, and which of these positions are waiting or parked. */
 export async function readKnown(
   db: Database,
-  { tenant, id }: Of,
+  { tenant, id }: SubscriptionKey,
   documents: readonly string[],
   positions: readonly number[],
-): Promise<{ held: Set<string>; known: Map<number, 'waiting' | 'parked'> }> {
+): Promise<{ blocked: Set<string>; known: Map<number, 'waiting' | 'parked'> }> {
   const { rows } = await sql<{ position: number; document: string; parked: boolean }>`
     select position, replace(document::text, '-', '') as document, parked_at is not null as parked
       from delivery_waiting
@@ -49,19 +49,19 @@ export async function readKnown(
     db,
   );
   return {
-    held: new Set(rows.flatMap(({ document, parked }) => (parked ? [] : [document]))),
+    blocked: new Set(rows.flatMap(({ document, parked }) => (parked ? [] : [document]))),
     known: new Map(rows.map(({ position, parked }) => [position, parked ? 'parked' : 'waiting'])),
   };
 }
 
-/** Has changes wait. One that is there already has its next attempt then. */
-export async function keepWaiting(
+/** Upserts changes to retry or to park. */
+export async function saveRetries(
   transaction: DatabaseTransaction,
-  { tenant, id }: Of,
-  changes: readonly Postponed[],
+  { tenant, id }: SubscriptionKey,
+  changes: readonly Retry[],
 ): Promise<void> {
   if (changes.length === 0) return;
-  const column = (of: (change: Postponed) => unknown) => changes.map(of);
+  const column = (of: (change: Retry) => unknown) => changes.map(of);
   await sql`
     insert into delivery_waiting (tenant, subscription, position, fingerprint, document, attempts, due_at, parked_at)
       select ${tenant}, ${id}, w.position, w.fingerprint, w.document, w.attempts,
@@ -79,7 +79,7 @@ export async function keepWaiting(
 
 export async function deleteWaiting(
   transaction: DatabaseTransaction,
-  { tenant, id }: Of,
+  { tenant, id }: SubscriptionKey,
   positions: readonly number[],
 ): Promise<void> {
   if (positions.length === 0) return;

@@ -4,10 +4,10 @@ import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { DeliveryResult } from '../targets/target.ts';
 import './tables.ts';
 
-/** Of one subscription. */
+/** Attempts kept per subscription. */
 export const maxAttempts = 10_000;
 
-/** The attempts of a subscription, for lists. */
+/** The attempts of a subscription, for listing. */
 export function attemptRows(tenant: string, id: string): DocumentRows {
   const attempt = sql`jsonb_strip_nulls(jsonb_build_object(
     'id', number::text, 'at', to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'kind', kind,
@@ -18,7 +18,7 @@ export function attemptRows(tenant: string, id: string): DocumentRows {
   return { from, where: sql`tenant = ${tenant}` };
 }
 
-export interface MadeAttempt {
+export interface AttemptRecord {
   readonly kind: 'live' | 'replay' | 'test';
   readonly result: DeliveryResult;
   /** Milliseconds since 1970. */
@@ -27,12 +27,12 @@ export interface MadeAttempt {
   readonly last?: number | undefined;
 }
 
-/** Notes attempts, and which was the last delivery and the last error. The state of the subscription is locked from then on. */
-export async function noteAttempts(
+/** Records attempts, the last delivery and the last error. Locks the state of the subscription. */
+export async function recordAttempts(
   transaction: DatabaseTransaction,
   tenant: string,
   id: string,
-  attempts: readonly MadeAttempt[],
+  attempts: readonly AttemptRecord[],
 ): Promise<void> {
   if (attempts.length === 0) return;
   const delivered = attempts.findLast(({ kind, result }) => kind !== 'test' && result.outcome === 'delivered');

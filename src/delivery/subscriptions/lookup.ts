@@ -8,8 +8,8 @@ import { subscriptionTable } from './store.ts';
 
 export const subscriptionNoun = 'subscription';
 
-/** A subscription that is there. Throws resource_not_found. */
-export async function foundSubscription(
+/** Reads a subscription. Throws resource_not_found. */
+export async function requireSubscription(
   connection: Connection,
   tenant: string,
   id: string,
@@ -19,15 +19,15 @@ export async function foundSubscription(
   return { sealed: stored.sealed, document: JSON.parse(stored.document) as SubscriptionDocument };
 }
 
-/** The kind of target that has this `type`. */
+/** The target with this `type`. */
 export function targetOf(targets: readonly Target[], { type }: { readonly type: string }): Target {
-  const target = targets.find((one) => one.type === type);
+  const target = targets.find((candidate) => candidate.type === type);
   if (target === undefined) throw new Error(`there is no target ${type}`);
   return target;
 }
 
-/** Where a cursor that a client has sent in this field points to. Throws validation_violation. */
-export async function placeOf(
+/** The position of a cursor that a client sent in this field. Throws validation_violation. */
+export async function positionOfCursor(
   history: HistoryToDeliver,
   tenant: string,
   field: string,

@@ -1,7 +1,4 @@
-/**
- * SQL for the database of a restored backup: pauses all subscriptions. The database that was backed up may go on delivering. What is
- * paused or suspended already stays what it is.
- */
+/** SQL that pauses all subscriptions of a restored backup, since the original database may still deliver. */
 export const pauseAll = `
   update subscription_state
     set state = case when state in ('active', 'retrying') then 'paused' else state end,

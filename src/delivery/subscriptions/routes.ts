@@ -39,7 +39,6 @@ const Preview = Type.Object(
   { $id: 'SubscriptionPreview', examples: [{ items: [], cursor: 'AUYx', caughtUp: true }] },
 );
 
-/** Subscriptions: what goes out of the change history. */
 export async function subscriptionRoutes(
   app: HttpServer,
   { subscriptions, paginator, targets }: { subscriptions: Subscriptions; paginator: Paginator; targets: TargetSchemas },
@@ -55,7 +54,7 @@ export async function subscriptionRoutes(
     neverCompressed,
     item: Item,
     scopes: reading,
-    page: ({ credentials: { tenant } }, asked, wanted) => subscriptions.list(tenant, asked, wanted),
+    page: ({ credentials: { tenant } }, query, options) => subscriptions.list(tenant, query, options),
   });
 
   app.post(
@@ -119,8 +118,8 @@ export async function subscriptionRoutes(
     scopes: reading,
     errors: ['resource_not_found'],
     of: (params) => idOf(params),
-    page: ({ params, credentials: { tenant } }, asked, wanted) =>
-      subscriptions.attempts(tenant, idOf(params), asked, wanted),
+    page: ({ params, credentials: { tenant } }, query, options) =>
+      subscriptions.attempts(tenant, idOf(params), query, options),
   });
 
   app.get(
@@ -131,8 +130,7 @@ export async function subscriptionRoutes(
         operationId: 'previewSubscription',
         tags,
         summary: 'Showing what a subscription would have sent in the last day',
-        description:
-          'Needs a scope that reads the change history besides. Annals masks nothing: these are the entries.',
+        description: 'Also requires a scope that reads the change history. Nothing is masked: these are the entries.',
         params: SubscriptionPath,
         querystring: PreviewQuery,
         response: { 200: jsonText(Preview, { description: 'The changes of the last day that match.' }) },
@@ -149,14 +147,13 @@ export async function subscriptionRoutes(
   );
 }
 
-/** What is done with a subscription that is there. */
 function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
   const described = { tags, params: SubscriptionPath };
 
   app.post(
     `${path}/:id/test`,
     {
-      // The target has as long for its answer as a request may take.
+      // The target may take as long as any request.
       config: { scopes: writing, work: 'calls', errors: ['resource_not_found'] },
       schema: {
         operationId: 'testSubscription',
@@ -194,9 +191,9 @@ function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
         operationId: 'resumeSubscription',
         ...described,
         summary: 'Resuming a subscription where it stopped',
-        description: 'Needs a scope that reads the change history besides.',
+        description: 'Also requires a scope that reads the change history.',
         body: ResumeBody,
-        response: { 204: noContent('The subscription goes on.') },
+        response: { 204: noContent('The subscription is running.') },
       },
     },
     async (request, reply) => {
@@ -217,7 +214,7 @@ function actionRoutes(app: HttpServer, subscriptions: Subscriptions): void {
         summary: 'Sending changes once more',
         description:
           'Sends what was recorded from `from` on and before `to` (default: until now) once more, beside the live changes. Or it sends ' +
-          'what is parked. Needs a scope that reads the change history besides.',
+          'what is parked. Also requires a scope that reads the change history.',
         body: ReplayBody,
         response: { 204: noContent('The replay begins.') },
       },
@@ -267,7 +264,7 @@ function idOf(params: unknown): string {
   return (params as { id: string }).id;
 }
 
-/** Who has changes of the history sent has to be allowed to read it. */
+/** Receiving changes of the history requires a scope that reads it. */
 function makerOf(credentials: Credentials): Maker {
   if (!mayReadHistory(credentials.scopes)) throw insufficientScopes();
   return { ...authorOf(credentials), clientId: credentials.clientId };

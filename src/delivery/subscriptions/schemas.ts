@@ -16,7 +16,7 @@ export const SubscriptionPath = Type.Object({
   id: chosenIdInPath('SubscriptionId', 'prices-to-erp'),
 });
 
-const written = {
+const inputs = {
   name: chosenName,
   enabled: Type.Boolean({ description: 'Default: true. A subscription that is not enabled is paused.' }),
   q: Type.String({
@@ -52,7 +52,7 @@ const written = {
 const count = (description: string) => Type.Integer({ minimum: 0, description, readOnly: true });
 const time = Type.String({ format: 'date-time' });
 
-/** What Annals says of a subscription, and nobody writes. */
+/** Read-only members. */
 const live = {
   state: Type.Enum(['active', 'retrying', 'paused', 'suspended'], {
     type: 'string',
@@ -66,8 +66,8 @@ const live = {
       type: 'string',
       readOnly: true,
       description:
-        'Why it is paused or suspended: by a client; because it is not enabled; because the client that made it may not any more; ' +
-        'because a backup was restored (`backup`), or its place is lost in a database that was restored (`restored`); because the target ' +
+        'Why it is paused or suspended: by a client; because it is not enabled; because its maker lost the scopes; ' +
+        'because a backup was restored (`backup`), or its position was lost in a restore (`restored`); because the target ' +
         'answered 410, or a bucket has another object of that name; because of failures.',
     }),
   ),
@@ -130,14 +130,14 @@ const shownExample = {
   metadata: { version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' },
 };
 
-/** Of each kind of target, its members. */
+/** The schema of each target type. */
 export type TargetSchemas = readonly [TSchema, ...TSchema[]];
 
-/** The schemas of subscriptions with these kinds of targets. */
-export function subscriptionSchemas([only, ...others]: TargetSchemas) {
-  const target = Type.Unsafe<TargetMembers>(others.length === 0 ? only : Type.Union([only, ...others]));
-  const { name, enabled, q, from, maxAge, hide } = written;
-  // They are taken back and ignored.
+/** The schemas of subscriptions with these target types. */
+export function subscriptionSchemas([first, ...more]: TargetSchemas) {
+  const target = Type.Unsafe<TargetMembers>(more.length === 0 ? first : Type.Union([first, ...more]));
+  const { name, enabled, q, from, maxAge, hide } = inputs;
+  // Accepted in requests and ignored.
   const optionalLive = Object.fromEntries(
     Object.keys(live).map((key) => [key, Type.Optional(Type.Unknown({ readOnly: true }))]),
   );
@@ -174,7 +174,7 @@ export function subscriptionSchemas([only, ...others]: TargetSchemas) {
   return { Body, Shown, Item: listItem('SubscriptionItem', Shown) };
 }
 
-/** What clients send, without what Annals says. */
+/** A request body, without the read-only members. */
 export interface SubscriptionBody {
   readonly id?: string | undefined;
   readonly name: string;
@@ -187,7 +187,7 @@ export interface SubscriptionBody {
   readonly metadata?: Static<typeof MetadataInput> | undefined;
 }
 
-/** What is stored of a subscription as its document. */
+/** A subscription as its stored document. */
 export interface SubscriptionDocument {
   readonly id: string;
   readonly name: string;
@@ -214,7 +214,7 @@ const outcome = Type.Enum(['delivered', 'failed', 'refused', 'suspended'], {
   description: '`refused`: no connection could be made. `suspended`: the target answered 410.',
 });
 
-/** An attempt, without anything of what was sent. */
+/** An attempt, without the content that was sent. */
 const attemptMembers = {
   outcome,
   status: Type.Optional(Type.Integer({ description: 'Of the answer, if there was one.' })),
@@ -283,7 +283,7 @@ export const ResumeBody = Type.Object(
       Type.String({
         maxLength: 500,
         description:
-          '`start`, `now` or a cursor of the feed. Only for a subscription whose place was lost because the database was restored.',
+          '`start`, `now` or a cursor of the feed. Only for a subscription whose position was lost in a restore.',
       }),
     ),
   },

@@ -4,18 +4,18 @@ import type { Sealer } from '../../core/sealing.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
 import type { StoredKey, Target, TargetMembers } from '../targets/target.ts';
 
-/** A secret member of a target: a text, or texts by name. */
+/** A secret member of a target: a string, or strings by name. */
 type Secret = string | Readonly<Record<string, string>>;
 
-/** Everything secret of a subscription. It is stored sealed, together. */
+/** All secrets of a subscription, sealed together. */
 export interface SubscriptionSecrets {
   /** By the name of the member. */
   readonly members: Readonly<Record<string, Secret>>;
-  /** Keys that Annals has made, the newest first. */
+  /** Keys that Annals generated, newest first. */
   readonly keys: readonly StoredKey[];
 }
 
-/** Binds the secrets to their subscription. In another row they cannot be decrypted. */
+/** Binds the secrets to their row: they cannot be decrypted in another. */
 function purposeOf(tenant: string, id: string): string {
   return `subscription ${tenant} ${id}`;
 }
@@ -24,7 +24,7 @@ export function sealSecrets(sealer: Sealer, tenant: string, id: string, secrets:
   return sealer.seal(Buffer.from(JSON.stringify(secrets), 'utf8'), purposeOf(tenant, id));
 }
 
-/** Throws where none of the secret keys decrypts them. */
+/** Throws if no secret key decrypts them. */
 export function openSecrets(
   sealer: Sealer,
   tenant: string,
@@ -46,28 +46,28 @@ export const sealedSubscriptions: SealedColumn = {
   purposeOf: ({ tenant, id }) => purposeOf(String(tenant), String(id)),
 };
 
-/** The target with its secrets, as it is sent to. */
+/** The target with its secrets in place of the masks. */
 export function withSecrets(target: TargetMembers, { members }: SubscriptionSecrets): TargetMembers {
   return { ...target, ...members };
 }
 
-export interface KeptSecrets {
-  /** The target with masks, as answers show it. */
+export interface SplitSecrets {
+  /** The target with masks, as responses show it. */
   readonly shown: TargetMembers;
   readonly members: SubscriptionSecrets['members'];
-  /** Paths in the subscription of secrets that were replaced. */
+  /** Paths of the secrets that were replaced. */
   readonly replaced: readonly string[];
 }
 
 /**
- * Takes the secrets out of a target that a client has sent. A mask stands for the secret that is stored, if the target has the host that
- * it was stored for. Throws validation_violation for any other mask.
+ * Separates the secrets from a target that a client sent. A mask keeps the stored secret if the host is unchanged;
+ * otherwise this throws validation_violation.
  */
-export function takeSecrets(
+export function splitSecrets(
   target: Target,
   sent: TargetMembers,
   before: { readonly shown: TargetMembers; readonly secrets: SubscriptionSecrets } | undefined,
-): KeptSecrets {
+): SplitSecrets {
   const faults: ErrorDetail[] = [];
   const replaced: string[] = [];
   const sameHost =
@@ -81,8 +81,8 @@ export function takeSecrets(
     if (stored !== undefined && sameHost) return stored;
     const message =
       stored === undefined
-        ? 'must be the value itself: this is the mask that answers show'
-        : 'must be given anew for another host';
+        ? 'must be the value itself, not the mask that responses show'
+        : 'must be re-entered for another host';
     faults.push({ field, message });
     return value;
   }

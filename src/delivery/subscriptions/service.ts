@@ -4,18 +4,18 @@ import type { Page, PageWanted } from '../../pagination/paginator.ts';
 import { notFound } from '../../recording/documents/own-documents.ts';
 import type { Reading } from '../changes.ts';
 import { attemptRows } from './attempt-store.ts';
-import { foundSubscription, subscriptionNoun } from './lookup.ts';
-import { createSteering, type SubscriptionSteering } from './steer-subscriptions.ts';
+import { createControls, type SubscriptionControls } from './control-subscriptions.ts';
+import { requireSubscription, subscriptionNoun } from './lookup.ts';
 import { findShown, subscriptionRows } from './store.ts';
 import { createSubscriptionWrites, type SubscriptionContext, type SubscriptionWrites } from './write-subscriptions.ts';
 
-/** What a tenant wants to have sent. Documents go out as JSON texts. */
-export interface Subscriptions extends SubscriptionWrites, SubscriptionSteering {
+/** The subscriptions of tenants. Documents are returned as JSON texts. */
+export interface Subscriptions extends SubscriptionWrites, SubscriptionControls {
   find(tenant: string, id: string): Promise<string>;
-  list(tenant: string, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
-  attempts(tenant: string, id: string, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
-  /** What would have matched, from a day ago or behind a cursor. */
-  preview(tenant: string, id: string, asked: { after?: string | undefined; limit: number }): Promise<Reading>;
+  list(tenant: string, query: AskedOfList, options: PageWanted): Promise<Page>;
+  attempts(tenant: string, id: string, query: AskedOfList, options: PageWanted): Promise<Page>;
+  /** The changes that match, since a day ago or after a cursor. */
+  preview(tenant: string, id: string, query: { after?: string | undefined; limit: number }): Promise<Reading>;
 }
 
 /** Milliseconds. */
@@ -25,7 +25,7 @@ export function createSubscriptions(context: SubscriptionContext & { documents: 
   const { db, documents, now, history } = context;
   return {
     ...createSubscriptionWrites(context),
-    ...createSteering(context),
+    ...createControls(context),
 
     async find(tenant, id) {
       const document = faultOfChosenId(id) === undefined ? await findShown(db, tenant, id) : undefined;
@@ -33,15 +33,15 @@ export function createSubscriptions(context: SubscriptionContext & { documents: 
       return document;
     },
 
-    list: (tenant, asked, wanted) => documents.page(subscriptionRows(tenant), asked, wanted),
+    list: (tenant, query, options) => documents.page(subscriptionRows(tenant), query, options),
 
-    async attempts(tenant, id, asked, wanted) {
-      await foundSubscription(db, tenant, id);
-      return await documents.page(attemptRows(tenant, id), asked, wanted);
+    async attempts(tenant, id, query, options) {
+      await requireSubscription(db, tenant, id);
+      return await documents.page(attemptRows(tenant, id), query, options);
     },
 
     async preview(tenant, id, { after, limit }) {
-      const { document } = await foundSubscription(db, tenant, id);
+      const { document } = await requireSubscription(db, tenant, id);
       const begin =
         after === undefined ? await history.positionAt(tenant, now() - day) : await history.positionOf(tenant, after);
       return await history.readMatches(tenant, { q: document.q, after: begin, maxItems: limit });

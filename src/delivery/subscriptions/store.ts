@@ -10,17 +10,17 @@ import type { PauseReason, SubscriptionState } from './tables.ts';
 
 export interface SubscriptionColumns {
   readonly sealed: Uint8Array | null;
-  /** The id of the client whose scopes count. */
+  /** The id of the client whose scopes apply. */
   readonly maker: string;
 }
 
-/** Its documents are without what changes with deliveries. */
+/** Its documents do not contain the live state. */
 export const subscriptionTable = documentTable<SubscriptionColumns>('subscription', {
   sealed: 'sealed',
   maker: 'maker',
 });
 
-/** What changes with deliveries, of the subscription `s` and its state `t`: each member as JSON text. Without a value it is not shown. */
+/** The live members as JSON texts, from subscription `s`, state `t` and replay `r`. Nulls are omitted. */
 const live: Readonly<Record<string, RawBuilder<unknown>>> = {
   state: sql`to_json(t.state)`,
   reason: sql`to_json(t.reason)`,
@@ -38,7 +38,7 @@ const live: Readonly<Record<string, RawBuilder<unknown>>> = {
   lastError: sql`t.last_error`,
 };
 
-/** Its members, each with a comma before it, and the end of the object. */
+/** The live members, each after a comma, and the closing brace. */
 const liveText = sql<string>`concat(${sql.join(
   Object.entries(live).map(([name, value]) => sql`${sql.lit(`,"${name}":`)} || ${value}`),
 )}, '}')`;
@@ -49,21 +49,21 @@ const joined = sql`subscription s
 
 const shown = sql<string>`left(s.document, -1) || ${liveText}`;
 
-/** The subscriptions of a tenant, for lists. */
+/** The subscriptions of a tenant, for listing. */
 export function subscriptionRows(tenant: string): DocumentRows {
   const from = sql`(select s.tenant, s.id, ${shown} as document, s.fields || ('{' || substr(${liveText}, 2))::jsonb as fields
     from ${joined} where s.tenant = ${tenant}) subscription`;
   return { from, where: sql`tenant = ${tenant}` };
 }
 
-/** The subscription as JSON text, with all that answers show. */
+/** The subscription as JSON text, with its live members. */
 export async function findShown(db: Connection, tenant: string, id: string): Promise<string | undefined> {
   const { rows } = await sql<{ document: string }>`
     select ${shown} as document from ${joined} where s.tenant = ${tenant} and s.id = ${id}`.execute(db);
   return rows[0]?.document;
 }
 
-/** How many subscriptions the tenant has. Nobody else adds one until the transaction ends. */
+/** Counts a tenant's subscriptions. Holds a lock, so none is added until the transaction ends. */
 export async function countSubscriptions(transaction: DatabaseTransaction, tenant: string): Promise<number> {
   await lockTenant(transaction, tenant);
   const { count } = await transaction
@@ -74,7 +74,6 @@ export async function countSubscriptions(transaction: DatabaseTransaction, tenan
   return count;
 }
 
-/** Where a new subscription stands, and whether it delivers. */
 export async function insertState(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -102,7 +101,7 @@ export async function insertState(
     .execute();
 }
 
-/** Stops a subscription. What is on its way may still arrive. */
+/** Stops a subscription. Deliveries in flight may still arrive. */
 export async function stopSubscription(
   transaction: Connection,
   tenant: string,
@@ -116,7 +115,7 @@ export async function stopSubscription(
     .execute();
 }
 
-/** Lets a subscription go on where it stopped, at once and as if nothing had failed; with `at`, from there. */
+/** Resumes a subscription, from `at` if present, and clears its failures. */
 export async function resumeSubscription(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -139,7 +138,6 @@ export async function resumeSubscription(
     .execute();
 }
 
-/** Has the subscription looked at as soon as a process can. */
 export async function makeDue(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
   await transaction
     .updateTable('subscription_state')
@@ -148,7 +146,7 @@ export async function makeDue(transaction: DatabaseTransaction, tenant: string, 
     .execute();
 }
 
-/** Returns false where a replay is on its way already. */
+/** Returns false if a replay is already running. */
 export async function insertReplay(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -163,7 +161,7 @@ export async function insertReplay(
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Has all parked changes of the subscription wait for an attempt again, as if none had been made. */
+/** Moves all parked changes back to waiting, with their attempts reset. */
 export async function unpark(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
   await transaction
     .updateTable('delivery_waiting')
@@ -178,7 +176,7 @@ export async function unpark(transaction: DatabaseTransaction, tenant: string, i
     .execute();
 }
 
-/** Deletes parked changes: all, or those that were parked before a moment. */
+/** Deletes the changes parked before a time; default: all. */
 export async function dropParked(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -199,8 +197,8 @@ export async function dropParked(
     .execute();
 }
 
-/** Deletes all changes that wait or are parked, and the bounds of batches: their positions mean nothing any more. */
-export async function dropKept(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
+/** Deletes waiting and parked changes, batches and the replay, whose positions are no longer valid. */
+export async function discardPending(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
   await transaction
     .deleteFrom('delivery_waiting')
     .where(({ and }) => and({ tenant, subscription: id }))
@@ -222,7 +220,7 @@ export interface StateOfSubscription {
   readonly reason: PauseReason | null;
 }
 
-/** The state of a subscription. No run of a process settles until the transaction ends. */
+/** Locks the state of a subscription, so that no run settles until the transaction ends. */
 export async function lockState(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -236,7 +234,7 @@ export async function lockState(
     .executeTakeFirst();
 }
 
-/** Subscriptions that deliver. */
+/** Running subscriptions. */
 export const activeSubscriptions: TenantWork = {
   table: 'subscription_state',
   condition: "state in ('active', 'retrying')",

@@ -1,4 +1,4 @@
-/** What the tenant is told when a subscription is suspended because of nothing but failures. Queued again it is the same mail. */
+/** The e-mail about a subscription suspended by failures. Its message id makes queueing idempotent. */
 export function suspendedMail({
   tenant,
   id,

@@ -6,7 +6,7 @@ interface SubscriptionTable {
   version: number;
   /** What clients wrote, as JSON text, with masks in place of secrets. */
   document: string;
-  /** The same as jsonb, for filters and sorting. */
+  /** The document as jsonb, for filters and sorting. */
   fields: string;
   sealed: Uint8Array | null;
   maker: string;
@@ -39,12 +39,12 @@ interface SubscriptionStateTable {
   last_error: string | null;
 }
 
-/** Only `active` and `retrying` ones are delivered. */
+/** `active` and `retrying` subscriptions are running. */
 export type SubscriptionState = 'active' | 'retrying' | 'paused' | 'suspended';
 
 /**
- * Why a subscription is paused: by a client, because it is not enabled, its maker may not any more, a backup was restored, or its place is
- * not there any more in a database that was restored. Why it is suspended: the target is gone (410), or nothing but failures for days.
+ * Paused: by a client; not enabled; its maker lost the scopes; in a restored backup; its position was lost in a
+ * restore. Suspended: the target is gone (410), or failed for days.
  */
 export type PauseReason = 'client' | 'disabled' | 'maker' | 'backup' | 'restored' | 'gone' | 'failures';
 

@@ -12,9 +12,9 @@ import {
 } from '../../recording/documents/own-documents.ts';
 import type { HistoryToDeliver } from '../changes.ts';
 import type { Target, TargetMembers } from '../targets/target.ts';
-import { placeOf, subscriptionNoun, targetOf } from './lookup.ts';
+import { positionOfCursor, subscriptionNoun, targetOf } from './lookup.ts';
 import { maxSubscriptions, type SubscriptionBody, type SubscriptionDocument } from './schemas.ts';
-import { openSecrets, type SubscriptionSecrets, sealSecrets, takeSecrets } from './secrets.ts';
+import { openSecrets, type SubscriptionSecrets, sealSecrets, splitSecrets } from './secrets.ts';
 import {
   countSubscriptions,
   insertState,
@@ -25,7 +25,7 @@ import {
   subscriptionTable,
 } from './store.ts';
 
-/** Who writes a subscription. Its scopes count for as long as the subscription runs. */
+/** The client that writes a subscription and whose scopes it needs for as long as it runs. */
 export interface Maker extends Author {
   readonly clientId: string;
 }
@@ -33,16 +33,15 @@ export interface Maker extends Author {
 type Shown = Readonly<Record<string, string>>;
 
 export interface SubscriptionWrites {
-  /** Returns the id, and of keys what the maker is shown once. */
+  /** Returns the id, and the members of a key that are shown once. */
   create(maker: Maker, body: SubscriptionBody): Promise<{ id: string } & Shown>;
   /** The maker takes the subscription over. Throws resource_not_found. */
   replace(maker: Maker, id: string, body: SubscriptionBody): Promise<void>;
   remove(author: Author, id: string): Promise<void>;
-  /** Makes a new key; the one before it signs beside it for 24 hours. */
+  /** Generates a new key. The previous key also signs for 24 hours. */
   rotate(author: Author, id: string): Promise<Shown>;
 }
 
-/** What the functions that write and steer subscriptions need. */
 export interface SubscriptionContext {
   readonly db: Database;
   readonly sealer: Sealer;
@@ -52,10 +51,10 @@ export interface SubscriptionContext {
   readonly targets: readonly Target[];
 }
 
-/** Milliseconds in which the key before the newest signs as well. */
+/** Milliseconds for which the previous key also signs. */
 const overlap = 24 * 60 * 60 * 1000;
 
-/** How far a subscription is is no change of it. */
+/** Records writes of subscriptions in the history, but not their progress. */
 export function createSubscriptionWrites(context: SubscriptionContext): SubscriptionWrites {
   const { sealer, history, targets } = context;
 
@@ -79,9 +78,9 @@ export function createSubscriptionWrites(context: SubscriptionContext): Subscrip
       const { id = randomUUID(), from = 'now', enabled = true } = body;
       refuseFaults(tenant, body);
       const target = targetOf(targets, body.target);
-      const { shown, members } = takeSecrets(target, writable(body.target), undefined);
+      const { shown, members } = splitSecrets(target, writable(body.target), undefined);
       const made = target.makeKey?.(body.target);
-      const begin = await placeOf(history, tenant, 'from', from);
+      const begin = await positionOfCursor(history, tenant, 'from', from);
       const secrets: SubscriptionSecrets = { members, keys: made === undefined ? [] : [made.key] };
       await subscriptions.create(maker, id, {
         async written({ transaction, ...writing }) {
@@ -117,17 +116,17 @@ export function createSubscriptionWrites(context: SubscriptionContext): Subscrip
         version: body.metadata?.version,
         written({ transaction, ...writing }) {
           const before = JSON.parse(stored.document) as SubscriptionDocument;
-          refuseOther('target.type', before.target.type, body.target.type);
-          if (body.from !== undefined) refuseOther('from', before.from, body.from);
+          refuseChange('target.type', before.target.type, body.target.type);
+          if (body.from !== undefined) refuseChange('from', before.from, body.from);
           const target = targetOf(targets, body.target);
           const secrets = openSecrets(sealer, tenant, id, stored.sealed);
-          const { shown, members, replaced } = takeSecrets(target, writable(body.target), {
+          const { shown, members, replaced } = splitSecrets(target, writable(body.target), {
             shown: before.target,
             secrets,
           });
-          // A target that is signed in another way needs another key, which only `rotate` shows.
+          // Another signing method needs a new key, which only `rotate` returns.
           const { publicKey } = before.target;
-          refuseOther('target.signing', before.target.signing ?? 'hmac', body.target.signing ?? 'hmac');
+          refuseChange('target.signing', before.target.signing ?? 'hmac', body.target.signing ?? 'hmac');
           const document: SubscriptionDocument = {
             ...contentOf({ ...body, id, from: before.from, target: { ...shown, ...publicOf({ publicKey }) } }, target),
             metadata: metadataOf(writing, before.metadata.createdAt),
@@ -169,7 +168,7 @@ export function createSubscriptionWrites(context: SubscriptionContext): Subscrip
   };
 }
 
-/** Becomes what is stored, of the subscription that is there. */
+/** A write that becomes the stored subscription. */
 interface Sent {
   readonly version?: number | undefined;
   written(writing: Writing): Written | Promise<Written>;
@@ -182,7 +181,7 @@ function writtenAs(document: SubscriptionDocument, columns: SubscriptionColumns)
   return { row: { document: text, fields: projectedJson(text), ...columns }, name: document.name };
 }
 
-/** What becomes of the state when somebody writes the subscription. */
+/** Updates the state after a write of the subscription. */
 async function setState(transaction: DatabaseTransaction, tenant: string, id: string, enabled: boolean): Promise<void> {
   const { state, reason } = (await lockState(transaction, tenant, id)) ?? {};
   if (!enabled) {
@@ -192,7 +191,7 @@ async function setState(transaction: DatabaseTransaction, tenant: string, id: st
   }
 }
 
-/** A subscription as Annals stores it, without its metadata. */
+/** The stored document without its metadata. */
 function contentOf(
   { id, name, enabled = true, q = '', from = 'now', maxAge, hide, target }: SubscriptionBody & { readonly id: string },
   { maxAge: defaultMaxAge, defaults }: Target,
@@ -207,16 +206,16 @@ function contentOf(
   };
 }
 
-/** Without what answers show and nobody writes. */
+/** Drops the read-only members. */
 function writable({ publicKey: _shown, ...target }: TargetMembers): TargetMembers {
   return target;
 }
 
-/** What of a new key everybody may see. */
+/** The public part of a new key. */
 function publicOf(shown: { readonly publicKey?: unknown } | undefined): { publicKey?: unknown } {
   return shown?.publicKey === undefined ? {} : { publicKey: shown.publicKey };
 }
 
-function refuseOther(field: string, before: unknown, after: unknown): void {
+function refuseChange(field: string, before: unknown, after: unknown): void {
   if (before !== after) throw invalidBody({ field, message: 'cannot be changed: make another subscription' });
 }

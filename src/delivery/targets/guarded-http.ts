@@ -10,7 +10,6 @@ import { isPublic } from '../../providers/address.ts';
 import { guardedLookup, isRefusedAddress, type ResolveAll, refusedAddress } from '../../providers/guarded-lookup.ts';
 import type { DeliveryResult } from './target.ts';
 
-/** What is sent to a target. */
 export interface OutgoingRequest {
   readonly url: string;
   /** Default: POST. */
@@ -18,11 +17,11 @@ export interface OutgoingRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   readonly signal: StopSignal;
-  /** Milliseconds until the answer has ended; default and maximum: 30,000. */
+  /** Milliseconds until the response must be complete; default and maximum: 30,000. */
   readonly timeLimit?: number;
 }
 
-/** How a request went. Without an `answer` there is no status, and nothing is known of the target but `result`. */
+/** The outcome of a request. `answer` is missing if there was no response. */
 export interface Exchange {
   /** `delivered` for 2xx, `suspended` for 410. */
   readonly result: DeliveryResult;
@@ -32,14 +31,14 @@ export interface Exchange {
 export interface TargetAnswer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  /** At most 64 KiB. It may be cut. For the work alone: only `result` is kept. */
+  /** The first 64 KiB at most. Never stored: only `result` is. */
   readonly body: Buffer;
 }
 
-/** Sends requests to addresses that tenants name. Never rejects for what a target does. */
+/** Sends requests to addresses that tenants configure. Never rejects because of the target. */
 export interface GuardedHttp {
   send(tenant: string, request: OutgoingRequest): Promise<Exchange>;
-  /** Why no request of the tenant can ever go to a URL: what it must be; undefined if one may. Names are not looked up. */
+  /** Why the tenant may not use a URL, or undefined. Does not resolve host names. */
   faultOf(tenant: string, url: URL): string | undefined;
   /** Closes all connections. */
   close(): void;
@@ -48,7 +47,7 @@ export interface GuardedHttp {
 /** Milliseconds. */
 export const targetLimits = { connect: 10_000, answer: 30_000, answerBytes: 64 * 1024, keptBytes: 1024 };
 
-/** What is refused and what cannot be reached read the same. */
+/** The same for refused and unreachable addresses, so that tenants cannot probe the network. */
 export const noConnection: DeliveryResult = { outcome: 'refused', error: 'No connection to the target could be made.' };
 
 const maxIdleTime = 15_000;
@@ -60,15 +59,15 @@ interface Agents {
 }
 
 /**
- * HTTP to the targets of subscriptions. The address is checked when a connection is made, and the connection goes to the address that
- * was checked: a public one over TLS, or one that the operator allows for this tenant. Follows no redirect. Connections of one
- * tenant are never another's, who may not be allowed the same.
+ * HTTP client for targets. Checks each address as it connects: only public ones over TLS, or those that the operator
+ * allows for the tenant. Follows no redirects. Tenants may be allowed different addresses, so they share no
+ * connections.
  */
 export function createGuardedHttp(options: {
   allowed: ReadonlyMap<string, readonly AllowedAddress[]>;
-  /** For tests: default is the machine's resolver. */
+  /** For tests. Default: the system resolver. */
   resolve?: ResolveAll | undefined;
-  /** For tests: what TLS takes as a certificate of an authority, besides the usual ones. */
+  /** For tests: an additional CA certificate. */
   ca?: string | undefined;
 }): GuardedHttp {
   const { resolve, ca } = options;
@@ -84,20 +83,23 @@ export function createGuardedHttp(options: {
   const allowedOf = (tenant: string) => options.allowed.get(tenant) ?? [];
 
   function agentsOf(tenant: string): Agents {
-    const known = agents.get(tenant);
-    if (known !== undefined) return known;
-    const kept = { keepAlive: true, maxFreeSockets: 16, timeout: maxIdleTime };
-    const made = { plain: new nodeHttp.Agent(kept), secure: new HttpsAgent({ ...kept, ...(ca && { ca }) }) };
-    agents.set(tenant, made);
-    return made;
+    const cached = agents.get(tenant);
+    if (cached !== undefined) return cached;
+    const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: maxIdleTime };
+    const created = {
+      plain: new nodeHttp.Agent(agentOptions),
+      secure: new HttpsAgent({ ...agentOptions, ...(ca && { ca }) }),
+    };
+    agents.set(tenant, created);
+    return created;
   }
 
-  async function send(tenant: string, sent: OutgoingRequest): Promise<Exchange> {
-    const { url: address, method = 'POST', headers, body, signal, timeLimit = targetLimits.answer } = sent;
+  async function send(tenant: string, outgoing: OutgoingRequest): Promise<Exchange> {
+    const { url: address, method = 'POST', headers, body, signal, timeLimit = targetLimits.answer } = outgoing;
     const url = new URL(address);
     const isSecure = url.protocol === 'https:';
     const { plain, secure } = agentsOf(tenant);
-    const begun = performance.now();
+    const startedAt = performance.now();
     return await new Promise<Exchange>((resolveSent) => {
       let connected: Socket | undefined;
       const end = (exchange: Exchange | Promise<Exchange>) => {
@@ -107,7 +109,7 @@ export function createGuardedHttp(options: {
         resolveSent(exchange);
       };
       const fail = (error: string) => {
-        const result = { outcome: 'failed', error, ...durationOf(begun, connected) } as const;
+        const result = { outcome: 'failed', error, ...durationOf(startedAt, connected) } as const;
         end({ result: connected === undefined ? noConnection : result });
       };
       const open = () => {
@@ -133,7 +135,7 @@ export function createGuardedHttp(options: {
         Math.min(timeLimit, targetLimits.connect),
       );
       signal.addEventListener('abort', onAbort, { once: true });
-      const request = attempt(open);
+      const request = tryOpen(open);
       if (request === undefined || signal.aborted) {
         end({ result: noConnection });
         return;
@@ -146,25 +148,25 @@ export function createGuardedHttp(options: {
         else socket.once(isSecure ? 'secureConnect' : 'connect', onConnect);
       });
       request.once('error', () => {
-        const left = timeLimit - (performance.now() - begun);
-        // The target may close a connection that was kept at any moment: that says nothing of this request.
-        if (request.reusedSocket && !signal.aborted && left > 0) end(send(tenant, { ...sent, timeLimit: left }));
+        const left = timeLimit - (performance.now() - startedAt);
+        // The target may close an idle connection at any moment, so a reused one gets a retry.
+        if (request.reusedSocket && !signal.aborted && left > 0) end(send(tenant, { ...outgoing, timeLimit: left }));
         else fail('The target closed the connection without an answer.');
       });
-      // Node closes such a connection, and says nothing.
+      // Without a listener Node closes the connection and emits no error.
       request.once('upgrade', (_response, socket) => {
         socket.destroy();
-        fail('The target changed the protocol instead of an answer.');
+        fail('The target switched protocols instead of answering.');
       });
       request.once('response', (response) => {
         readBeginning(response, (beginning) => {
           const { statusCode: status = 0, headers: answered } = response;
-          const result = resultOf(response, { beginning, begun, socket: connected });
+          const result = resultOf(response, { beginning, startedAt, socket: connected });
           end({ result, answer: { status, headers: answered, body: beginning } });
         });
-        // What is read until then counts.
+        // At the time limit the part read so far is used.
         clearTimeout(answering);
-        const rest = Math.max(0, timeLimit - (performance.now() - begun));
+        const rest = Math.max(0, timeLimit - (performance.now() - startedAt));
         const reading = setTimeout(() => response.destroy(), rest);
         response.once('close', () => clearTimeout(reading));
       });
@@ -183,8 +185,8 @@ export function createGuardedHttp(options: {
   return { send, faultOf, close: () => agents.clear() };
 }
 
-/** Undefined if the URL names a refused address. */
-function attempt<Result>(open: () => Result): Result | undefined {
+/** Undefined if the address is refused. */
+function tryOpen<Result>(open: () => Result): Result | undefined {
   try {
     return open();
   } catch {
@@ -192,7 +194,7 @@ function attempt<Result>(open: () => Result): Result | undefined {
   }
 }
 
-/** Reads at most 64 KiB, and calls back once, whatever ends it. */
+/** Reads at most 64 KiB and calls back once, also if the response fails. */
 function readBeginning(response: IncomingMessage, read: (beginning: Buffer) => void): void {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -205,10 +207,10 @@ function readBeginning(response: IncomingMessage, read: (beginning: Buffer) => v
   response.once('close', () => read(Buffer.concat(chunks).subarray(0, targetLimits.answerBytes)));
 }
 
-/** Of the answers of a target that the operator has allowed the status alone is kept. */
+/** For a target in a private network, keeps only the status of the response. */
 function resultOf(
   response: IncomingMessage,
-  { beginning, begun, socket }: { beginning: Buffer; begun: number; socket: Socket | undefined },
+  { beginning, startedAt, socket }: { beginning: Buffer; startedAt: number; socket: Socket | undefined },
 ): DeliveryResult {
   const { statusCode: status = 0, headers } = response;
   const shown = isPublic(socket?.remoteAddress ?? '');
@@ -218,15 +220,15 @@ function resultOf(
     outcome,
     status,
     ...(shown && { answer: textOf(beginning) }),
-    ...durationOf(begun, socket),
+    ...durationOf(startedAt, socket),
     ...(outcome !== 'delivered' && { error: errorOf(status) }),
     ...(retryAfter !== undefined && { retryAfter }),
     ...([429, 502, 504].includes(status) && { isBusy: true }),
   };
 }
 
-function durationOf(begun: number, socket: Socket | undefined): Pick<DeliveryResult, 'duration'> {
-  return isPublic(socket?.remoteAddress ?? '') ? { duration: Math.round(performance.now() - begun) } : {};
+function durationOf(startedAt: number, socket: Socket | undefined): Pick<DeliveryResult, 'duration'> {
+  return isPublic(socket?.remoteAddress ?? '') ? { duration: Math.round(performance.now() - startedAt) } : {};
 }
 
 function errorOf(status: number): string {
@@ -234,7 +236,7 @@ function errorOf(status: number): string {
   return `The target answered ${status}.`;
 }
 
-/** The header: seconds, or a date (RFC 9110, 10.2.3). */
+/** `Retry-After`: seconds, or a date (RFC 9110, 10.2.3). */
 function millisecondsOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d{1,15}$/.test(header)) return Number(header) * 1_000;
@@ -242,7 +244,7 @@ function millisecondsOf(header: string | undefined): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
-/** Without what PostgreSQL cannot store. */
+/** Drops NUL, which PostgreSQL cannot store. */
 function textOf(beginning: Buffer): string {
   return beginning.subarray(0, targetLimits.keptBytes).toString('utf8').replaceAll('\0', '');
 }

@@ -2,10 +2,10 @@ import { type TStringOptions, Type } from 'typebox';
 import type { ErrorDetail } from '../../core/errors.ts';
 import type { GuardedHttp } from './guarded-http.ts';
 
-/** A name without the characters that no host has, or an IPv6 address. */
+/** A host name or an IPv6 address. */
 const host = '(?:[^\\u0000-\\u0020\\u007f"#%/:<>?@[\\\\\\]^`{|}]+|\\[[0-9A-Fa-f:.]+\\])(?::[0-9]{1,5})?';
 
-/** The URL of a target. `rest`: the pattern of what follows the host. */
+/** The URL of a target. `rest`: the pattern after the host. */
 export function targetUrl(rest: string, options: TStringOptions = {}) {
   return Type.String({
     maxLength: 2_000,
@@ -15,7 +15,7 @@ export function targetUrl(rest: string, options: TStringOptions = {}) {
   });
 }
 
-/** What is wrong with the URL of a target beyond its schema. Where its name leads to is checked at each connection. */
+/** Faults of a target's URL that its schema cannot express. The resolved address is checked on each connection. */
 export function faultsOfUrl(
   field: string,
   text: string,

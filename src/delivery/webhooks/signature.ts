@@ -1,6 +1,6 @@
 import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-/** How a webhook is signed: with a secret that both sides know, or with a private key whose public key the receiver has. */
+/** Symmetric with a shared secret, or asymmetric with a key pair. */
 export type Signing = 'hmac' | 'ed25519';
 
 /** A key of a webhook (Standard Webhooks 1.0.0, "Signature scheme"). */
@@ -10,14 +10,14 @@ export interface SigningKey {
   readonly secret: string;
 }
 
-/** What the receiver gets: the secret of `hmac`, the public key of `ed25519` (`whpk_` and 32 bytes in base64). */
+/** The receiver's key: the secret of `hmac`, the public key of `ed25519` (`whpk_` and 32 bytes in base64). */
 export type ReceiverKey = { readonly secret: string } | { readonly publicKey: string };
 
 const hmacPrefix = 'whsec_';
 const privatePrefix = 'whsk_';
 const publicPrefix = 'whpk_';
 const keyBytes = 32;
-// RFC 8410: what stands before the 32 bytes of an Ed25519 key.
+// The DER prefix of an Ed25519 key (RFC 8410).
 const privateHeader = Buffer.from('302e020100300506032b657004220420', 'hex');
 const publicHeaderBytes = 12;
 

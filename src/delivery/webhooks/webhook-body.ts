@@ -7,14 +7,14 @@ import { mask } from '../../core/mask.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { DeliveredChange } from '../changes.ts';
 
-/** A longer body is sent without values. */
+/** Longer bodies are sent without values. */
 export const maxBodyBytes = 256 * 1024;
 
 const maskText = JSON.stringify(mask);
 
 /**
- * The item as JSON text with masks in place of the values of hidden paths, also inside of whole values. There a path is good with
- * the positions in arrays and without them. `*` stands for any characters, as in queries.
+ * Masks the values of hidden paths in the item's JSON text, also in nested values. Paths match with and without array
+ * positions. `*` matches any characters, as in queries.
  */
 export function withHidden(text: string, hide: readonly string[]): string {
   if (hide.length === 0) return text;
@@ -30,16 +30,16 @@ export function withHidden(text: string, hide: readonly string[]): string {
   );
 }
 
-/** Of one value: with the positions in arrays, and without them. */
+/** The path of a value with array positions, and without them. */
 type Paths = readonly string[];
 
 /**
- * How deep a value is looked into, and characters of the paths in it. What is beyond counts as hidden: imports nest deeper than calls can, and
- * the paths of all levels together would take the memory of the process.
+ * The maximum depth, and characters of a path. Anything beyond is masked: imports nest deeper than the call stack, and
+ * long paths could exhaust memory.
  */
 export const hiddenReach = { levels: 100, path: 10_000 } as const;
 
-/** Undefined where nothing of the value is hidden. */
+/** Undefined if no part of the value is hidden. */
 function masked(paths: Paths, value: JsonNode, isHidden: (paths: Paths) => boolean, level = 0): string | undefined {
   const [path = '', short = path] = paths;
   const isBeyond = level > hiddenReach.levels || (level > 0 && path.length > hiddenReach.path);
@@ -67,7 +67,7 @@ function masked(paths: Paths, value: JsonNode, isHidden: (paths: Paths) => boole
 
 type ChangeToSend = Pick<DeliveredChange, 'type' | 'at' | 'ref' | 'text'>;
 
-/** What is sent of a change (Standard Webhooks, "Payload structure"), with every digit. Long ones are written in a worker thread. */
+/** The body for a change (Standard Webhooks, "Payload structure"). Long bodies are built in a worker thread. */
 export const webhookBody = threaded(
   import.meta.url,
   'webhookBody',
@@ -81,9 +81,9 @@ export const webhookBody = threaded(
   },
 );
 
-/** The paths stay as long as they fit; else they go too, and so does what is related. */
+/** Drops the values; if that is not enough, also `paths` and `related`. */
 function withoutValues(item: string, entry: string): string {
-  const told: [string, string][] = [
+  const markers: [string, string][] = [
     ['truncated', 'true'],
     ['entry', entry],
   ];
@@ -93,14 +93,14 @@ function withoutValues(item: string, entry: string): string {
       name,
       name === 'paths' ? objectText(entriesOf(value).map(([path]) => [path, '{}'])) : value,
     ]),
-    ...told,
+    ...markers,
   ]);
   if (Buffer.byteLength(bare) <= maxBodyBytes - 1024) return bare;
-  const kept = members.filter(([name]) => name !== 'paths' && name !== 'related');
-  return objectText([...kept, ['paths', '{}'], ['related', '[]'], ...told]);
+  const rest = members.filter(([name]) => name !== 'paths' && name !== 'related');
+  return objectText([...rest, ['paths', '{}'], ['related', '[]'], ...markers]);
 }
 
-/** Writes the values of the paths anew. */
+/** Rewrites the values of `paths`. */
 function withPaths(text: string, rewrite: (path: string, values: ReturnType<typeof entriesOf>) => string): string {
   const item = parseJson(text);
   const paths = memberOf(item, 'paths');

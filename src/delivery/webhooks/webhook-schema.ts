@@ -5,7 +5,6 @@ import { targetUrl } from '../targets/url.ts';
 export const defaultConcurrency = 4;
 export const maxConcurrency = 8;
 
-/** The members of a target that is called for each change. */
 export const WebhookTarget = Type.Object(
   {
     type: Type.Literal('webhook'),

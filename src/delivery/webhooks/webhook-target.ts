@@ -66,7 +66,7 @@ export function createWebhookTarget({ http, now }: { http: GuardedHttp; now: () 
   };
 }
 
-/** Made of the entry alone, so that it is the same after retries, replays and restores. */
+/** Derived from the entry alone, so it is stable across retries, replays and restores. */
 export function webhookIdOf(tenant: string, { at, identity }: Pick<DeliveredChange, 'at' | 'identity'>): string {
   return `chg_${createHash('sha256').update(`${tenant}\n${at}\n${identity}`).digest('base64url').slice(0, 32)}`;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Stop } from '../../../src/core/stop-signal.ts';
-import { type AlertToTell, alertMail } from '../../../src/delivery/alerts/alert-mail.ts';
+import { type AlertContent, alertMail } from '../../../src/delivery/alerts/alert-mail.ts';
 import { createEmailTarget } from '../../../src/delivery/alerts/email-target.ts';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
@@ -8,7 +8,7 @@ import { deliveredChange } from '../../support/server/delivered-changes.ts';
 
 const noon = Date.UTC(2026, 10, 23, 12);
 
-function tell(told: Partial<AlertToTell> = {}): { subject: string; text: string } {
+function tell(told: Partial<AlertContent> = {}): { subject: string; text: string } {
   const { alert = { after: { position: 0, fingerprint: 0 }, count: 1, from: noon, to: noon + 5_000 }, ...others } =
     told;
   const changes = [deliveredChange(1, { paths: '{"price":{"before":39.90,"after":34.90}}' })];

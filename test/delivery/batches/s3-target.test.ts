@@ -165,7 +165,7 @@ test('a 412 is delivered only where the sample is there: not where the name has 
   expect(await target.test(sending)).toMatchObject({
     outcome: 'failed',
     status: 403,
-    error: 'The object that is there cannot be looked at: allow s3:GetObject and s3:ListBucket.',
+    error: 'The existing object cannot be read: allow s3:GetObject and s3:ListBucket.',
   });
   expect(server.objects.size).toBe(0);
   expect(await target.test(sending)).toMatchObject({ outcome: 'delivered' });

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { maxWaiting } from '../../../src/delivery/dispatch/held-store.ts';
+import { maxWaiting } from '../../../src/delivery/dispatch/run-store.ts';
 import { ownPort } from '../../support/server/own-port.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';

@@ -5,7 +5,7 @@ import {
   pauseAfter,
   probePause,
   slowPause,
-} from '../../../src/delivery/webhooks/schedule.ts';
+} from '../../../src/delivery/webhooks/retry-schedule.ts';
 import { hiddenReach, maxBodyBytes, webhookBody, withHidden } from '../../../src/delivery/webhooks/webhook-body.ts';
 import { webhookIdOf } from '../../../src/delivery/webhooks/webhook-target.ts';
 

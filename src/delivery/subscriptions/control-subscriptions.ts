@@ -8,14 +8,14 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import { parseInstant } from '../../query/instant.ts';
 import { notFound } from '../../recording/documents/own-documents.ts';
 import type { ReadingPosition } from '../changes.ts';
-import { testPlaces } from '../places.ts';
+import { testLimits } from '../concurrency.ts';
 import type { DeliveryResult } from '../targets/target.ts';
-import { noteAttempts } from './attempt-store.ts';
-import { foundSubscription, placeOf, subscriptionNoun, targetOf } from './lookup.ts';
+import { recordAttempts } from './attempt-store.ts';
+import { positionOfCursor, requireSubscription, subscriptionNoun, targetOf } from './lookup.ts';
 import type { ReplayBody } from './schemas.ts';
 import { openSecrets, withSecrets } from './secrets.ts';
 import {
-  dropKept,
+  discardPending,
   dropParked,
   insertReplay,
   lockState,
@@ -27,20 +27,20 @@ import {
 } from './store.ts';
 import type { SubscriptionContext } from './write-subscriptions.ts';
 
-/** What is done with a subscription that is there. Its document stays. */
-export interface SubscriptionSteering {
+/** Operations on a subscription that leave its document unchanged. */
+export interface SubscriptionControls {
   test(tenant: string, id: string): Promise<DeliveryResult>;
   pause(tenant: string, id: string): Promise<void>;
-  /** `from`: where it goes on if its place was lost. */
+  /** `from`: where to resume if its position was lost in a restore. */
   resume(tenant: string, id: string, from?: string): Promise<void>;
-  replay(tenant: string, id: string, asked: ReplayBody): Promise<void>;
+  replay(tenant: string, id: string, body: ReplayBody): Promise<void>;
   dropParked(tenant: string, id: string): Promise<void>;
 }
 
-export function createSteering({ db, sealer, now, history, targets }: SubscriptionContext): SubscriptionSteering {
-  const tests = new Semaphore({ ...testPlaces, maxWaitingOfTenant: 0, name: 'tests of subscriptions' });
+export function createControls({ db, sealer, now, history, targets }: SubscriptionContext): SubscriptionControls {
+  const tests = new Semaphore({ ...testLimits, maxWaitingOfTenant: 0, name: 'tests of subscriptions' });
 
-  /** Does something with a subscription that is there, while no run of it settles. */
+  /** Locks a subscription's state, so that no run settles until `work` is done. */
   async function withState(
     tenant: string,
     id: string,
@@ -56,12 +56,18 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
   async function momentOf(tenant: string, field: string, text: string): Promise<ReadingPosition> {
     const instant = parseInstant(text);
     if (typeof instant !== 'string') return await history.positionAt(tenant, instant.millisecond);
-    return await placeOf(history, tenant, field, text, `is no cursor of the feed of this tenant, and not ${instant}`);
+    return await positionOfCursor(
+      history,
+      tenant,
+      field,
+      text,
+      `is not a cursor of the feed of this tenant, nor ${instant}`,
+    );
   }
 
   return {
     async test(tenant, id) {
-      const { sealed, document } = await foundSubscription(db, tenant, id);
+      const { sealed, document } = await requireSubscription(db, tenant, id);
       const secrets = openSecrets(sealer, tenant, id, sealed);
       const sending = {
         tenant,
@@ -73,20 +79,20 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
       };
       const at = now();
       const result = await tests.use(tenant, sending.signal, () => targetOf(targets, document.target).test(sending));
-      await inTransaction(db, (transaction) => noteAttempts(transaction, tenant, id, [{ kind: 'test', at, result }]));
-      return told(result);
+      await inTransaction(db, (transaction) => recordAttempts(transaction, tenant, id, [{ kind: 'test', at, result }]));
+      return viewOf(result);
     },
 
     async pause(tenant, id) {
       await withState(tenant, id, async (transaction, { state, reason }) => {
-        // Who is not enabled, or suspended, stays what it is: to go on takes more than to resume.
+        // A disabled or suspended subscription keeps its reason.
         if (state === 'suspended' || reason === 'disabled') return;
         await stopSubscription(transaction, tenant, id, { state: 'paused', reason: 'client' });
       });
     },
 
     async resume(tenant, id, from) {
-      const place = from === undefined ? undefined : await placeOf(history, tenant, 'from', from);
+      const position = from === undefined ? undefined : await positionOfCursor(history, tenant, 'from', from);
       await withState(tenant, id, async (transaction, { reason }) => {
         if (reason === 'disabled') {
           throw new AnnalsError('conflict_resource', 'The subscription is not enabled: set `enabled` to true.');
@@ -94,28 +100,28 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
         if (reason === 'maker') {
           throw new AnnalsError(
             'conflict_resource',
-            'The client that made the subscription may not any more. Another client can take it over with PUT.',
+            'The client that made the subscription lost its scopes. Another client can take it over with PUT.',
           );
         }
-        if (reason === 'restored' && place === undefined) {
+        if (reason === 'restored' && position === undefined) {
           throw new AnnalsError(
             'conflict_resource',
-            'The database was restored, and the place of the subscription is lost: say `from` where it goes on.',
+            'The database was restored and no longer has the position of the subscription: set `from` to resume.',
           );
         }
-        if (reason !== 'restored' && place !== undefined) {
-          throw invalidBody({ field: 'from', message: 'is only for a subscription whose place was lost' });
+        if (reason !== 'restored' && position !== undefined) {
+          throw invalidBody({ field: 'from', message: 'is only for a subscription whose position was lost' });
         }
-        if (place !== undefined) await dropKept(transaction, tenant, id);
-        const at = place && { ...place, cursor: history.cursorOf(tenant, place) };
+        if (position !== undefined) await discardPending(transaction, tenant, id);
+        const at = position && { ...position, cursor: history.cursorOf(tenant, position) };
         await resumeSubscription(transaction, tenant, id, at);
       });
     },
 
     async replay(tenant, id, { from, to, parked }) {
-      const { document } = await foundSubscription(db, tenant, id);
+      const { document } = await requireSubscription(db, tenant, id);
       if (targetOf(targets, document.target).isReplayed === false) {
-        throw new AnnalsError('conflict_resource', 'An alert sends nothing once more.');
+        throw new AnnalsError('conflict_resource', 'An alert cannot be replayed.');
       }
       if (parked === true) {
         if (from !== undefined || to !== undefined) {
@@ -133,7 +139,7 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
         if (!(await insertReplay(transaction, tenant, id, { ...begin, until }))) {
           throw new AnnalsError(
             'conflict_resource',
-            'A replay of this subscription is on its way: there is one at a time.',
+            'A replay of this subscription is already running: wait until it has ended.',
           );
         }
         await makeDue(transaction, tenant, id);
@@ -146,8 +152,8 @@ export function createSteering({ db, sealer, now, history, targets }: Subscripti
   };
 }
 
-/** What an attempt showed for people, and nothing that an answer says of the next attempts: of some targets no answer is told. */
-function told({ outcome, status, duration, error, answer }: DeliveryResult): DeliveryResult {
+/** The members of a result that clients may see. */
+function viewOf({ outcome, status, duration, error, answer }: DeliveryResult): DeliveryResult {
   return {
     outcome,
     ...(status !== undefined && { status }),
@@ -157,8 +163,8 @@ function told({ outcome, status, duration, error, answer }: DeliveryResult): Del
   };
 }
 
-/** Whether both are times, in this order. What was recorded between the two may be nothing either way. */
-function isBefore(one: string | undefined, other: string): boolean {
-  const [instant, later] = [parseInstant(one ?? ''), parseInstant(other)];
+/** Whether both are times and `first` is earlier. Positions cannot tell if nothing was recorded between. */
+function isBefore(first: string | undefined, second: string): boolean {
+  const [instant, later] = [parseInstant(first ?? ''), parseInstant(second)];
   return typeof instant !== 'string' && typeof later !== 'string' && instant.millisecond < later.millisecond;
 }

@@ -4,30 +4,30 @@ import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import type { ReadingPosition } from '../changes.ts';
 import type { PauseReason, SubscriptionState } from '../subscriptions/tables.ts';
 
-/** Milliseconds that a run counts as alive after its last heartbeat. */
+/** Milliseconds: how long a lease lasts after a heartbeat, and the interval of heartbeats. */
 export const lease = { length: 10_000, heartbeat: 2_000 };
 
-/** Waiting changes of a subscription at which it reads no further. */
+/** Waiting changes of a subscription at which it stops reading. */
 export const maxWaiting = 1_000;
 
 const isFree = `state in ('active', 'retrying') and (held_until is null or held_until < statement_timestamp())
   and (rest_until is null or rest_until <= statement_timestamp())`;
 
-/** Subscriptions with something to do besides new changes. */
+/** Subscriptions with work other than new changes. */
 export const dueSubscriptions: TenantWork = {
   table: 'subscription_state',
   condition: `due_at <= statement_timestamp() and ${isFree}`,
 };
 
-/** Of a subscription that a run holds: its state when the run began, and after each settlement. */
-export interface HeldState extends ReadingPosition {
+/** The state of a leased subscription at the start of its run, and after each settlement. */
+export interface RunState extends ReadingPosition {
   readonly state: SubscriptionState;
   readonly waiting: number;
   readonly unreachable: number;
   readonly slowed: number;
 }
 
-export interface TakenSubscription extends HeldState {
+export interface LeasedSubscription extends RunState {
   readonly id: string;
   readonly version: number;
   /** JSON text. */
@@ -36,7 +36,7 @@ export interface TakenSubscription extends HeldState {
   readonly maker: string;
 }
 
-/** Where a replay stands, and the last position that it reads. */
+/** The progress of a replay, and the last position that it reads. */
 export interface StoredReplay extends ReadingPosition {
   readonly until: number;
 }
@@ -47,25 +47,22 @@ export interface Holder {
   readonly holder: string;
 }
 
-const heldColumns = sql`state, position, fingerprint, waiting, unreachable, slowed`;
+const stateColumns = sql`state, position, fingerprint, waiting, unreachable, slowed`;
 
-/**
- * Takes the subscriptions of a tenant that nobody holds and that have something to do, but for some: they are due, or stand
- * before `last`.
- */
-export async function takeDue(
+/** Leases the free subscriptions of a tenant that are due or behind `last`, excluding those in `except`. */
+export async function leaseDue(
   db: Database,
   tenant: string,
   { holder, last, except }: { readonly holder: string; readonly last: number; readonly except: readonly string[] },
-): Promise<TakenSubscription[]> {
-  const { rows } = await sql<TakenSubscription>`
+): Promise<LeasedSubscription[]> {
+  const { rows } = await sql<LeasedSubscription>`
     with taken as (
       update subscription_state
         set holder = ${holder}::uuid, held_until = statement_timestamp() + ${lease.length} * interval '1 millisecond',
             due_at = statement_timestamp()
         where tenant = ${tenant} and ${sql.raw(isFree)} and subscription <> all (${except}::text[])
           and (due_at <= statement_timestamp() or (position < ${last}::bigint and waiting < ${maxWaiting}))
-        returning tenant, subscription, ${heldColumns}
+        returning tenant, subscription, ${stateColumns}
     )
     select s.id, s.version, s.document, s.sealed, s.maker, t.state, t.position, t.fingerprint, t.waiting, t.unreachable, t.slowed
       from taken t join subscription s on s.tenant = t.tenant and s.id = t.subscription
@@ -73,7 +70,7 @@ export async function takeDue(
   return rows;
 }
 
-/** Extends the lease of a run. Undefined where it is lost, or where somebody has stopped or written the subscription meanwhile. */
+/** Extends the lease of a run. Returns false if it was lost, or if the subscription was stopped or changed. */
 export async function extendLease(db: Database, { tenant, id, holder }: Holder, version: number): Promise<boolean> {
   const { rows } = await sql`
     update subscription_state t
@@ -84,7 +81,7 @@ export async function extendLease(db: Database, { tenant, id, holder }: Holder, 
   return rows.length > 0;
 }
 
-/** What a run has done since it last settled. Numbers are added to those there. */
+/** Increments of the subscription's counts since the last settlement. */
 export interface Counts {
   readonly matched?: number;
   readonly delivered?: number;
@@ -95,7 +92,7 @@ export interface Counts {
   readonly parked?: number;
 }
 
-/** How the target took what was sent: the last word counts. Left out: nothing was sent. */
+/** The health of the target after the last attempt. Missing if nothing was sent. */
 export type Health =
   | { readonly is: 'well' }
   /** `rest`: milliseconds without any attempt. */
@@ -105,51 +102,48 @@ export type Health =
 
 export interface StateChange {
   readonly counts: Counts;
-  readonly place?: (ReadingPosition & { readonly cursor: string }) | undefined;
+  readonly checkpoint?: (ReadingPosition & { readonly cursor: string }) | undefined;
   readonly health?: Health | undefined;
-  /** Milliseconds in which the subscription is not looked at, whatever is recorded. */
+  /** Milliseconds until the subscription is considered again, even if changes are recorded. */
   readonly rest?: number;
 }
 
-/** Milliseconds of nothing but failures after which a subscription is suspended. */
+/** Milliseconds of continuous failure after which a subscription is suspended. */
 export const maxFailing = 5 * 24 * 60 * 60 * 1000;
 
 /**
- * Writes what a run has done, or without a holder what was done beside the runs. Undefined where another run holds the subscription, or
- * it is gone. A subscription that somebody has stopped in the meantime stays stopped. `hasFailed`: it is suspended now because of
- * nothing but failures.
+ * Writes progress, with a holder only if it has the lease. Undefined if it has not, or the subscription was deleted. A
+ * stopped subscription stays stopped. `hasFailed`: it is now suspended because of continuous failures.
  */
 export async function changeState(
   transaction: DatabaseTransaction,
   { tenant, id, holder }: Pick<Holder, 'tenant' | 'id'> & Partial<Holder>,
-  { counts, place, health, rest: untouched }: StateChange,
-): Promise<(HeldState & { readonly hasFailed: boolean; readonly failingSince: Date | null }) | undefined> {
+  { counts, checkpoint, health, rest: pause }: StateChange,
+): Promise<(RunState & { readonly hasFailed: boolean; readonly failingSince: Date | null }) | undefined> {
   const { matched = 0, delivered = 0, skipped = 0, expired = 0, dropped = 0, waiting = 0, parked = 0 } = counts;
   const is = health?.is ?? 'unknown';
-  const isHeld = holder === undefined ? sql`true` : sql`holder = ${holder}::uuid`;
-  const rest = (health !== undefined && 'rest' in health ? health.rest : untouched) ?? null;
-  const { rows } = await sql<
-    HeldState & { reason: PauseReason | null; wasRunning: boolean; failingSince: Date | null }
-  >`
-    with held as (
+  const isHolder = holder === undefined ? sql`true` : sql`holder = ${holder}::uuid`;
+  const rest = (health !== undefined && 'rest' in health ? health.rest : pause) ?? null;
+  const { rows } = await sql<RunState & { reason: PauseReason | null; wasRunning: boolean; failingSince: Date | null }>`
+    with locked as (
       select state in ('active', 'retrying') as running,
              case when ${is} = 'well' then null when ${is} = 'unknown' then failing_since
                else coalesce(failing_since, statement_timestamp()) end as failing_since
-        from subscription_state where tenant = ${tenant} and subscription = ${id} and ${isHeld} for update
+        from subscription_state where tenant = ${tenant} and subscription = ${id} and ${isHolder} for update
     ), before as (
-      -- Here, because a cluster refuses it where it writes.
+      -- Computed here, since Citus rejects it in the update.
       select running, failing_since,
              failing_since < statement_timestamp() - ${maxFailing}::double precision * interval '1 millisecond' as fails_long,
              statement_timestamp() + ${rest}::double precision * interval '1 millisecond' as rest_until
-        from held
+        from locked
     )
     update subscription_state t
       set matched = matched + ${matched}::bigint, delivered = delivered + ${delivered}::bigint,
           skipped = skipped + ${skipped}::bigint, expired = expired + ${expired}::bigint,
           dropped = dropped + ${dropped}::bigint, waiting = waiting + ${waiting}::bigint, parked = parked + ${parked}::bigint,
-          position = coalesce(${place?.position ?? null}::bigint, position),
-          fingerprint = coalesce(${place?.fingerprint ?? null}::integer, fingerprint),
-          cursor = coalesce(${place?.cursor ?? null}::text, cursor),
+          position = coalesce(${checkpoint?.position ?? null}::bigint, position),
+          fingerprint = coalesce(${checkpoint?.fingerprint ?? null}::integer, fingerprint),
+          cursor = coalesce(${checkpoint?.cursor ?? null}::text, cursor),
           failing_since = b.failing_since,
           unreachable = case when ${is} = 'away' then unreachable + 1 when ${is} = 'unknown' then unreachable else 0 end,
           slowed = case when ${is} = 'busy' then slowed + 1 when ${is} = 'well' then 0 else slowed end,
@@ -159,18 +153,18 @@ export async function changeState(
           reason = case when not b.running then reason when ${is} = 'gone' then 'gone'
             when b.fails_long then 'failures' end
       from before b
-      where t.tenant = ${tenant} and t.subscription = ${id} and ${isHeld}
+      where t.tenant = ${tenant} and t.subscription = ${id} and ${isHolder}
       returning t.state, t.reason, t.position, t.fingerprint, t.waiting, t.unreachable, t.slowed, b.running as "wasRunning",
         t.failing_since as "failingSince"`.execute(transaction);
   const [row] = rows;
   return row && { ...row, hasFailed: row.wasRunning && row.reason === 'failures' };
 }
 
-/** Ends a run. `pause`: milliseconds until it has something to do besides what waits in its table. */
+/** Ends a run. `pause`: milliseconds until its next work, apart from waiting changes. */
 export async function release(db: Database, { tenant, id, holder }: Holder, pause: number | undefined): Promise<void> {
   await sql`
     with due as (
-      -- Here, because a cluster refuses it where it writes.
+      -- Computed here, since Citus rejects it in the update.
       select case when rest_until > statement_timestamp() then rest_until
                else least(statement_timestamp() + ${pause ?? null}::double precision * interval '1 millisecond', (
                  select min(w.due_at) from delivery_waiting w
@@ -194,7 +188,7 @@ export async function findReplay(db: Database, tenant: string, id: string): Prom
     .executeTakeFirst();
 }
 
-/** Sets the place of a replay; with `isOver` it is deleted. */
+/** Moves a replay, or deletes it if it is over. */
 export async function moveReplay(
   transaction: DatabaseTransaction,
   { tenant, id }: Holder,
@@ -215,8 +209,8 @@ export async function moveReplay(
     .execute();
 }
 
-/** Pauses a subscription whose place is not there any more, and says so. */
-export async function loseSubscription(db: Database, { tenant, id, holder }: Holder, message: string): Promise<void> {
+/** Pauses a subscription whose position no longer exists, with the message as its last error. */
+export async function pauseRestored(db: Database, { tenant, id, holder }: Holder, message: string): Promise<void> {
   const lastError = JSON.stringify({ at: new Date().toISOString(), message });
   await sql`
     update subscription_state set state = 'paused', reason = 'restored', last_error = ${lastError}

@@ -1,59 +1,59 @@
-import type { Health } from '../dispatch/held-store.ts';
+import type { Health } from '../dispatch/run-store.ts';
 import type { DeliveryResult } from '../targets/target.ts';
-import { probePause, slowPause } from './schedule.ts';
+import { probePause, slowPause } from './retry-schedule.ts';
 
 /**
- * How much a run sends at once, and when it has to leave the target alone. After a target was away or too busy it begins with one call,
- * and each success allows one more.
+ * Limits the concurrent calls of a run to its target. After an outage or overload it starts with one call, and each
+ * success allows one more.
  */
-export class Pace {
+export class AdaptiveLimiter {
   readonly #concurrency: number;
   readonly #unreachable: number;
   readonly #slowed: number;
   readonly #waiting: (() => void)[] = [];
   #allowed: number;
-  #taken = 0;
+  #active = 0;
   #health: Health | undefined;
   #isOver = false;
-  #isCareful: boolean;
+  #isProbing: boolean;
 
-  constructor(options: { concurrency: number; isCareful: boolean; unreachable: number; slowed: number }) {
+  constructor(options: { concurrency: number; isProbing: boolean; unreachable: number; slowed: number }) {
     this.#concurrency = options.concurrency;
     this.#unreachable = options.unreachable;
     this.#slowed = options.slowed;
-    this.#isCareful = options.isCareful;
-    this.#allowed = options.isCareful ? 1 : options.concurrency;
+    this.#isProbing = options.isProbing;
+    this.#allowed = options.isProbing ? 1 : options.concurrency;
   }
 
-  /** Whether it is still to be seen how the target fares. */
-  get isCareful(): boolean {
-    return this.#isCareful;
+  /** Whether no call has succeeded yet since the target was unreachable or overloaded. */
+  get isProbing(): boolean {
+    return this.#isProbing;
   }
 
-  /** Whether nothing more may be sent in this run. */
+  /** Whether the run may send nothing more. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Does an attempt when its turn comes; `unsettled` if the run is over before that. */
-  async inTurn<Result>(work: () => Promise<Result>): Promise<Result | 'unsettled'> {
-    while (this.#taken >= this.#allowed && !this.#isOver) {
+  /** Runs an attempt when the limit allows; `unsettled` if the run ends first. */
+  async run<Result>(work: () => Promise<Result>): Promise<Result | 'unsettled'> {
+    while (this.#active >= this.#allowed && !this.#isOver) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
     if (this.#isOver) return 'unsettled';
-    this.#taken += 1;
+    this.#active += 1;
     try {
       return await work();
     } finally {
-      this.#taken -= 1;
+      this.#active -= 1;
       this.#wake();
     }
   }
 
-  /** Learns from the result of an attempt. */
-  hear({ outcome, isBusy, retryAfter }: DeliveryResult): void {
+  /** Adjusts the limit to the result of an attempt. */
+  observe({ outcome, isBusy, retryAfter }: DeliveryResult): void {
     if (outcome === 'delivered') {
-      this.#isCareful = false;
+      this.#isProbing = false;
       this.#allowed = Math.min(this.#concurrency, this.#allowed + 1);
       if (!this.#isOver) this.#health = { is: 'well' };
       return;
@@ -65,7 +65,7 @@ export class Pace {
     else if (this.#health === undefined) this.#health = { is: 'failing' };
   }
 
-  /** The health since the last call. What ends the run is told once. */
+  /** Returns the health observed since the last call. */
   takeHealth(): Health | undefined {
     const health = this.#health;
     this.#health = undefined;
