@@ -40,7 +40,7 @@ import { mcpRoutes } from './mcp/routes.ts';
 import { type Figures, textOf } from './metrics/metrics.ts';
 import { foldObserver, takenObserver } from './metrics/recording.ts';
 import { WriteProbe } from './postgres/write-probe.ts';
-import { createTakeChanges } from './recording/batches/take-changes.ts';
+import { createBatchRecorder } from './recording/batches/record-batch.ts';
 import { readMapping } from './recording/mapping/read-mapping.ts';
 import { BodyReader } from './sources/recorder/body-reader.ts';
 import { recorderRoutes } from './sources/recorder/routes.ts';
@@ -206,11 +206,11 @@ export async function buildRecorderApp(
     db,
     bodies: new BodyReader(mapping),
     mapping: mapping === undefined ? undefined : readMapping(mapping),
-    take: createTakeChanges({
+    take: createBatchRecorder({
       sealer,
       now,
-      onKept: (kept) => logger.warn(kept, 'a rejected change was stored'),
-      onTaken: metrics && takenObserver(metrics),
+      onRejected: (kept) => logger.warn(kept, 'a rejected change was stored'),
+      onRecorded: metrics && takenObserver(metrics),
     }),
   });
   if (isAlone) {

@@ -1,12 +1,12 @@
 import { childrenOf, kindOf } from '../core/json/members.ts';
 import { cellAt, type JsonNode, sizeCell } from '../core/json/tape.ts';
 
-/** What the JSON text of a change's context may have, in bytes without insignificant whitespace. */
+/** Maximum bytes of a change's context as compact JSON. */
 const maxContextBytes = 4096;
-/** How deep a context may nest, its own object included. */
+/** Maximum nesting depth of a context, its own object included. */
 const maxContextLevels = 4;
 
-/** What is wrong with the `context` of a change, or undefined. */
+/** The fault of a change's `context`, or undefined. */
 export function faultOfContext(context: JsonNode): string | undefined {
   if (kindOf(context) !== 'object') return 'is no object';
   if (cellAt(context.tape.cells, context.node + sizeCell) > maxContextBytes)

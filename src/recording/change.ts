@@ -6,7 +6,7 @@ import { type Difference, differenceOf } from './paths.ts';
 
 export type ChangeType = 'create' | 'update' | 'delete';
 
-/** A document that is linked to the changed one. */
+/** A document related to the changed one. */
 export interface RelatedItem {
   entity: string;
   entityId: string;
@@ -27,37 +27,37 @@ export interface Change {
   related: readonly RelatedItem[];
   /** JSON text of the map from path to `{before, after}`. */
   paths: string;
-  /** What `paths` does not tell about the documents, as JSON text (marks.ts). */
+  /** Marks as JSON text (marks.ts). */
   marks?: string;
-  /** JSON text of an object about the circumstances (context.ts): an address, a request id, a reason. */
+  /** JSON text of an object (change-context.ts): an address, a request id, a reason. */
   context?: string;
 }
 
-/** How a change came to this service. */
+/** How a change reached this service. */
 export type Way = 'service' | 'import' | 'recorder' | 'capture' | 'relay';
 
-/** How the changes of a batch came, and by which client, capture or person. Nobody can give it from outside. */
+/** How the changes of a batch arrived, and from which client, capture or person. Never taken from a request. */
 export interface RecordedBy {
   way: Way;
   by?: string;
-  /** Who wrote the document, where they signed in with a company's account. */
+  /** The author, if signed in with a company's account. */
   person?: Credentials['person'];
 }
 
 /**
- * The outcome of a change. `recorded`: it is an entry now. `duplicate`: it was an entry already. `expired`: it is older than its
- * tenant keeps entries. `conflict`: another entry has the same identity and time with other content.
+ * `recorded`: a new entry. `duplicate`: the entry already existed. `expired`: older than the tenant's horizon.
+ * `conflict`: an entry with the same identity and time has other content.
  */
 export type Outcome = 'recorded' | 'duplicate' | 'expired' | 'conflict';
 
-/** Records a batch in one transaction. The outcomes come in the order of the batch. */
-export interface RecordBatch {
+/** Records changes in one transaction. Outcomes are in the order of the changes. */
+export interface RecordChanges {
   (batch: readonly Change[]): Promise<readonly Outcome[]>;
-  /** Prepares the batch before its turn, and returns the function that records it. */
+  /** Prepares the changes ahead of time, and returns the function that records them. */
   prepare?(batch: readonly Change[]): () => Promise<readonly Outcome[]>;
 }
 
-/** A change of a document that lives in this service, as the module that owns the document knows it. */
+/** A change of a document that this service stores. */
 export interface DocumentChange {
   type: ChangeType;
   entity: string;
@@ -67,14 +67,14 @@ export interface DocumentChange {
   name?: string | undefined;
   schemaVersion?: string | undefined;
   related?: readonly RelatedItem[] | undefined;
-  /** JSON text, or parsed already. The caller must have masked secrets in it. */
+  /** JSON text, or parsed. The caller must have masked its secrets. */
   before?: string | JsonNode | undefined;
   after?: string | JsonNode | undefined;
 }
 
 /**
- * Makes the change to record for a document that lives in this service, with a random identity, or returns `unchanged`. Throws
- * `JsonSyntaxError`, and `PathsTooLargeError` where its paths take more than `maxPathsBytes`.
+ * The change to record for a document that this service stores, with a random identity, or `unchanged`. Throws
+ * `JsonSyntaxError`, and `PathsTooLargeError` if `paths` exceeds `maxPathsBytes`.
  */
 export function changeOfDocuments(document: DocumentChange, maxPathsBytes?: number): Change | 'unchanged' {
   const { type, before, after } = document;
@@ -97,8 +97,8 @@ export function changeOfDocuments(document: DocumentChange, maxPathsBytes?: numb
 export const identityLength = 16;
 
 /**
- * The paths and marks of a change, or undefined for an update that changes nothing. A create has `after` only and a delete `before`
- * only (contract 6), so their other side is ignored. An update with an unknown side is always a change.
+ * The paths and marks of a change, or undefined for an update without changes. Creates use only `after` and deletes
+ * only `before` (contract 6). An update with an unknown side is always a change.
  */
 export function differenceOfChange(
   type: ChangeType,
@@ -115,7 +115,7 @@ export function differenceOfChange(
   return isUpdate && !isWhole && difference.paths === '{}' ? undefined : difference;
 }
 
-/** The members of a change for its difference. */
+/** The paths and marks as members of a change. */
 export function contentOf({ paths, marks }: Difference): Pick<Change, 'paths' | 'marks'> {
   return marks === undefined ? { paths } : { paths, marks };
 }

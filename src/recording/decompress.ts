@@ -7,8 +7,8 @@ const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const chunkSize = 64 * 1024;
 
 /**
- * The bytes of a source, decompressed where they are gzip or Zstandard. The first bytes tell the format: no JSON starts with them, and
- * a pipe has no name. Where the source fails or is damaged, the bytes before the damage come first, then the error.
+ * The bytes of a source, decompressed if they are gzip or Zstandard by their magic number, since a pipe has no file
+ * name. If the source fails or is corrupt, yields the bytes before the fault, then throws.
  */
 export async function* decompressedChunks(source: Readable): AsyncGenerator<Buffer> {
   const chunks = chunksOf(source);
@@ -24,19 +24,19 @@ export async function* decompressedChunks(source: Readable): AsyncGenerator<Buff
     yield* chunks;
     return;
   }
-  let given = head.length;
+  let fed = head.length;
   async function* counted(): AsyncGenerator<Buffer> {
     yield head;
     for await (const chunk of chunks) {
-      given += chunk.length;
+      fed += chunk.length;
       yield chunk;
     }
   }
-  // A failure of the source destroys the decompressor, through which it reaches the reader.
+  // An error of the source destroys the decompressor, which passes it to the reader.
   pipeline(Readable.from(counted()), decompressor).catch(() => {});
   yield* chunksOf(decompressor);
-  // The decoder of Zstandard leaves out what follows the last frame, without a word. A damaged frame is such a thing.
-  if (decompressor.bytesWritten < given) throw new Error('something that is not Zstandard follows the last frame');
+  // The Zstandard decoder silently ignores trailing data, such as a corrupt frame.
+  if (decompressor.bytesWritten < fed) throw new Error('data that is not Zstandard follows the last frame');
 }
 
 function decompressorFor(head: Buffer) {
@@ -47,12 +47,14 @@ function decompressorFor(head: Buffer) {
   return undefined;
 }
 
-/** Whether Zstandard begins with a frame that a reader skips, as pzstd writes one before each frame (RFC 8878, 3.1.2). */
+/** Whether it starts with a skippable Zstandard frame, as pzstd writes (RFC 8878, 3.1.2). */
 function isSkippableFrame(head: Buffer): boolean {
   return head.length >= 4 && (head.readUInt32LE(0) & 0xfffffff0) >>> 0 === 0x184d2a50;
 }
 
-/** The chunks of a stream. Unlike the stream's own iterator it returns what is buffered before it throws the stream's error. */
+/**
+ * The chunks of a stream. Unlike the stream's own iterator, yields buffered data before it throws the stream's error.
+ */
 async function* chunksOf(source: Readable): AsyncGenerator<Buffer> {
   let failure: Error | undefined = source.errored ?? undefined;
   let isOver = source.readableEnded;

@@ -3,7 +3,7 @@ import { clearOnErasure } from '../core/forgetting.ts';
 import type { Change, RelatedItem } from './change.ts';
 import { type PathColumns, pathColumns } from './path-columns.ts';
 
-/** Each kind that a batch has, once. */
+/** The distinct kinds of a batch. */
 export interface KindColumns {
   lookups: Buffer[];
   entities: string[];
@@ -17,18 +17,18 @@ export interface ActorColumns {
   names: string[];
 }
 
-/** The distinct related items of all entries, one after the other. */
+/** The distinct related items of each entry. */
 export interface RelatedColumns {
-  /** The 1-based place of the entry. */
+  /** 1-based index of the entry. */
   entries: number[];
-  /** The 1-based place of the item among those of its entry. */
+  /** 1-based index of the item within its entry. */
   items: number[];
   documents: Buffer[];
   entities: string[];
   entityIds: string[];
 }
 
-/** A batch of changes in columns. `kinds` and `actors` of an entry are 1-based places in the lists beside. */
+/** A batch of changes in columns. `kinds` and `actors` of entries are 1-based indexes into the lists. */
 export interface EntryColumns {
   kind: KindColumns;
   actor: ActorColumns;
@@ -43,7 +43,7 @@ export interface EntryColumns {
   related: (string | null)[];
   relatedItem: RelatedColumns;
   paths: string[];
-  /** Empty where none of the entries has any: PostgreSQL then takes null for all. */
+  /** Empty if no entry has any: PostgreSQL then uses null for all. */
   marks: (string | null)[];
   contexts: (string | null)[];
   path: PathColumns;
@@ -58,7 +58,7 @@ export function entryColumns(tenant: string, changes: readonly Change[]): EntryC
   function placeOfKind({ entity, type, related }: Change): number {
     const names = related.map((item) => item.entity);
     const relatedEntities = names.length < 2 ? names : [...new Set(names)].sort();
-    // To look up a kind costs no JSON: names have no NUL.
+    // NUL separates names, which cannot contain it; cheaper than JSON.
     const key = `${type}\0${entity}\0${relatedEntities.join('\0')}`;
     return kindPlaces.getOrInsertComputed(key, () => {
       kind.entities.push(entity);
@@ -99,9 +99,9 @@ function relatedColumns(changes: readonly Change[]): RelatedColumns {
   const columns: RelatedColumns = { entries: [], items: [], documents: [], entities: [], entityIds: [] };
   for (const [index, { related }] of changes.entries()) {
     if (related.length === 0) continue;
-    for (const [place, { entity, entityId }] of distinctItems(related)) {
+    for (const [itemIndex, { entity, entityId }] of distinctItems(related)) {
       columns.entries.push(index + 1);
-      columns.items.push(place + 1);
+      columns.items.push(itemIndex + 1);
       columns.documents.push(documentHash(entityId));
       columns.entities.push(entity);
       columns.entityIds.push(entityId);
@@ -110,14 +110,14 @@ function relatedColumns(changes: readonly Change[]): RelatedColumns {
   return columns;
 }
 
-/** The items with their places, each item once. */
+/** Distinct items with their indexes. */
 function distinctItems(related: readonly RelatedItem[]): Iterable<[number, RelatedItem]> {
   if (related.length < 2) return related.entries();
   // names have no NUL
   const firstPlaces = new Map<string, [number, RelatedItem]>();
-  for (const [place, item] of related.entries()) {
+  for (const [index, item] of related.entries()) {
     const key = `${item.entity}\0${item.entityId}`;
-    if (!firstPlaces.has(key)) firstPlaces.set(key, [place, item]);
+    if (!firstPlaces.has(key)) firstPlaces.set(key, [index, item]);
   }
   return firstPlaces.values();
 }
@@ -132,28 +132,28 @@ const documentHashes = new Map<string, Buffer>();
 const maxDocumentHashes = 20_000;
 clearOnErasure(documentHashes);
 
-/** The hash of the id of a document. Those of the last documents are kept: many changes are of few documents. */
+/** The hash of a document id. Cached, since many changes are of few documents. */
 function documentHash(entityId: string): Buffer {
-  const known = documentHashes.get(entityId);
-  if (known !== undefined) return known;
+  const cached = documentHashes.get(entityId);
+  if (cached !== undefined) return cached;
   if (documentHashes.size >= maxDocumentHashes) documentHashes.clear();
-  const made = hashOf(entityId);
-  documentHashes.set(entityId, made);
-  return made;
+  const computed = hashOf(entityId);
+  documentHashes.set(entityId, computed);
+  return computed;
 }
 
-/** The hash by which a kind is looked up. */
+/** The lookup hash of a kind. */
 export function hashOfKind(entity: string, type: string, relatedEntities: readonly string[]): Buffer {
   return hashOf(JSON.stringify([entity, type, relatedEntities]));
 }
 
-/** The first 16 bytes of the SHA-256 of a text's UTF-8. They stand for the text in an index. */
+/** The first 16 bytes of the SHA-256 of a text, which represent it in an index. */
 export function hashOf(text: string): Buffer {
-  // The runtime makes a text of it in less time than bytes, and with less garbage.
+  // Node.js returns a string faster than a buffer, and with less garbage.
   return Buffer.from(uuidOf(text), 'hex');
 }
 
-/** The same in hexadecimal. */
+/** `hashOf` in hexadecimal. */
 export function uuidOf(text: string): string {
   return hash('sha256', text, 'hex').slice(0, 32);
 }

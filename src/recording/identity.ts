@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { identityLength } from './change.ts';
 
-/** The identity of an imported change with an `id`. Each kind of identity is hashed with a prefix of its own. */
+/** The identity of an imported change with an `id`. Each kind of identity has its own hash prefix. */
 export function identityOfId(id: string): Buffer {
   return identityOf(`annals:id:${id}`);
 }
@@ -13,10 +13,10 @@ export function identityOfCloudEvent(source: string, id: string): Buffer {
 
 const linePrefix = Buffer.from('annals:line:');
 
-/** A buffer for the prefix and one line. Longer lines get a buffer of their own. */
+/** Reused for a prefix and a line. Longer lines allocate a buffer. */
 const scratch = Buffer.concat([linePrefix], 16 * 1024);
 
-/** The key that equal lines share: the identity of the first of them. `line` has no line end. */
+/** The key shared by equal lines: the identity of the first. `line` has no line ending. */
 export function identityOfLine(line: Buffer): Buffer {
   const length = linePrefix.length + line.length;
   if (length > scratch.length) return identityOf(Buffer.concat([linePrefix, line]));
@@ -24,12 +24,12 @@ export function identityOfLine(line: Buffer): Buffer {
   return identityOf(scratch.subarray(0, length));
 }
 
-/** The identity of a line of which the file had `occurrence` equal ones before. */
+/** The identity of a line after `occurrence` equal lines in the file. */
 export function identityOfRepeatedLine(first: Buffer, occurrence: number): Buffer {
   return occurrence === 0 ? first : identityOf(`annals:repeat:${first.toString('hex')}:${occurrence}`);
 }
 
-/** The identity of a line of a file that grows: the file and where the line ends in it. */
+/** The identity of a line of a growing file: the file, and the offset where the line ends. */
 export function identityOfPosition(file: string, end: number): Buffer {
   return identityOf(`annals:position:${JSON.stringify([file, end])}`);
 }

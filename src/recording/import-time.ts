@@ -4,8 +4,8 @@ const lengthOfOwn = '1970-01-01T00:00:00.000Z'.length;
 const afterLast = Date.UTC(2101, 0, 1);
 
 /**
- * Reads an RFC 3339 time with `Z` or an offset, from 1970 to the end of 2100 in UTC (contract 6). Returns milliseconds since 1970,
- * finer digits cut off, or a text that says what is wrong. A leap second is refused: no entry could show it.
+ * Parses an RFC 3339 time with `Z` or an offset, from 1970 to the end of 2100 in UTC (contract 6). Returns milliseconds
+ * since 1970, truncated, or the fault as text. Rejects leap seconds, which entries cannot represent.
  */
 export function importTime(text: string): number | string {
   const own = text.length === lengthOfOwn ? ownTime(text) : undefined;
@@ -21,7 +21,7 @@ export function importTime(text: string): number | string {
     number,
   ];
   const outside = 'is not from 1970 to 2100';
-  // A time of 1969 may be 1970 in UTC. The runtime reads years before 100 as other years.
+  // A local time of 1969 may be 1970 in UTC. Date maps years below 100 to the 20th century.
   if (year < 1969) return outside;
   const date = new Date(Date.UTC(year, month - 1, day));
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return 'is a date that does not exist';
@@ -32,12 +32,12 @@ export function importTime(text: string): number | string {
   return at >= 0 && at < afterLast ? at : outside;
 }
 
-/** The day of the last time: most lines of a file are of the same few days. */
+/** Caches the last day: most lines of a file are of the same few days. */
 let knownDay = { text: '1970-01-01T', start: 0 };
 
 /**
- * Reads a time as the runtime writes it; undefined if the text is none, or another form of it. The runtime itself takes six times as
- * long, and the expression four times as long as the runtime.
+ * Parses the form of `toISOString`; undefined for any other text. Six times faster than Date.parse, which is four times
+ * faster than the regular expression.
  */
 function ownTime(text: string): number | undefined {
   if (text.startsWith(knownDay.text)) {
@@ -52,7 +52,7 @@ function ownTime(text: string): number | undefined {
   return at;
 }
 
-/** The number that digits from `start` to `end` write; NaN where one of them is no digit. */
+/** The number written by the digits from `start` to `end`; NaN if one is not a digit. */
 function digits(text: string, start: number, end: number): number {
   let number = 0;
   for (let at = start; at < end; at += 1) {

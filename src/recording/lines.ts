@@ -1,12 +1,12 @@
-/** The maximum length of a line of an import, in bytes without its line end (contract 6). */
+/** Maximum bytes of an import line without its line ending (contract 6). */
 export const maximumLineBytes = 16 * 1024 * 1024;
 
 export interface Line {
-  /** Its number in the file, from 1. */
+  /** 1-based line number. */
   number: number;
-  /** The bytes without the line end, valid until the next line is read; undefined where the line is too long. */
+  /** The bytes without the line ending, valid until the next line is read; undefined if the line is too long. */
   bytes: Buffer | undefined;
-  /** How many bytes the file has up to the end of the line, with its line end. */
+  /** The file offset after the line ending. */
   end: number;
 }
 
@@ -17,16 +17,16 @@ const tab = 0x09;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Cuts chunks of bytes into lines that end with LF or CR LF. Blank lines are counted and left out; so is a byte order mark. It never
- * holds more than one line of the maximum length: the bytes of a longer line are dropped as they come.
+ * Splits chunks into lines ending with LF or CR LF. Skips but counts blank lines, and skips a byte order mark. Buffers
+ * at most one line of the maximum length; the bytes of a longer line are discarded.
  */
 export class LineSplitter {
   readonly #maximum: number;
   #number = 0;
-  /** The beginning of a line whose end has not been read yet. */
+  /** The start of a line whose end has not been read yet. */
   #parts: Buffer[] = [];
   #length = 0;
-  /** The bytes before the chunk, and those up to the end of the line that is being finished. */
+  /** The offsets of the chunk, and of the end of the current line. */
   #base = 0;
   #end = 0;
 
@@ -47,7 +47,7 @@ export class LineSplitter {
     this.#base += chunk.length;
   }
 
-  /** The last line, where the file does not end with a line end. */
+  /** The last line, if the file does not end with a line ending. */
   *end(): Generator<Line> {
     if (this.#length === 0) return;
     this.#end = this.#base;
@@ -55,7 +55,7 @@ export class LineSplitter {
     if (line !== undefined) yield line;
   }
 
-  /** Where the next line begins that is not blank or does not end in this chunk. A file may be blank lines alone. */
+  /** The start of the next line that is not blank or does not end in this chunk. */
   #skipBlankLines(chunk: Buffer, begin: number): number {
     if (this.#length > 0) return begin;
     const { length } = chunk;
@@ -77,7 +77,7 @@ export class LineSplitter {
 
   #keep(part: Buffer): void {
     this.#length += part.length;
-    // One byte more than the maximum, for a carriage return; and the byte order mark, which is not part of the line.
+    // Allows for a carriage return and the byte order mark, which are not part of the line.
     if (this.#length > this.#maximum + 1 + byteOrderMark.length) this.#parts = [];
     else if (part.length > 0) this.#parts.push(part);
   }
@@ -86,7 +86,7 @@ export class LineSplitter {
     this.#number += 1;
     if (this.#length === 0) return this.#line(last);
     this.#keep(last);
-    // The line is too long: its bytes are dropped.
+    // The line is too long: discards its bytes.
     const bytes = this.#parts.length === 0 ? undefined : Buffer.concat(this.#parts);
     this.#parts = [];
     this.#length = 0;

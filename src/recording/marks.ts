@@ -1,23 +1,22 @@
 /**
- * What `paths` alone does not tell about the documents of a change. An entry keeps it as JSON text and never shows it. From the
- * entries and marks of a document, `rebuild/` makes the documents that were written.
+ * Facts about the documents of a change that `paths` does not contain, stored with the entry as JSON text but never
+ * shown. `rebuild/` restores the documents from entries and marks.
  *
- * Most entries need no marks, because a rule stands for what is usual: a container whose keys in `paths` all are positions is an
- * array, a container that loses all that it had is gone, one that gets its first children was not there, and the path `""` is the
- * document.
+ * Most entries need no marks, by these defaults: a container whose keys in `paths` are all positions is an array; one
+ * that loses all children is removed; one that gets its first children is new; the path `""` is the document.
  */
 export interface Marks {
-  /** The update came with one side alone, so the other side of its paths is a whole document; without paths it came with none. */
+  /** The update had one side only, so its paths hold a whole document; without paths it had neither. */
   readonly whole?: true;
   /** The path `""` is a key of the document. */
   readonly root?: true;
-  /** Paths of containers that stay though they lost all that they had. */
+  /** Paths of containers that remain although they lost all children. */
   readonly kept?: readonly string[];
-  /** Paths of containers that were there before they got their first children. */
+  /** Paths of containers that existed before they got their first children. */
   readonly wasEmpty?: readonly string[];
   /**
-   * Objects whose keys in `paths` all look like positions. Each is two values: the place in this list, from 1, of an object that
-   * it stands in (0: the document), and its path from there.
+   * Objects whose keys in `paths` all look like positions. Each is two values: the 1-based index in this list of an
+   * enclosing object (0: the document), and its path from there.
    */
   readonly objects?: readonly (number | string)[];
 }

@@ -5,31 +5,30 @@ import { mask } from '../core/mask.ts';
 
 const maskText = JSON.stringify(mask);
 
-/** Limits of the paths of one change, in characters. */
+/** Limits of the masked paths of a change, in characters. */
 export const maxMaskedPath = 1_000;
 export const maxMaskedPaths = 64 * 1024;
 
 /**
- * Takes masked values of `after` as unequal to those of `before`: those at the paths, written as an entry has them, and beneath them. Who
- * masks values before a change is sent knows whether they differ, and the texts do not tell it any more. A value that is not masked is
- * compared as ever. The path "" names the whole document.
+ * Treats the masked values of `after` at and below these paths as different from `before`: only the sender that masked
+ * them knows. Other values are compared normally. The path "" is the whole document.
  */
 export function markMaskedDifferences(after: JsonNode, paths: readonly string[]): void {
-  const wanted = new Set(paths);
+  const masked = new Set(paths);
   const onTheWay = new Set(paths.flatMap(prefixesOf));
   const unequal = new Set(after.tape.unequal);
-  const open = [{ node: after, path: '', isRoot: true, isWanted: wanted.has('') }];
+  const open = [{ node: after, path: '', isRoot: true, isMasked: masked.has('') }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { node, path, isRoot, isWanted } = next;
+    const { node, path, isRoot, isMasked } = next;
     const kind = kindOf(node);
-    if (kind === 'string' && isWanted && sourceText(node) === maskText) {
+    if (kind === 'string' && isMasked && sourceText(node) === maskText) {
       unequal.add(cellAt(node.tape.cells, node.node + startCell));
     }
-    if ((kind !== 'object' && kind !== 'array') || !(isRoot || isWanted || onTheWay.has(path))) continue;
+    if ((kind !== 'object' && kind !== 'array') || !(isRoot || isMasked || onTheWay.has(path))) continue;
     for (const [key, child] of kind === 'object' ? entriesOf(node) : positionsOf(node)) {
       const segment = key.replace(/[.\\]/g, '\\$&');
       const below = isRoot ? segment : `${path}.${segment}`;
-      open.push({ node: child, path: below, isRoot: false, isWanted: isWanted || wanted.has(below) });
+      open.push({ node: child, path: below, isRoot: false, isMasked: isMasked || masked.has(below) });
     }
   }
   after.tape.unequal = unequal;
@@ -39,7 +38,7 @@ function positionsOf(array: JsonNode): [string, JsonNode][] {
   return elementsOf(array).map((element, index) => [String(index), element]);
 }
 
-/** The path "a.b.c" leads through "a" and "a.b". */
+/** "a.b.c" has the prefixes "a" and "a.b". */
 function prefixesOf(path: string): string[] {
   const prefixes: string[] = [];
   for (let at = 0; at < path.length; at++) {

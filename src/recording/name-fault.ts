@@ -1,9 +1,9 @@
 import { isStorable } from '../core/storable-text.ts';
 
-/** The maximum length of names, ids and actors, in characters (contract 6). */
+/** Maximum characters of names, ids and actors (contract 6). */
 export const maxNameCharacters = 1000;
 
-/** What is wrong with a text that is to be a name, an id or an actor; undefined where nothing is. */
+/** The fault of a name, an id or an actor; undefined if there is none. */
 export function faultOfName(text: string): string | undefined {
   if (text === '') return 'is empty';
   if (isLongerThan(text, maxNameCharacters)) return `has more than ${maxNameCharacters} characters`;
@@ -11,13 +11,13 @@ export function faultOfName(text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'has a lone surrogate';
 }
 
-/** A text as the name that an entry shows: cut to the longest, and undefined where it cannot be one. */
+/** A text as an entry's name, truncated to the maximum; undefined if it is not valid. */
 export function shownName(text: string | undefined): string | undefined {
   if (text === undefined || !isStorable(text)) return undefined;
   return text.length <= maxNameCharacters ? text : [...text].slice(0, maxNameCharacters).join('');
 }
 
-/** Whether the text has more code points than that. */
+/** Whether the text has more than `max` code points. */
 function isLongerThan(text: string, maximum: number): boolean {
   if (text.length <= maximum) return false;
   return text.length > maximum * 2 || [...text].length > maximum;

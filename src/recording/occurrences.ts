@@ -1,20 +1,21 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
-/** Keys kept in memory, at 40 to 80 bytes each, before they go to disk. */
+/** Keys in memory, at 40 to 80 bytes each, before they are flushed to disk. */
 const maximumInMemory = 500_000;
 
-/** A key has 16 bytes. */
+/** A key is 16 bytes. */
 const wordsOfKey = 4;
 const minSlots = 64;
 
 /**
- * Counts exactly how often each key has come, for any number of keys in bounded memory. A key is a hash of 16 bytes: its first bytes
- * decide where it stands. Beyond the bound, keys go to a temporary database. SQLite makes it without a name, so it ends with the
- * process, also with a killed one.
+ * Counts the occurrences of any number of 16-byte hashes exactly, in bounded memory. Beyond the bound, keys move to an
+ * unnamed temporary SQLite database, which disappears with the process even if it is killed.
  */
 export class Occurrences {
   readonly #maximum: number;
-  /** The keys and counts of slots, whose number is a power of two; 0: the slot is free. A map of strings takes several times as long. */
+  /**
+   * An open-addressing table with a power of two of slots; count 0: free. Several times faster than a map of strings.
+   */
   #words = new Int32Array(minSlots * wordsOfKey);
   #counts = new Uint32Array(minSlots);
   #size = 0;
@@ -25,16 +26,16 @@ export class Occurrences {
     this.#maximum = maximum;
   }
 
-  /** Counts the key, and returns how often it came before. */
+  /** Counts the key, and returns its previous count. */
   next(key: Buffer): number {
     const slot = this.#slotOf(key.readInt32BE(0), key.readInt32BE(4), key.readInt32BE(8), key.readInt32BE(12));
-    const known = this.#counts[slot] ?? 0;
-    const before = known > 0 ? known : this.#stored(key);
+    const current = this.#counts[slot] ?? 0;
+    const before = current > 0 ? current : this.#stored(key);
     this.#counts[slot] = before + 1;
-    if (known > 0) return before;
+    if (current > 0) return before;
     this.#size += 1;
     if (this.#size >= this.#maximum) this.#store();
-    // Half of the slots are free, so that a key stands near its place.
+    // Half of the slots stay free, so that probes are short.
     else if (this.#size * 2 > this.#counts.length) this.#grow();
     return before;
   }
@@ -44,7 +45,7 @@ export class Occurrences {
     this.#database = undefined;
   }
 
-  /** The slot of a key, or a free one that has the key from now on. */
+  /** The slot of a key, claiming a free one if necessary. */
   #slotOf(first: number, second: number, third: number, fourth: number): number {
     const [words, last] = [this.#words, this.#counts.length - 1];
     for (let slot = first & last; ; slot = (slot + 1) & last) {
@@ -68,7 +69,7 @@ export class Occurrences {
     for (let slot = 0; slot < counts.length; slot += 1) {
       const count = counts[slot] ?? 0;
       if (count === 0) continue;
-      const word = (place: number) => words[slot * wordsOfKey + place] ?? 0;
+      const word = (offset: number) => words[slot * wordsOfKey + offset] ?? 0;
       this.#counts[this.#slotOf(word(0), word(1), word(2), word(3))] = count;
     }
   }
@@ -82,7 +83,7 @@ export class Occurrences {
     const upsert = this.#database.prepare('insert or replace into occurrence (key, count) values (?, ?)');
     this.#database.exec('begin');
     // In key order, SQLite writes a large tree page after page.
-    for (const { key, count } of this.#stand().sort((one, other) => one.key.compare(other.key))) upsert.run(key, count);
+    for (const { key, count } of this.#stand().sort((a, b) => a.key.compare(b.key))) upsert.run(key, count);
     this.#database.exec('commit');
     this.#counts.fill(0);
     this.#size = 0;

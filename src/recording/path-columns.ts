@@ -1,30 +1,30 @@
 import { maxNamesOfEntry, nameOfKey, numberOfPath, numberOfRest, visitKeysOfPaths } from './path-names.ts';
 
-/** The names of the paths of a batch, each once, and the numbers of those of each entry. */
+/** The distinct path names of a batch, and the path numbers of each entry. */
 export interface PathColumns {
   numbers: number[];
   entities: string[];
   names: string[];
-  /** The number of the entries with a path that has no number of its own. */
+  /** The number shared by all paths without a number of their own. */
   rest: number;
-  /** The numbers of each entry, each once. */
+  /** The distinct numbers of each entry. */
   ofEntries: number[][];
 }
 
-/** An entry as far as its paths are concerned. */
+/** The parts of an entry that its path numbers depend on. */
 export interface EntryWithPaths {
   readonly entity: string;
   /** JSON text. */
   readonly paths: string;
 }
 
-/** A number, and the place of the last entry that has it. */
+/** A number, and the index of the last entry that has it. */
 interface Numbered {
   readonly number: number;
   entry: number;
 }
 
-/** The columns of the entries of a tenant. */
+/** The path columns of a tenant's entries. */
 export function pathColumns(tenant: string, entries: readonly EntryWithPaths[]): PathColumns {
   const rest = numberOfRest(tenant);
   const columns: PathColumns = { numbers: [], entities: [], names: [], rest, ofEntries: [] };
@@ -43,7 +43,7 @@ export function pathColumns(tenant: string, entries: readonly EntryWithPaths[]):
     return byNumber.getOrInsertComputed(number, () => ({ number, entry: -1 }));
   }
 
-  // The rest has no name and belongs to no entity type.
+  // The shared number has no name and no entity type.
   const registerRest = () => register(rest, '', '');
 
   function numberOf(entity: string, key: string): Numbered {
@@ -52,10 +52,10 @@ export function pathColumns(tenant: string, entries: readonly EntryWithPaths[]):
   }
 
   function numbersOf({ entity, paths }: EntryWithPaths, entry: number): number[] {
-    const known = keysOfEntity.getOrInsertComputed(entity, () => new Map());
+    const byKey = keysOfEntity.getOrInsertComputed(entity, () => new Map());
     const numbers: number[] = [];
     visitKeysOfPaths(paths, (key) => {
-      const numbered = known.getOrInsertComputed(key, () => numberOf(entity, key));
+      const numbered = byKey.getOrInsertComputed(key, () => numberOf(entity, key));
       if (numbered.entry !== entry) {
         numbered.entry = entry;
         numbers.push(numbered.number);

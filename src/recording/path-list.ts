@@ -11,10 +11,10 @@ import {
 import { copyBytes, decodedString, writeCompact } from '../core/json/text.ts';
 import { isPosition } from './marks.ts';
 
-/** What the JSON text of one change's `paths` may have, in bytes: a deep document with long keys could fill a disk. */
+/** Maximum bytes of a change's `paths`: a deep document with long keys could fill a disk. */
 export const maximumPathsBytes = 128 * 1024 * 1024;
 
-/** The paths of a change would take more bytes than they may have. Its message holds nothing of the document. */
+/** The `paths` of a change exceed their limit. The message contains nothing of the document. */
 export class PathsTooLargeError extends Error {
   constructor(maxBytes = maximumPathsBytes) {
     super(`its paths would take more than ${maxBytes / 1024 / 1024} MiB`);
@@ -22,13 +22,13 @@ export class PathsTooLargeError extends Error {
   }
 }
 
-/** Where the key of a segment stands. */
+/** The location of a segment's key. */
 export const keyOfBefore = 0;
 export const keyOfAfter = 1;
 /** The segment is a position in an array. */
 export const arrayIndex = 2;
 
-/** The segment of the document itself: its path is empty, and no dot follows it. */
+/** The segment of the document itself, with an empty path and no dot after it. */
 export const rootSegment = 0;
 const cellsOfSegment = 4;
 
@@ -37,19 +37,19 @@ const beforeText = Buffer.from('"before":');
 const afterText = Buffer.from('"after":');
 
 /**
- * The members of `paths` as they are found, first as nodes and sizes, so that nothing is written that an array as
- * one value then makes needless. Paths are chains of segments, so that a deep document costs no long strings.
+ * Collects the members of `paths` as nodes and sizes before writing any text, since an array may replace its elements.
+ * Paths are chains of segments, so that a deep document needs no long strings.
  */
 export class PathList {
-  /** How many members there are. */
+  /** The number of members. */
   count = 0;
-  /** The bytes of JSON they add to `paths`, without the commas between them. */
+  /** The bytes of JSON of all members, without the commas between them. */
   bytes = 0;
 
   readonly #before: JsonTape;
   readonly #after: JsonTape;
-  /** The containers that this change emptied, and those that it filled, which were there before. */
-  #kept: number[] = [];
+  /** Existing containers that this change emptied, and those that it filled. */
+  #keptContainers: number[] = [];
   #wasEmpty: number[] = [];
   readonly #members: number[] = [];
   readonly #segments: number[] = [-1, -1, arrayIndex, 0];
@@ -60,7 +60,7 @@ export class PathList {
     this.#after = after;
   }
 
-  /** Makes the segment of a key (its node) or of an array position below `parent`. */
+  /** Adds the segment of a key (its node) or of an array position below `parent`. */
   addSegment(parent: number, key: number, side: number): number {
     const segment = this.#segments.length;
     const own = side === arrayIndex ? String(key).length : this.#keyLength(segment, key, side);
@@ -69,17 +69,14 @@ export class PathList {
     return segment;
   }
 
-  /** Adds a member. `before` and `after` are nodes, -1 where there is no value. */
+  /** Adds a member. `before` and `after` are nodes, or -1 without a value. */
   addMember(segment: number, before: number, after: number): void {
     this.#members.push(segment, before, after);
     this.count += 1;
     this.bytes += this.memberBytes(segment, before, after);
   }
 
-  /**
-   * What a member adds to `paths`, in bytes of UTF-8: the key with its quotes and escapes, the colon, and the object
-   * with `before`, `after` or both, their values in compact form. The comma to the next member is not counted.
-   */
+  /** The UTF-8 bytes of a member: quoted key, colon, and the compact object; without the comma to the next member. */
   memberBytes(segment: number, before: number, after: number): number {
     let bytes = 2 + (this.#segments[segment + 3] ?? -1) + 1 + 2;
     if (before !== -1) bytes += beforeText.length + cellAt(this.#before.cells, before + sizeCell);
@@ -87,27 +84,28 @@ export class PathList {
     return before !== -1 && after !== -1 ? bytes + 1 : bytes;
   }
 
-  /** Takes back the members after the first `count`, and all segments made after `segment`. */
+  /** Removes the members after the first `count`, and all segments after `segment`. */
   cutBack(count: number, bytes: number, segment: number): void {
     this.#members.length = count * 3;
     this.#segments.length = segment + cellsOfSegment;
-    if (this.#kept.length > 0) this.#kept = this.#kept.filter((container) => container <= segment);
+    if (this.#keptContainers.length > 0)
+      this.#keptContainers = this.#keptContainers.filter((container) => container <= segment);
     if (this.#wasEmpty.length > 0) this.#wasEmpty = this.#wasEmpty.filter((container) => container <= segment);
     this.count = count;
     this.bytes = bytes;
   }
 
-  /** Notes a container that is there on both sides and has no children any more. */
+  /** Adds a container that exists on both sides and lost all children. */
   addKept(segment: number): void {
-    this.#kept.push(segment);
+    this.#keptContainers.push(segment);
   }
 
-  /** Notes a container that is there on both sides and had no children before. */
+  /** Adds a container that exists on both sides and had no children before. */
   addWasEmpty(segment: number): void {
     this.#wasEmpty.push(segment);
   }
 
-  /** What the members do not tell about the documents (marks.ts). Call it after `toText`. */
+  /** The marks of the change (marks.ts). Call it after `toText`. */
   toMarks(isWhole: boolean): string | undefined {
     const members: string[] = [];
     if (isWhole) members.push('"whole":true');
@@ -115,11 +113,11 @@ export class PathList {
     // The path of the document and that of its key "" are the same text.
     if (only !== rootSegment && this.#segments[only + 3] === 0) members.push('"root":true');
     for (const [name, containers] of [
-      ['kept', this.#kept],
+      ['kept', this.#keptContainers],
       ['wasEmpty', this.#wasEmpty],
     ] as const) {
       if (containers.length > 0)
-        members.push(`"${name}":[${containers.map((one) => this.#quotedPath(one)).join(',')}]`);
+        members.push(`"${name}":[${containers.map((container) => this.#quotedPath(container)).join(',')}]`);
     }
     const objects = this.#hasKeyLikeIndex() ? this.#objectsLikeArrays() : [];
     if (objects.length > 0) members.push(`"objects":[${objects.join(',')}]`);
@@ -165,7 +163,7 @@ export class PathList {
     return `"${path.toString('utf8')}"`;
   }
 
-  /** Almost no document has such a key, so this looks at one byte of each key. */
+  /** Checks one byte of each key, since almost no document has such a key. */
   #hasKeyLikeIndex(): boolean {
     for (let segment = cellsOfSegment; segment < this.#segments.length; segment += cellsOfSegment) {
       const side = this.#segments[segment + 2];
@@ -179,9 +177,8 @@ export class PathList {
   }
 
   /**
-   * The objects whose keys in `paths` could all be positions in an array. Each is two values: the position in this
-   * list, from 1, of an object around it (0: the document), and the path from that object to it. So a deep document
-   * does not repeat its long paths.
+   * Objects whose keys in `paths` could all be array positions. Each is two values: the 1-based index in this list of
+   * an enclosing object (0: the document), and the path from there, so that long paths are not repeated.
    */
   #objectsLikeArrays(): (number | string)[] {
     const onlyIndexes = new Map<number, boolean>();
@@ -213,7 +210,7 @@ export class PathList {
     return side === arrayIndex ? String(key) : decodedString(side === keyOfBefore ? this.#before : this.#after, key);
   }
 
-  /** Writes a path as it stands between quotes, from its last segment to its first. */
+  /** Writes a path as quoted text, from its last segment to its first. */
   #writePath(last: number, target: Buffer, at: number): number {
     const end = at + (this.#segments[last + 3] ?? -1);
     let segment = last;
@@ -242,10 +239,7 @@ export class PathList {
     }
   }
 
-  /**
-   * The length of a key as a part of a path. A key that must be written in another form than in its source is kept in
-   * that form.
-   */
+  /** The length of a key within a path. Caches a key whose form differs from its source. */
   #keyLength(segment: number, key: number, side: number): number {
     const tape = side === keyOfBefore ? this.#before : this.#after;
     if ((cellAt(tape.cells, key + detailCell) & (isEscaped | hasDot)) === 0) {
@@ -259,5 +253,5 @@ export class PathList {
   }
 }
 
-/** The buffer in which texts of up to this size are written, one at a time. */
+/** Reused for texts up to this size, one at a time. */
 const scratch = Buffer.allocUnsafe(1024 * 1024);

@@ -1,28 +1,27 @@
 import { hash } from 'node:crypto';
 
-/** Maximum number of distinct names of one entry. Annals finds an entry with more by reading it. */
+/** Maximum distinct names of an entry. An entry with more is searched by reading it. */
 export const maxNamesOfEntry = 1_000;
-/** Maximum characters of a name. Annals finds an entry with a longer one by reading it. */
+/** Maximum characters of a name. An entry with a longer one is searched by reading it. */
 export const maxNameLength = 1_000;
 
 /**
- * Visits the keys of the JSON text of `paths`, as the text has them: without quotes, with JSON's escapes. It stops where the
- * visitor returns false. The text is as recording writes it: compact, each value an object.
+ * Visits the keys of the JSON text of `paths`, unquoted but with JSON escapes, until the visitor returns false. The
+ * text must be compact, with an object for each value, as recording writes it.
  */
 export function visitKeysOfPaths(paths: string, visit: (key: string) => boolean): void {
   let start = paths.indexOf('"');
   while (start !== -1) {
     const end = endOfString(paths, start);
     if (!visit(paths.slice(start + 1, end - 1))) return;
-    // After the object stands a comma, or the last brace.
+    // Skips the comma or the closing brace.
     const next = endOfObject(paths, end + 1) + 1;
     start = next < paths.length ? next : -1;
   }
 }
 
 /**
- * The name of a path, from its key: places in arrays are written `*`. Undefined for a path that no name stands for: it is
- * long, or no text of the database.
+ * The name of a path from its key, with array positions as `*`. Undefined if it is too long, or not storable as text.
  *
  * @example
  * nameOfKey('items.0.quantity'); // 'items.*.quantity'
@@ -34,23 +33,20 @@ export function nameOfKey(key: string): string | undefined {
   return nameOfPath(path);
 }
 
-/** The name of a path, or of a text that a query looks for. */
+/** The name of a path, or of a path in a query. */
 export function nameOfPath(path: string): string {
   return /[0-9]/.test(path) ? path.replaceAll(position, '$1*') : path;
 }
 
-/** A segment that is written as a place in an array, after the dot before it, which no backslash escapes. */
+/** An array position as a segment, after a dot that is not escaped. */
 const position = /(^|(?<!\\)(?:\\\\)*\.)(?:0|[1-9][0-9]*)(?=\.|$)/g;
 
-/**
- * The number that stands for a name of an entity type in a tenant: 32 bits of a hash. Few names share one, and a query then
- * reads their entries.
- */
+/** The number of a path name of an entity type in a tenant: a 32-bit hash. On a collision a query reads the entries. */
 export function numberOfPath(tenant: string, entity: string, name: string): number {
   return hash('sha256', `${tenant}\0${entity}\0${name}`, 'buffer').readInt32BE(0);
 }
 
-/** The number of the entries of a tenant of which at least one path has no number of its own. */
+/** The number of a tenant's entries with at least one path that has no number of its own. */
 export function numberOfRest(tenant: string): number {
   return hash('sha256', tenant, 'buffer').readInt32BE(0);
 }

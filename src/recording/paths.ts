@@ -13,21 +13,21 @@ import {
 import { decodedString, isSameKey, isSameScalar } from '../core/json/text.ts';
 import { arrayIndex, keyOfAfter, keyOfBefore, PathList, rootSegment } from './path-list.ts';
 
-/** What an entry keeps of two documents. */
+/** The difference of two documents, as an entry stores it. */
 export interface Difference {
   /** JSON text of the map from path to `{before, after}`. */
   paths: string;
-  /** What `paths` does not tell about the two documents (marks.ts). Most have none. */
+  /** Marks (marks.ts). Most changes have none. */
   marks: string | undefined;
 }
 
 /**
- * Compares `before` and `after`, either of which may be absent: the JSON text of an entry's `paths` (contract 6) of at most `maxBytes`,
- * `{"a.b":{"before":…,"after":…}}`, every number and string as it was written, with the marks beside. `{}` where nothing differs. Throws
- * `PathsTooLargeError`. Time and memory are linear in the documents and in the result. `isWhole`: see `Marks`.
+ * Compares `before` and `after`, either of which may be absent. Returns the marks, and the JSON text of an entry's
+ * `paths` (contract 6), `{"a.b":{"before":…,"after":…}}`, with numbers and strings as written; `{}` if nothing differs.
+ * Throws `PathsTooLargeError`. Time and memory are linear in the documents and the result. `isWhole`: see `Marks`.
  *
- * Objects that are there on both sides are walked even where one of them is empty: from `{}` to `{"a":1}` there is the path `a`
- * alone. The array rule holds for two arrays of which one is empty. A document that is an array is one value at `""`.
+ * Objects on both sides are walked even if one is empty: from `{}` to `{"a":1}` the only path is `a`. The array rule
+ * also applies if one of two arrays is empty. A document that is an array is one value at `""`.
  */
 export function differenceOf(
   before: JsonNode | undefined,
@@ -38,36 +38,36 @@ export function differenceOf(
   return { paths: list.toText(maxBytes), marks: list.toMarks(isWhole) };
 }
 
-/** Whether two documents are equal: numbers by decimal value, strings as decoded, objects in any order of keys. */
+/** Whether two documents are equal: numbers by decimal value, strings decoded, object keys in any order. */
 export function isUnchanged(before: JsonNode, after: JsonNode): boolean {
   return new Walk(before, after).list.count === 0;
 }
 
-/** An object or an array during its walk, on one side or on both. */
+/** An object or an array being walked, on one or both sides. */
 interface Frame {
   isArray: boolean;
-  /** The containers, -1 where there is none on that side. */
+  /** The containers, or -1 on a side without one. */
   before: number;
   after: number;
-  /** The next key or element of each side, -1 after the last. */
+  /** The next key or element of each side, or -1 after the last. */
   nextBefore: number;
   nextAfter: number;
   /** The position of the next element. */
   index: number;
-  /** The remaining pairs of keys that stand in another order on the other side: last first, -1 for none. */
+  /** The remaining key pairs if the sides differ in order: last first, -1 for none. */
   rest: number[] | undefined;
-  /** The key or position that leads here from the frame above, the side it is from, and its segment once it is made. */
+  /** The key or position in the frame above, its side, and its segment once created. */
   key: number;
   side: number;
   segment: number;
-  /** The state of the list when the walk entered this frame. */
+  /** The state of the list on entry to this frame. */
   count: number;
   bytes: number;
 }
 
 const noTape = new JsonTape();
 
-/** A walk through two documents side by side. It has a stack of its own, because documents nest deeper than calls can. */
+/** Walks two documents side by side. Iterative, since documents nest deeper than the call stack. */
 class Walk {
   readonly list: PathList;
   readonly #before: JsonTape;
@@ -89,7 +89,7 @@ class Walk {
     }
   }
 
-  /** A document that is no object, or an empty one, has only the path `""`. */
+  /** A document that is not an object, or empty, has only the path `""`. */
   #visitDocument(before: number, after: number): void {
     const kind = this.#kindToWalk(before, after);
     const isPair = before !== -1 && after !== -1;
@@ -97,7 +97,7 @@ class Walk {
     else if (!this.#isSame(before, after)) this.list.addMember(rootSegment, before, after);
   }
 
-  /** Enters two values, one of which may be missing (-1). Adds them as a member where they are leaves that differ. */
+  /** Enters two values, one of which may be missing (-1). Adds them as a member if they are different leaves. */
   #visit(before: number, after: number, key: number, side: number): void {
     const kind = this.#kindToWalk(before, after);
     if (kind !== 0) this.#enter(before, after, kind, key, side);
@@ -106,7 +106,7 @@ class Walk {
     }
   }
 
-  /** The first byte of two containers of one kind, or of a filled container that appears or vanishes; 0 for leaves. */
+  /** The first byte of two containers of one kind, or of a non-empty container on one side; 0 for leaves. */
   #kindToWalk(before: number, after: number): number {
     const tape = before === -1 ? this.#after : this.#before;
     const node = before === -1 ? after : before;
@@ -139,20 +139,20 @@ class Walk {
     });
   }
 
-  /** The segment of the innermost frame. It is made late, because most frames have no difference and need none. */
+  /** The segment of the innermost frame, created lazily, since most frames have no differences. */
   #currentSegment(): number {
     const frames = this.#frames;
-    let made = frames.length - 1;
-    while ((frames[made] as Frame).segment === -1) made -= 1;
-    let segment = (frames[made] as Frame).segment;
-    for (const frame of made === frames.length - 1 ? [] : frames.slice(made + 1)) {
+    let index = frames.length - 1;
+    while ((frames[index] as Frame).segment === -1) index -= 1;
+    let segment = (frames[index] as Frame).segment;
+    for (const frame of index === frames.length - 1 ? [] : frames.slice(index + 1)) {
       segment = this.list.addSegment(segment, frame.key, frame.side);
       frame.segment = segment;
     }
     return segment;
   }
 
-  /** Visits the next pair of elements. Returns false after the last, or once the elements add as much as the whole array would. */
+  /** Visits the next pair of elements. Returns false after the last, or once they take as many bytes as the array. */
   #stepInArray(frame: Frame): boolean {
     const before = frame.nextBefore;
     const after = frame.nextAfter;
@@ -164,7 +164,7 @@ class Walk {
     return true;
   }
 
-  /** Visits the next pair of members, as long as both sides have their keys in the same order. Returns false after the last. */
+  /** Visits the next pair of members while both sides have the same key order. Returns false after the last. */
   #stepInObject(frame: Frame): boolean {
     if (frame.rest !== undefined) return this.#stepInRest(frame.rest);
     const before = frame.nextBefore;
@@ -197,7 +197,7 @@ class Walk {
     );
   }
 
-  /** Pairs the keys after `before` and after `after` by name. */
+  /** Pairs the remaining keys of both sides by name. */
   #matchKeys(before: number, after: number): number[] {
     const ofAfter = new Map<string, number>();
     for (let key = after; key !== -1; key = nextChild(this.#after, key))
@@ -213,8 +213,8 @@ class Walk {
   }
 
   /**
-   * Keeps the elements in the list, or replaces them by the whole array where that adds no more bytes. A document is always whole.
-   * Returns whether the array is one value now.
+   * Keeps the elements, or replaces them with the whole array if that takes no more bytes; always for a document.
+   * Returns whether the array is now one value.
    */
   #decideArray(frame: Frame): boolean {
     const isDocument = frame.segment === rootSegment && this.list.count > frame.count;
@@ -224,14 +224,14 @@ class Walk {
     return true;
   }
 
-  /** The paths of children do not tell whether a container without children is there. The document itself always is. */
+  /** Paths cannot express an existing container without children. The document itself always exists. */
   #markEmpty({ before, after, segment }: Frame): void {
     if (segment === rootSegment || before === -1 || after === -1) return;
     if (firstChild(this.#after, after) === -1) this.list.addKept(segment);
     else if (firstChild(this.#before, before) === -1) this.list.addWasEmpty(segment);
   }
 
-  /** Whether elements of the array differ, and those visited so far add as many bytes to `paths` as the whole array would. */
+  /** Whether elements differ, and those visited so far take as many bytes as the whole array. */
   #isShorterWhole(frame: Frame): boolean {
     if (this.list.count === frame.count) return false;
     return this.list.memberBytes(frame.segment, frame.before, frame.after) <= this.list.bytes - frame.bytes;

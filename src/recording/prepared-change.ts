@@ -3,19 +3,18 @@ import { AnnalsError } from '../core/errors.ts';
 import { type Change, changeOfDocuments, type DocumentChange } from './change.ts';
 import { PathsTooLargeError } from './path-list.ts';
 
-/** A change of a document that lives in this service, both sides as JSON texts. */
+/** A change of a document that this service stores, both sides as JSON text. */
 export interface TextChange extends DocumentChange {
   before?: string | undefined;
   after?: string | undefined;
 }
 
-/** Maximum bytes of `paths` of a create or an update of a document that lives in this service. */
+/** Maximum bytes of `paths` of a create or an update of a document that this service stores. */
 export const maxOwnPathsBytes = 16 * 1024 * 1024;
 
 /**
- * Does what `changeOfDocuments` does, in a worker thread where the documents are long. Throws payload_too_large for a
- * create or an update whose `paths` would take more than `maxOwnPathsBytes`: each path repeats the keys above it, so the
- * paths of a document of 1 MiB could take gigabytes.
+ * `changeOfDocuments`, in a worker thread for long documents. Throws payload_too_large if `paths` of a create or an
+ * update exceeds `maxOwnPathsBytes`: paths repeat the keys above them, so those of 1 MiB could take gigabytes.
  *
  * @example
  * const change = await preparedChange({ type: 'create', entity: 'agent', entityId: 'a', at: now(), actor: 'Jane', after: '{}' });

@@ -1,14 +1,14 @@
 import type { Sealer } from '../core/sealing.ts';
 import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { inTransaction } from '../postgres/transaction.ts';
-import type { Change, Outcome, RecordBatch, RecordedBy } from './change.ts';
+import type { Change, Outcome, RecordChanges, RecordedBy } from './change.ts';
 import { type EntryColumns, entryColumns } from './entry-columns.ts';
-import { findErased, findKnownErased, refuseErased } from './erased/repeats.ts';
+import { findErased, findKnownErased, refuseErased } from './erased/erased-changes.ts';
 import { compareEntries, type EntryParameters, entryParameters, insertEntries } from './store.ts';
 
 /**
- * Records one change of a document in the transaction that changes the document, so that both happen or neither
- * (contract 6). `now` is in milliseconds since 1970; `person` wrote it, with a company's account.
+ * Records a change in the transaction that changes the document, so that both happen or neither (contract 6). `now`: in
+ * milliseconds since 1970. `person`: the author, if signed in with a company's account.
  */
 export async function recordChange(
   transaction: DatabaseTransaction,
@@ -23,8 +23,8 @@ export async function recordChange(
 }
 
 /**
- * Records changes in one transaction. The outcomes come in the order of the changes. With a sealer a change that was erased counts as
- * a duplicate; where another process has erased it meanwhile, this throws a serialization failure.
+ * Records changes in one transaction. Outcomes are in the order of the changes. With a sealer, erased changes count as
+ * duplicates; throws a serialization failure if another process erased one concurrently.
  */
 export async function recordChanges(
   transaction: DatabaseTransaction,
@@ -40,13 +40,13 @@ export async function recordChanges(
 interface Recording {
   now: number;
   recordedBy: RecordedBy;
-  /** Left out: nobody can send the changes again. */
+  /** Missing if the changes cannot be sent again. */
   sealer: Sealer | undefined;
   /** The columns of all changes. */
   prepared?: Prepared;
 }
 
-/** Records those changes that were not erased. Those that were are duplicates. */
+/** Records the changes that were not erased; erased ones are duplicates. */
 async function recordUnerased(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -54,31 +54,31 @@ async function recordUnerased(
   { now, recordedBy, sealer, prepared }: Recording,
 ): Promise<readonly Outcome[]> {
   const erased = sealer && (await findKnownErased(transaction, sealer, tenant, changes));
-  const isOpen = (place: number) => erased?.[place] !== true;
-  const open = changes.filter((_change, place) => isOpen(place));
+  const isOpen = (index: number) => erased?.[index] !== true;
+  const open = changes.filter((_change, index) => isOpen(index));
   const ready = prepared !== undefined && open.length === changes.length ? prepared : prepare(tenant, open);
   const { outcomes, hasErased } = await recordPrepared(transaction, tenant, ready, now, recordedBy);
   if (hasErased && sealer !== undefined) {
-    const recorded = open.filter((_change, place) => outcomes[place] === 'recorded');
+    const recorded = open.filter((_change, index) => outcomes[index] === 'recorded');
     await refuseErased(transaction, sealer, tenant, recorded);
   }
-  // Who was a duplicate of what was erased between two statements finds nothing to compare with.
-  const lost = hasErased ? open.filter((_change, place) => outcomes[place] === 'expired') : [];
+  // A duplicate of an entry erased between two statements has nothing to compare with.
+  const lost = hasErased ? open.filter((_change, index) => outcomes[index] === 'expired') : [];
   const erasedSince = sealer && lost.length > 0 ? await findErased(transaction, sealer, tenant, lost) : [];
-  const duplicates = new Set(lost.filter((_change, place) => erasedSince[place] === true));
-  const left = outcomes.values();
-  return changes.map((change, place) => {
-    const outcome = isOpen(place) ? left.next().value : 'duplicate';
+  const duplicates = new Set(lost.filter((_change, index) => erasedSince[index] === true));
+  const remaining = outcomes.values();
+  return changes.map((change, index) => {
+    const outcome = isOpen(index) ? remaining.next().value : 'duplicate';
     return duplicates.has(change) ? 'duplicate' : (outcome ?? 'conflict');
   });
 }
 
-// Recorders with the same changes in another order may deadlock. One of them wins each round, so there are a few more
-// rounds than recorders.
+// Recorders with the same changes in different order may deadlock. One of them succeeds each time, so there are a few
+// more retries than recorders.
 export const maxRetries = 20;
 
-/** The recorder of the import. Every batch is a transaction of its own, which is retried where it loses a race. */
-export function createRecorder(db: Database, tenant: string, now: () => number, sealer?: Sealer): RecordBatch {
+/** The recorder of imports: a transaction per batch, retried if it fails to serialize. */
+export function createRecorder(db: Database, tenant: string, now: () => number, sealer?: Sealer): RecordChanges {
   const prepared = (batch: readonly Change[]) => {
     const ready = prepare(tenant, batch);
     const recording = () => ({ now: now(), recordedBy: { way: 'import' }, sealer, prepared: ready }) as const;
@@ -111,33 +111,33 @@ async function recordPrepared(
   const { horizon, inserted, hasErased } = await insertEntries(transaction, tenant, now, parameters, recordedBy);
   if (inserted === 'all') return { outcomes: columns.ats.map(() => 'recorded'), hasErased };
   const fresh = new Set(inserted.map(({ at, identity }) => keyOf(at, identity.replaceAll('-', ''))));
-  const outcomes = columns.ats.map((at, place): Outcome | undefined => {
+  const outcomes = columns.ats.map((at, index): Outcome | undefined => {
     if (at < horizon) return 'expired';
-    // Of equal identities in one batch the first was inserted.
-    const identity = Buffer.from(columns.identities[place] ?? []).toString('hex');
+    // Among equal identities in a batch, the first was inserted.
+    const identity = Buffer.from(columns.identities[index] ?? []).toString('hex');
     return fresh.delete(keyOf(at, identity)) ? 'recorded' : undefined;
   });
   return { outcomes: await settle(transaction, tenant, columns, outcomes), hasErased };
 }
 
-/** Tells duplicates of recorded entries from conflicts under the same identity. */
+/** Distinguishes duplicates from conflicts with the same identity. */
 async function settle(
   transaction: DatabaseTransaction,
   tenant: string,
   columns: EntryColumns,
   outcomes: readonly (Outcome | undefined)[],
 ): Promise<Outcome[]> {
-  const open = [...outcomes.keys()].filter((place) => outcomes[place] === undefined);
+  const open = [...outcomes.keys()].filter((index) => outcomes[index] === undefined);
   if (open.length === 0) return outcomes.filter((outcome) => outcome !== undefined);
   const same = await compareEntries(transaction, tenant, columns, open);
   const settled = new Map(
-    open.map((place, index): [number, Outcome] => {
-      // Retention may drop an entry between the two statements. Such an entry is expired.
-      const equal = same[index];
-      return [place, equal === undefined ? 'expired' : equal ? 'duplicate' : 'conflict'];
+    open.map((index, position): [number, Outcome] => {
+      // Retention may have dropped the entry between the two statements.
+      const equal = same[position];
+      return [index, equal === undefined ? 'expired' : equal ? 'duplicate' : 'conflict'];
     }),
   );
-  return outcomes.map((outcome, place) => outcome ?? settled.get(place) ?? 'conflict');
+  return outcomes.map((outcome, index) => outcome ?? settled.get(index) ?? 'conflict');
 }
 
 function keyOf(at: number, identity: string): string {

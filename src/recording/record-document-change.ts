@@ -4,7 +4,7 @@ import type { DatabaseTransaction } from '../postgres/database.ts';
 import { preparedChange, type TextChange } from './prepared-change.ts';
 import { recordChange } from './record-change.ts';
 
-/** The entity types of documents of this service. Instances have the id of their custom type. */
+/** The entity types of this service's documents. Instances use the id of their custom type. */
 export const ownEntities = [
   'agent',
   'annals-budget',
@@ -15,20 +15,16 @@ export const ownEntities = [
   'custom-entity',
 ] as const;
 
-/** What became of a document: without `before` it was created, without `after` it was deleted. */
+/** A document's change: a create without `before`, a delete without `after`. */
 export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor' | 'entity'> {
-  /** An erasure searches the entries of these entity types. */
+  /** Erasures search the entries of these entity types. */
   readonly entity: (typeof ownEntities)[number] | { readonly customType: string };
-  /**
-   * The paths of secrets that were replaced. Both documents show the mask there, so their comparison does not see the
-   * change; the entry has these paths from mask to mask.
-   */
+  /** Paths of replaced secrets. Both documents show the mask there, so the comparison alone would miss the change. */
   readonly replacedSecrets?: readonly string[] | undefined;
 }
 
 /**
- * Records what became of a document, in the transaction that changes it. A document that stays the same is not
- * recorded.
+ * Records a document's change, if there is one, in the transaction that changes it.
  *
  * @example
  * await recordDocumentChange(transaction, { tenant: 'acme', actor: 'Jane' }, {

@@ -3,7 +3,7 @@ import { int8Array, uuidArray } from '../postgres/binary-arrays.ts';
 import type { Connection } from '../postgres/database.ts';
 import type { Change } from './change.ts';
 
-/** The identities, in hexadecimal, of those changes that are recorded already. */
+/** The identities, in hexadecimal, of the changes already recorded. */
 export async function recordedIdentities(
   db: Connection,
   tenant: string,
@@ -20,5 +20,5 @@ export async function recordedIdentities(
 }
 
 const identitiesStatement = `
-select e.identity::text from unnest($2::bigint[], $3::uuid[]) as wanted (at, identity)
-  join change_entry e on e.tenant = $1 and e.at = wanted.at and e.identity = wanted.identity`;
+select e.identity::text from unnest($2::bigint[], $3::uuid[]) as input (at, identity)
+  join change_entry e on e.tenant = $1 and e.at = input.at and e.identity = input.identity`;

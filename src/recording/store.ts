@@ -6,11 +6,11 @@ import { type EntryColumns, uuidOf } from './entry-columns.ts';
 
 export interface InsertedEntry {
   at: number;
-  /** In hexadecimal with dashes. */
+  /** As a UUID with dashes. */
   identity: string;
 }
 
-/** The parameters of a batch, made before its transaction begins. */
+/** The parameters of a batch, built before its transaction begins. */
 export type EntryParameters = readonly (Buffer | number)[];
 
 export function entryParameters({ kind, actor, relatedItem, path, ...entries }: EntryColumns): EntryParameters {
@@ -47,9 +47,9 @@ export function entryParameters({ kind, actor, relatedItem, path, ...entries }: 
 }
 
 /**
- * Inserts the entries that are not there yet and not older than the tenant's horizon, with their related items, their new names, and
- * the delta for the tallies. It is one round trip. It registers a new name without waiting for another recorder that registers it
- * too. It names the inserted entries only where not all of them were inserted. `hasErased`: the tenant has erasures.
+ * Inserts new entries that are not older than the tenant's horizon, with their related items, names and delta, in one
+ * round trip. Does not wait for recorders that register the same names. Lists the inserted entries only if some were
+ * not inserted. `hasErased`: the tenant has erasures.
  */
 export async function insertEntries(
   transaction: DatabaseTransaction,
@@ -78,43 +78,44 @@ function recorderParameters({ way, by = '', person }: RecordedBy): readonly unkn
   return [way, lookup, person === undefined ? by : null, issuer, subject];
 }
 
-/** The hash by which a recorder is looked up, in hexadecimal. */
+/** The lookup hash of a recorder, in hexadecimal. */
 export function lookupOfRecorder({ way, by = '', person }: RecordedBy): string {
   return uuidOf(JSON.stringify(person === undefined ? [way, by] : [way, by, person.issuer, person.subject]));
 }
 
-/** The statement is a function of the database, so a connection plans it once. */
+/** A database function, so that a connection plans it once. */
 const insertStatement = `
 select horizon, complete, at, identity, has_erased from record_entries(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
   $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35)`;
 
 /**
- * Whether the stored entries with the same identities and times have the same content; undefined where there is none. Entries from
- * before marks and contexts are compared without them. Call it after the insert, in a statement of its own: another transaction may have inserted first.
+ * Whether the stored entries with the same identities and times have the same content; undefined if there is none.
+ * Ignores marks and contexts of entries that predate them. Run it after the insert, as a separate statement that sees
+ * concurrent inserts.
  */
 export async function compareEntries(
   transaction: DatabaseTransaction,
   tenant: string,
   columns: EntryColumns,
-  places: readonly number[],
+  indexes: readonly number[],
 ): Promise<(boolean | undefined)[]> {
-  const only = <Value>(values: readonly Value[]) => places.map((place) => values[place] as Value);
-  const rare = (values: readonly (string | null)[]) => places.map((place) => values[place] ?? null);
+  const pick = <Value>(values: readonly Value[]) => indexes.map((place) => values[place] as Value);
+  const pickOrNull = (values: readonly (string | null)[]) => indexes.map((place) => values[place] ?? null);
   const { rows } = await transaction.executeQuery<{ same: boolean | null }>(
     CompiledQuery.raw(compareStatement, [
       tenant,
-      int8Array(only(columns.ats)),
-      uuidArray(only(columns.identities)),
-      uuidArray(only(columns.kinds).map((kind) => columns.kind.lookups[kind - 1] as Buffer)),
-      uuidArray(only(columns.actors).map((actor) => columns.actor.lookups[actor - 1] as Buffer)),
-      textArray(only(columns.entityIds)),
-      textArray(only(columns.names)),
-      textArray(only(columns.schemaVersions)),
-      textArray(only(columns.related)),
-      textArray(only(columns.paths)),
-      textArray(rare(columns.marks)),
-      textArray(rare(columns.contexts)),
+      int8Array(pick(columns.ats)),
+      uuidArray(pick(columns.identities)),
+      uuidArray(pick(columns.kinds).map((kind) => columns.kind.lookups[kind - 1] as Buffer)),
+      uuidArray(pick(columns.actors).map((actor) => columns.actor.lookups[actor - 1] as Buffer)),
+      textArray(pick(columns.entityIds)),
+      textArray(pick(columns.names)),
+      textArray(pick(columns.schemaVersions)),
+      textArray(pick(columns.related)),
+      textArray(pick(columns.paths)),
+      textArray(pickOrNull(columns.marks)),
+      textArray(pickOrNull(columns.contexts)),
     ]),
   );
   return rows.map((row) => row.same ?? undefined);

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSealer } from '../../src/core/sealing.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
-import type { GivenChange } from '../../src/recording/batches/batch.ts';
-import { createTakeChanges } from '../../src/recording/batches/take-changes.ts';
+import type { IncomingChange } from '../../src/recording/batches/batch.ts';
+import { createBatchRecorder } from '../../src/recording/batches/record-batch.ts';
 import { annals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
@@ -22,13 +22,13 @@ afterAll(() => database.drop());
 
 const rejected = async (...args: string[]) => await annals(['rejected', ...args], environment);
 
-function wrong(line: string, position: string): GivenChange {
+function wrong(line: string, position: string): IncomingChange {
   return { kind: 'rejected', reason: 'has no id', source: { position, line: () => line } };
 }
 
 test('rejected changes are listed, retried and dropped', async () => {
   const now = Date.now();
-  const take = createTakeChanges({ sealer: createSealer([key]), now: () => now });
+  const take = createBatchRecorder({ sealer: createSealer([key]), now: () => now });
   const good = { op: 'insert', entity: 'order', entityId: '1', at: new Date(now).toISOString(), after: {} };
   const lines = [JSON.stringify(good), '{"op":"insert"}', '{"op":"delete"}'];
   const changes = lines.map((line, index) => wrong(line, `line ${index}`));

@@ -9,7 +9,7 @@ import { metricDefinitions } from '../../src/metrics/definitions.ts';
 import { type Figures, Metrics, textOf } from '../../src/metrics/metrics.ts';
 import { takenObserver } from '../../src/metrics/recording.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
-import { createTakeChanges } from '../../src/recording/batches/take-changes.ts';
+import { createBatchRecorder } from '../../src/recording/batches/record-batch.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
@@ -108,7 +108,7 @@ test('what only the database knows is asked at most each 10 s, and left out whil
   const { db, sealer } = other.context;
   const metrics = metricsOf(other);
   await inTransaction(db, async (transaction) => {
-    const take = createTakeChanges({ sealer, now: () => Date.now(), onTaken: takenObserver(metrics) });
+    const take = createBatchRecorder({ sealer, now: () => Date.now(), onRecorded: takenObserver(metrics) });
     const source = { position: 'line 1', line: () => undefined };
     await take(transaction, {
       tenant: 'acme',

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runImport } from '../../src/cli/commands/import.ts';
-import type { RecordBatch } from '../../src/recording/change.ts';
+import type { RecordChanges } from '../../src/recording/change.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -16,7 +16,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const record: RecordBatch = async (batch) => batch.map(() => 'recorded');
+const record: RecordChanges = async (batch) => batch.map(() => 'recorded');
 const good = '{"op":"insert","entity":"order","entityId":"1","at":"2024-05-06T07:08:09Z","after":{"token":"hunter2"}}';
 
 async function run(file: string, { stdin = '', isTTY = false } = {}) {

@@ -9,7 +9,7 @@ import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction, isLostRace } from '../../src/postgres/transaction.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
-import type { Change, Outcome, RecordBatch } from '../../src/recording/change.ts';
+import type { Change, Outcome, RecordChanges } from '../../src/recording/change.ts';
 import { createRecorder, recordChange, recordChanges } from '../../src/recording/record-change.ts';
 import { Random } from '../support/oracle/random.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
@@ -24,7 +24,7 @@ let database: TestDatabase;
 let regexes: RegexMatcherPool;
 let findPage: FindPage;
 let tenant: string;
-let record: RecordBatch;
+let record: RecordChanges;
 
 beforeAll(async () => {
   database = await createTestDatabase();

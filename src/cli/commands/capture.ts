@@ -4,7 +4,7 @@ import { OperatorError } from '../../core/operator-error.ts';
 import { createLogger } from '../../http/logger.ts';
 import { takenObserver } from '../../metrics/recording.ts';
 import type { Source } from '../../postgres/source/source.ts';
-import { createTakeChanges } from '../../recording/batches/take-changes.ts';
+import { createBatchRecorder } from '../../recording/batches/record-batch.ts';
 import { capture } from '../../sources/capture/capture.ts';
 import { CaptureFigures } from '../../sources/capture/figures.ts';
 import { deletePosition } from '../../sources/capture/position.ts';
@@ -79,11 +79,11 @@ Example:
             choice: { ...values, identity, acceptGap: values['accept-gap'] },
             strict: values.strict,
             sealer,
-            takeChanges: createTakeChanges({
+            recordBatch: createBatchRecorder({
               sealer,
               now,
-              onKept: (kept) => log.warn(kept, 'a change can never be recorded; Annals stores it as rejected'),
-              onTaken: metrics && takenObserver(metrics),
+              onRejected: (kept) => log.warn(kept, 'a change can never be recorded; Annals stores it as rejected'),
+              onRecorded: metrics && takenObserver(metrics),
             }),
             log,
             figures,

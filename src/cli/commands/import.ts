@@ -8,7 +8,7 @@ import { foldAlong } from '../../history/tallies/fold-along.ts';
 import { analyseHistory, buildHistoryIndexes } from '../../history/tallies/statistics.ts';
 import type { Database } from '../../postgres/database.ts';
 import { hasCode } from '../../postgres/write-once.ts';
-import type { RecordBatch } from '../../recording/change.ts';
+import type { RecordChanges } from '../../recording/change.ts';
 import type { ValueRules } from '../../recording/mapping/mapping.ts';
 import { createRecorder } from '../../recording/record-change.ts';
 import { followFile } from '../../sources/import/follow-file.ts';
@@ -99,7 +99,7 @@ interface FileImport {
   tenant: string;
   /** A path, or `-` for stdin. */
   file: string;
-  record: RecordBatch;
+  record: RecordChanges;
   /** What is masked and left out, by entity. */
   rules?: ReadonlyMap<string, ValueRules> | undefined;
   signal?: AbortSignal | undefined;

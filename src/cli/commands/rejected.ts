@@ -3,9 +3,14 @@ import { memberOf, stringOf } from '../../core/json/members.ts';
 import { parseObject } from '../../core/json/parse.ts';
 import { OperatorError } from '../../core/operator-error.ts';
 import type { Database } from '../../postgres/database.ts';
-import { findKept, type KeptChange, openKept, unknownTenant } from '../../recording/batches/kept-change.ts';
-import { deletePortion, deleteRejected, listRejected } from '../../recording/batches/rejected-store.ts';
-import { createTakeChanges } from '../../recording/batches/take-changes.ts';
+import { createBatchRecorder } from '../../recording/batches/record-batch.ts';
+import {
+  openRejected,
+  type RejectedContent,
+  tryOpenRejected,
+  unknownTenant,
+} from '../../recording/batches/rejected-content.ts';
+import { deleteRejected, deleteRejectedBatch, listRejected } from '../../recording/batches/rejected-store.ts';
 import type { RecordingClient } from '../../recording/mapping/client-changes.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { retryRejected } from '../../recording/mapping/retry-rejected.ts';
@@ -76,7 +81,7 @@ async function list(
     const rows = await listRejected(db, tenant, { after, count: rowsAtOnce });
     for (const row of rows) {
       const { sealed, recorder, tenant: of, id, way, ...shown } = row;
-      const kept = sealed === null ? undefined : (content ? openKept : findKept)(sealer, of, id, sealed);
+      const kept = sealed === null ? undefined : (content ? openRejected : tryOpenRejected)(sealer, of, id, sealed);
       const [by, change] = [recorder ?? undefined, content ? kept?.line : undefined];
       io.answer(
         JSON.stringify({
@@ -97,7 +102,7 @@ async function list(
 }
 
 /** The actor that the change names, where it can be read so far. */
-function actorOf({ line }: KeptChange): string | undefined {
+function actorOf({ line }: RejectedContent): string | undefined {
   const node = parseObject(line);
   return node && stringOf(memberOf(node, 'actor'));
 }
@@ -115,7 +120,7 @@ async function retry(
 ): Promise<number> {
   await requireKnown(db, tried.tenant);
   const clientOf = (tenant: string, clientId: string | undefined) => recordingClient(db, tenant, clientId);
-  const retrying = { db, sealer, take: createTakeChanges({ sealer, now }), mapping, clientOf };
+  const retrying = { db, sealer, recordBatch: createBatchRecorder({ sealer, now }), mapping, clientOf };
   const counts = await retryRejected(retrying, tried, io.stop);
   if (tried.id !== undefined && counts.read === 0) throw notThere(tried.id);
   io.answer(JSON.stringify(counts));
@@ -153,7 +158,7 @@ async function drop({ db }: DatabaseTools, io: CommandIo, tenant: string, id: st
     dropped = 1;
   } else {
     for (let portion = rowsAtOnce; portion === rowsAtOnce; dropped += portion) {
-      portion = await deletePortion(db, tenant, rowsAtOnce);
+      portion = await deleteRejectedBatch(db, tenant, rowsAtOnce);
     }
   }
   io.answer(JSON.stringify({ dropped }));

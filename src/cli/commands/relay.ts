@@ -4,7 +4,7 @@ import { OperatorError } from '../../core/operator-error.ts';
 import { createLogger } from '../../http/logger.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { takenObserver } from '../../metrics/recording.ts';
-import { createTakeChanges } from '../../recording/batches/take-changes.ts';
+import { createBatchRecorder } from '../../recording/batches/record-batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { recordOverHttp } from '../../sources/outbox/record-over-http.ts';
 import type { RecorderTarget } from '../../sources/outbox/recorder-client.ts';
@@ -63,13 +63,13 @@ Example:
         await requireTenant(db, mapping);
         await run(
           (metrics) => {
-            const takeChanges = createTakeChanges({
+            const recordBatch = createBatchRecorder({
               sealer,
               now,
-              onKept: (kept) => log.warn(kept, 'a change can never be recorded; Annals stores it as rejected'),
-              onTaken: metrics && takenObserver(metrics),
+              onRejected: (kept) => log.warn(kept, 'a change can never be recorded; Annals stores it as rejected'),
+              onRecorded: metrics && takenObserver(metrics),
             });
-            return recordDirectly({ db, takeChanges, name: 'outbox', strict: values.strict });
+            return recordDirectly({ db, recordBatch, name: 'outbox', strict: values.strict });
           },
           AbortSignal.any([io.stop, watch.signal]),
         );

@@ -6,7 +6,7 @@ import { sealedOutcomes } from '../../desk/completions/idempotency.ts';
 import { sealedToolHeaders } from '../../desk/mcp/headers.ts';
 import { sealedSubjects } from '../../history/erasure/subject.ts';
 import { type ResealCounts, resealColumn, type SealedColumn } from '../../postgres/reseal.ts';
-import { sealedRejectedChanges } from '../../recording/batches/kept-change.ts';
+import { sealedRejectedChanges } from '../../recording/batches/rejected-content.ts';
 import { sealedErasureKey } from '../../recording/erased/erasure-key.ts';
 import { sealedConfiguration } from '../../tenants/configuration/secrets.ts';
 import { noSuchAction } from '../arguments.ts';

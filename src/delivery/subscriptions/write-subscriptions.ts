@@ -91,7 +91,7 @@ export function createSubscriptionWrites(context: SubscriptionContext): Subscrip
           };
           return {
             ...writtenAs(document, { sealed: sealSecrets(sealer, tenant, id, secrets), maker: maker.clientId }),
-            async besides() {
+            async also() {
               if (count >= maxSubscriptions) {
                 throw new AnnalsError(
                   'validation_violation',
@@ -135,7 +135,7 @@ export function createSubscriptionWrites(context: SubscriptionContext): Subscrip
           return {
             ...writtenAs(document, { sealed, maker: maker.clientId }),
             replacedSecrets: replaced,
-            besides: () => setState(transaction, tenant, id, document.enabled),
+            also: () => setState(transaction, tenant, id, document.enabled),
           };
         },
       }));

@@ -70,7 +70,7 @@ export function createOwnAgents(options: {
         },
         name: agent.shownName,
         replacedSecrets: [...(isNew ? ['llmConfig.apiKey'] : []), ...replaced],
-        besides: isEnabledAnew ? () => resetFailures(transaction, tenant, { id, term: term + 1 }) : undefined,
+        also: isEnabledAnew ? () => resetFailures(transaction, tenant, { id, term: term + 1 }) : undefined,
       };
     },
     nameOf: async (document) => (await readAgentHead(document)).shownName,

@@ -56,7 +56,7 @@ export function createBudgets(options: {
       const document = JSON.stringify(budget);
       return {
         row: { document, fields: projectedJson(document), ...termsOf(body) },
-        async besides() {
+        async also() {
           if (isFull) throw new AnnalsError('validation_violation', `A tenant has at most ${maxBudgets} budgets.`);
         },
       };

@@ -6,13 +6,13 @@ import { uuidOf } from '../../recording/entry-columns.ts';
 import { maxLaterEntries } from '../../recording/rebuild/document-rebuild.ts';
 import { documentTooLarge } from '../../recording/rebuild/document-tree.ts';
 import {
+  continueRebuild,
   isAnchorPortion,
   nothingRebuilt,
-  type PartlyRebuilt,
+  type PartialRebuild,
   rebuildFromLater,
-  rebuildFurther,
   rebuiltDocument,
-} from '../../recording/rebuild/rebuild-in-portions.ts';
+} from '../../recording/rebuild/incremental-rebuild.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import { type HistorySnapshot, kindsShown } from '../page/query-snapshot.ts';
 import type { Place } from '../page/store.ts';
@@ -73,7 +73,7 @@ export async function readDocumentAt(
   const until = await readEntriesUntil(of, when);
   const { last, changes } = until;
   const name = last === undefined ? null : await readName(of, last);
-  let known: PartlyRebuilt;
+  let known: PartialRebuild;
   try {
     known = await rebuild(of, dictionary, last, mayBeLarge ? Number.POSITIVE_INFINITY : maxSmallBytes);
   } catch (error) {
@@ -112,21 +112,21 @@ async function rebuild(
   dictionary: Dictionary,
   last: Place | undefined,
   maxBytes: number,
-): Promise<PartlyRebuilt> {
+): Promise<PartialRebuild> {
   const reader = new EntryReader(of, maxBytes);
   let known = nothingRebuilt;
   if (last !== undefined) {
     const from = await findSureAnchor(of, dictionary, last, maxBytes);
     for await (const range of reader.ranges({ from, until: last })) {
-      known = await rebuildFurther(known, await readPortion(of, dictionary, range));
+      known = await continueRebuild(known, await readPortion(of, dictionary, range));
     }
   }
   if (known.isAnchored) return known;
   const from = last === undefined ? oldest : placeAfter(last);
   for await (const range of reader.ranges({ from, until: undefined }, maxLaterEntries)) {
     const found = await rebuildFromLater(known, await readPortion(of, dictionary, range));
-    known = found.known;
-    if (!found.mayGoOn) break;
+    known = found.state;
+    if (!found.hasMore) break;
   }
   return known;
 }

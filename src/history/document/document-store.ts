@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { PathPattern } from '../../core/path-pattern.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { ChangeType } from '../../recording/change.ts';
-import type { RebuildPortion } from '../../recording/rebuild/rebuild-in-portions.ts';
+import type { RebuildPortion } from '../../recording/rebuild/incremental-rebuild.ts';
 import { hideValues } from '../entry/hide-values.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { Place } from '../page/store.ts';

@@ -4,7 +4,7 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantTables } from '../../postgres/tenants/delete-tenant.ts';
 import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { findKept } from '../../recording/batches/kept-change.ts';
+import { tryOpenRejected } from '../../recording/batches/rejected-content.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
 import type { Leftover } from './own-entries.ts';
 import { columnsWith } from './places.ts';
@@ -170,7 +170,7 @@ async function eraseRow(
 /** What a sealed change says. */
 function openedOf({ sealer, tenant }: ErasingTexts, table: string, row: Row): string | undefined {
   if (table !== 'change_rejected' || row.sealed === null || row.sealed === undefined) return undefined;
-  return findKept(sealer, tenant, row.key0 ?? '', Buffer.from(row.sealed, 'base64'))?.line;
+  return tryOpenRejected(sealer, tenant, row.key0 ?? '', Buffer.from(row.sealed, 'base64'))?.line;
 }
 
 const jsonColumns = /^(?:fields|full_fields|details|restriction|call)$/;

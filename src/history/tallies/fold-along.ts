@@ -1,4 +1,4 @@
-import type { Change, Outcome, RecordBatch } from '../../recording/change.ts';
+import type { Change, Outcome, RecordChanges } from '../../recording/change.ts';
 
 // The number of entries in one fold. A smaller number makes queries cheaper during the import and leaves less to fold at
 // the end, when nothing is recorded in parallel. The cost per entry is the same as in a much larger fold.
@@ -18,10 +18,10 @@ export interface TableUpkeep {
  * fold does the work.
  */
 export function foldAlong(
-  record: RecordBatch,
+  record: RecordChanges,
   fold: () => Promise<unknown>,
   upkeep?: TableUpkeep,
-): { record: RecordBatch; finish(): Promise<void> } {
+): { record: RecordChanges; finish(): Promise<void> } {
   let unfolded = 0;
   let folding: Promise<unknown> | undefined;
 

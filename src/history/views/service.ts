@@ -42,7 +42,7 @@ export function createSavedViews(options: { db: Database; documents: DocumentLis
       return {
         row: { document, fields: projectedJson(document) },
         name: body.name,
-        async besides() {
+        async also() {
           if (isFull) throw new AnnalsError('validation_violation', `A tenant has at most ${maxViews} saved views.`);
         },
       };

@@ -2,43 +2,43 @@ import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { Change, RecordedBy } from '../change.ts';
 
 /**
- * A change as its reader passes it on. `rejected`: it can never be recorded. `ignored`: the mapping leaves it out.
- * `unchanged`: it is an update that changes nothing.
+ * A change from a reader. `rejected`: it can never be recorded. `ignored`: excluded by the mapping. `unchanged`: an
+ * update without changes.
  */
-export type GivenChange =
+export type IncomingChange =
   | { kind: 'change'; change: Change; source: ChangeSource }
   | { kind: 'unchanged' }
   | { kind: 'ignored' }
   | { kind: 'rejected'; reason: string; source: ChangeSource };
 
-/** Where a change comes from, and what Annals keeps of it where it can never be recorded. */
+/** The source of a change, and what Annals stores of it if it is rejected. */
 export interface ChangeSource {
-  /** A place in the source for people: a line, an index in a request, an LSN. Without content of the change. */
+  /** The position in the source, for people: a line, an index in a request, an LSN. Without content of the change. */
   position: string;
   /**
-   * The change as a line of an import, masked already, for `annals rejected retry`. Called only where the change is rejected. Undefined
-   * where the change cannot be read so far that its masks could be applied; then Annals keeps the reason alone.
+   * The change as a masked import line, for `annals rejected retry`. Called only if the change is rejected. Undefined
+   * if masks cannot be applied to it; then only the reason is stored.
    */
   line(): string | undefined;
-  /** The 16 bytes that identify the change where its line has no `id`. */
+  /** The 16-byte identity of a change whose line has no `id`. */
   identity?: Uint8Array | undefined;
-  /** Whether the line is a row as `rejectedRowText` writes it. Of what a client sends nothing else is taken for a row. */
+  /** Whether the line is a row written by `rejectedRowText`. A line from a client is never treated as one otherwise. */
   isRow?: boolean;
 }
 
-/** The changes of one tenant that one transaction records, in their order. */
-export interface GivenBatch {
-  /** As the source names it. It may be unknown or malformed: then every change is rejected and kept without a tenant. */
+/** The changes of a tenant to record in one transaction, in order. */
+export interface IncomingBatch {
+  /** As the source names it. If it is unknown or malformed, every change is rejected and stored without a tenant. */
   tenant: string;
   recordedBy: RecordedBy;
-  /** The id of the client that sent them, whose rights decide when they are tried again. */
+  /** The id of the client that sent them. Its rights apply to retries. */
   client?: string | undefined;
-  changes: readonly GivenChange[];
-  /** Whether one rejected change refuses the whole batch. */
+  changes: readonly IncomingChange[];
+  /** Whether one rejected change fails the whole batch. */
   strict: boolean;
 }
 
-/** How many changes of a batch ended in which way. All other members add up to `read`. */
+/** Changes of a batch by outcome. `read` is the sum of the others. */
 export interface BatchCounts {
   read: number;
   recorded: number;
@@ -58,28 +58,28 @@ export function addCounts(sum: BatchCounts, counts: Partial<BatchCounts>): void 
 }
 
 export interface RejectedChange {
-  /** Its place in the batch, from 0. */
+  /** 0-based index in the batch. */
   index: number;
   /** Names members and positions, never content. */
   reason: string;
 }
 
-export interface TakenBatch {
+export interface RecordedBatch {
   counts: BatchCounts;
   rejected: readonly RejectedChange[];
 }
 
 /**
- * Records a batch in the caller's transaction by the rules that hold for every way, and keeps what can never be recorded in
- * `change_rejected`. Throws `RejectedChangesError` where the batch is strict or the tenant keeps too many already; the caller must
- * then roll back. The caller must repeat a transaction that loses a race (`inTransaction` with `retries: maxRetries`).
+ * Records a batch in the caller's transaction, and stores rejected changes in `change_rejected`. Throws
+ * `RejectedChangesError` if the batch is strict or the tenant has too many; the caller must then roll back. The caller
+ * must retry serialization failures (`inTransaction` with `retries: maxRetries`).
  */
-export type TakeChanges = (transaction: DatabaseTransaction, batch: GivenBatch) => Promise<TakenBatch>;
+export type RecordBatch = (transaction: DatabaseTransaction, batch: IncomingBatch) => Promise<RecordedBatch>;
 
-/** Changes of the batch can never be recorded, and the batch must not go on past them. */
+/** The batch has rejected changes and must not continue. */
 export class RejectedChangesError extends Error {
   readonly rejected: readonly RejectedChange[];
-  /** Whether the tenant keeps as many rejected changes as it may; otherwise the batch was strict. */
+  /** Whether the tenant reached its limit of rejected changes; otherwise the batch was strict. */
   readonly isFull: boolean;
 
   constructor(rejected: readonly RejectedChange[], isFull: boolean) {

@@ -2,40 +2,40 @@ import { type Generated, sql } from 'kysely';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import type { RecordedBy } from '../change.ts';
-import type { RejectedRow } from './kept-change.ts';
+import type { RejectedRow } from './rejected-content.ts';
 
-/** How many rejected changes a tenant keeps. */
+/** Maximum rejected changes of a tenant. */
 export const maxRejected = 100_000;
 
 /**
- * Stores rejected changes that are not stored yet. Returns false, and stores none, where the tenant would then have more than `most`.
- * Until the transaction ends, nobody else stores rejected changes of the tenant.
+ * Stores new rejected changes under a lock of the tenant. Returns false if the tenant then has more than `max`; the
+ * caller must roll back.
  */
 export async function storeRejected(
   transaction: DatabaseTransaction,
   tenant: string,
   { way, by = null }: { way: RecordedBy['way']; by?: string | null | undefined },
   rows: readonly RejectedRow[],
-  most = maxRejected,
+  max = maxRejected,
 ): Promise<boolean> {
   await lockTenant(transaction, tenant);
-  const { rows: counted } = await sql<{ there: number }>`
+  const { rows: existing } = await sql<{ there: number }>`
     select count(*) as there from (
-      select from change_rejected where tenant = ${tenant} limit ${most + 1}
+      select from change_rejected where tenant = ${tenant} limit ${max + 1}
     ) as portion`.execute(transaction);
   const column = <Name extends keyof RejectedRow>(name: Name) => rows.map((row) => row[name]);
-  const { rows: stored } = await sql<{ id: string }>`
+  const { rows: inserted } = await sql<{ id: string }>`
     insert into change_rejected (tenant, id, way, recorder, position, reason, sealed)
-      select ${tenant}, given.id, ${way}, ${by}::text, given.position, given.reason, decode(given.sealed, 'base64')
+      select ${tenant}, input.id, ${way}, ${by}::text, input.position, input.reason, decode(input.sealed, 'base64')
         from unnest(${column('id')}::uuid[], ${column('position')}::text[], ${column('reason')}::text[],
                     ${rows.map(({ sealed }) => (sealed === null ? null : Buffer.from(sealed).toString('base64')))}::text[])
-          as given (id, position, reason, sealed)
+          as input (id, position, reason, sealed)
       on conflict (tenant, id) do nothing
       returning id::text`.execute(transaction);
-  return Number(counted[0]?.there ?? 0) + stored.length <= most;
+  return Number(existing[0]?.there ?? 0) + inserted.length <= max;
 }
 
-/** A rejected change with what people may see of it. */
+/** A rejected change, as listed. */
 export interface ListedRejection {
   tenant: string;
   id: string;
@@ -47,7 +47,9 @@ export interface ListedRejection {
   sealed: Uint8Array | null;
 }
 
-/** Up to `count` rejected changes in the order of tenants and ids, after a place, or the one with the id. Without a tenant: of all tenants. */
+/**
+ * Up to `count` rejected changes by tenant and id, after a key, or the one with `id`. Without a tenant: all tenants.
+ */
 export async function listRejected(
   db: Connection,
   tenant: string | undefined,
@@ -62,15 +64,15 @@ export async function listRejected(
   return rows;
 }
 
-/** Deletes one. Returns whether it was there. */
+/** Returns whether it existed. */
 export async function deleteRejected(db: Connection, tenant: string, id: string): Promise<boolean> {
   const { rows } = await sql`
     delete from change_rejected where tenant = ${tenant} and id = ${id}::uuid returning id`.execute(db);
   return rows.length > 0;
 }
 
-/** Deletes up to `count` of a tenant. Returns how many. */
-export async function deletePortion(db: Connection, tenant: string, count: number): Promise<number> {
+/** Deletes up to `count` of a tenant. Returns the number deleted. */
+export async function deleteRejectedBatch(db: Connection, tenant: string, count: number): Promise<number> {
   const { rows } = await sql`
     delete from change_rejected r using (
       select tenant, id from change_rejected where tenant = ${tenant} order by id limit ${count}

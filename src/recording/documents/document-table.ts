@@ -2,37 +2,37 @@ import { CompiledQuery } from 'kysely';
 import { isStorable } from '../../core/storable-text.ts';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 
-/** A document as its table keeps it. */
+/** A document as stored. */
 export interface StoredDocument {
   readonly version: number;
   /** JSON text. */
   readonly document: string;
 }
 
-/** What is written of a document. */
+/** The columns of a document. */
 export interface DocumentRow extends StoredDocument {
-  /** The text for the jsonb column, which lists filter and sort. */
+  /** The text of the jsonb column that lists filter and sort by. */
   readonly fields: string;
 }
 
-/** A table that keeps documents by tenant and id, with columns of its own besides. */
+/** A table of documents by tenant and id, with additional columns. */
 export interface DocumentTable<Own> {
-  /** With `lock` nobody else writes the document until the transaction ends. Others can still write what refers to it. */
+  /** `lock`: locks the document until the transaction ends. Rows that refer to it can still be written. */
   find(
     db: Connection,
     tenant: string,
     id: string,
     options?: { readonly lock?: boolean },
   ): Promise<(StoredDocument & Own) | undefined>;
-  /** Returns false if there is a document with this id. */
+  /** Returns false if the id exists. */
   insert(transaction: DatabaseTransaction, tenant: string, id: string, row: DocumentRow & Own): Promise<boolean>;
   update(transaction: DatabaseTransaction, tenant: string, id: string, row: DocumentRow & Own): Promise<void>;
   remove(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void>;
 }
 
 /**
- * `own`: the table's own columns, by the members that they become. `within`: what the key has between tenant and id. The statements
- * are texts, because the query builder takes longer to build one than the driver takes to send it.
+ * `own`: additional columns by member name. `within`: the key columns between tenant and id. The statements are plain
+ * text, since the query builder takes longer to build one than the driver takes to send it.
  *
  * @example
  * const instances = documentTable<{ wide: number }>('custom_instance', { wide: 'wide' }, { type: 'PRODUCT' });
@@ -45,9 +45,11 @@ export function documentTable<Own extends object>(
   const columns = new Map<string, string>(Object.entries(own));
   const keys = ['tenant', ...Object.keys(within), 'id'];
   const written = ['version', 'document', 'fields', ...columns.values()];
-  const place = (index: number) => `$${index + 1}`;
-  const values = written.map((column, index) => place(keys.length + index) + (column === 'fields' ? '::jsonb' : ''));
-  const whereKey = `where ${keys.map((key, index) => `${key} = ${place(index)}`).join(' and ')}`;
+  const parameter = (index: number) => `$${index + 1}`;
+  const values = written.map(
+    (column, index) => parameter(keys.length + index) + (column === 'fields' ? '::jsonb' : ''),
+  );
+  const whereKey = `where ${keys.map((key, index) => `${key} = ${parameter(index)}`).join(' and ')}`;
   const read = ['version', 'document', ...[...columns].map(([member, column]) => `${column} as "${member}"`)].join(
     ', ',
   );
@@ -61,14 +63,14 @@ export function documentTable<Own extends object>(
 
   return {
     async find(db, tenant, id, { lock = false } = {}) {
-      // PostgreSQL cannot store such an id, so no document has it.
+      // PostgreSQL cannot store such an id, so there is no such document.
       if (!isStorable(id)) return undefined;
       const text = `select ${read} from ${name} ${whereKey}${lock ? ' for no key update' : ''}`;
       return (await run<StoredDocument & Own>(db, text, tenant, id)).rows[0];
     },
     async insert(transaction, tenant, id, row) {
       const text = `insert into ${name} (${[...keys, ...written].join(', ')})
-        values (${[...keys.map((_, index) => place(index)), ...values].join(', ')}) on conflict do nothing`;
+        values (${[...keys.map((_, index) => parameter(index)), ...values].join(', ')}) on conflict do nothing`;
       return (await run(transaction, text, tenant, id, row)).numAffectedRows === 1n;
     },
     async update(transaction, tenant, id, row) {

@@ -5,7 +5,7 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import { type RecordedDocument, recordDocumentChange } from '../record-document-change.ts';
 import type { DocumentRow, DocumentTable, StoredDocument } from './document-table.ts';
 
-/** A document that is written. */
+/** A write of a document. */
 export interface Writing {
   readonly transaction: DatabaseTransaction;
   readonly author: Author;
@@ -15,19 +15,19 @@ export interface Writing {
   readonly now: number;
 }
 
-/** What becomes of a document that was sent. */
+/** The result of a write, to be stored and recorded. */
 export interface WrittenDocument<Own> extends Pick<RecordedDocument, 'name' | 'replacedSecrets'> {
   readonly row: Omit<DocumentRow, 'version'> & Own;
-  /** What else the transaction does, after the row is written. */
-  readonly besides?: (() => Promise<void>) | undefined;
+  /** Additional writes of the transaction, after the row is written. */
+  readonly also?: (() => Promise<void>) | undefined;
 }
 
-/** How documents of one kind are kept. `Sent`: what a client sent, with the version that it expects the document to have. */
+/** How documents of one kind are stored. `Sent`: the client's input, with the version that it expects. */
 export interface DocumentKind<Sent, Own> extends Pick<RecordedDocument, 'entity' | 'schemaVersion'> {
   /** In messages: `agent`. */
   readonly noun: string;
   readonly table: DocumentTable<Own>;
-  /** `before`: the document that it replaces. */
+  /** `before`: the document to replace. */
   written(
     sent: Sent,
     writing: Writing,
@@ -37,19 +37,19 @@ export interface DocumentKind<Sent, Own> extends Pick<RecordedDocument, 'entity'
   nameOf(document: string): string | undefined | Promise<string | undefined>;
 }
 
-/** Documents that record their own changes: a write and its change entry are one transaction. Writers of one wait for each other. */
+/** Documents that record their own changes: a write and its change entry are one transaction. Writes are serialized. */
 export interface OwnDocuments<Sent, Own> {
   /** The document as JSON text. Throws resource_not_found. */
   find(tenant: string, id: string): Promise<string>;
-  /** Throws conflict_resource if there is a document with this id. */
+  /** Throws conflict_resource if the id exists. */
   create(author: Author, id: string, sent: Sent): Promise<void>;
-  /** Throws conflict_resource for an old version, as `replace` does. */
+  /** Throws conflict_resource for a stale version, as `replace` does. */
   put(author: Author, id: string, sent: Sent): Promise<'created' | 'replaced'>;
-  /** `sentFor` sees the document that is there, locked. Returns false if it wants nothing written. Throws resource_not_found. */
+  /** `update` gets the locked document. Returns false if it returns undefined. Throws resource_not_found. */
   replace(
     author: Author,
     id: string,
-    sentFor: (before: StoredDocument & Own) => Sent | undefined | Promise<Sent | undefined>,
+    update: (before: StoredDocument & Own) => Sent | undefined | Promise<Sent | undefined>,
   ): Promise<boolean>;
   /** Throws resource_not_found. */
   remove(author: Author, id: string): Promise<void>;
@@ -66,30 +66,30 @@ export function ownDocuments<Sent extends { readonly version?: number | undefine
   async function insert(author: Author, id: string, sent: Sent): Promise<boolean> {
     return await inTransaction(db, async (transaction) => {
       const writing = { transaction, author, id, version: 1, now: now() };
-      const { row, besides, ...change } = await written(sent, writing, undefined);
+      const { row, also, ...change } = await written(sent, writing, undefined);
       if (!(await table.insert(transaction, author.tenant, id, { ...row, version: 1 }))) return false;
-      await besides?.();
+      await also?.();
       await record(writing, { ...change, after: row.document });
       return true;
     });
   }
 
-  /** Returns undefined if there is no document with this id. */
+  /** Returns undefined if the document does not exist. */
   async function replace(
     author: Author,
     id: string,
-    sentFor: (before: StoredDocument & Own) => Sent | undefined | Promise<Sent | undefined>,
+    update: (before: StoredDocument & Own) => Sent | undefined | Promise<Sent | undefined>,
   ): Promise<boolean | undefined> {
     return await inTransaction(db, async (transaction) => {
       const before = await table.find(transaction, author.tenant, id, { lock: true });
       if (before === undefined) return undefined;
-      const sent = await sentFor(before);
+      const sent = await update(before);
       if (sent === undefined) return false;
       if (sent.version !== undefined && sent.version !== before.version) throw oldVersion();
       const writing = { transaction, author, id, version: before.version + 1, now: now() };
-      const { row, besides, ...change } = await written(sent, writing, before);
+      const { row, also, ...change } = await written(sent, writing, before);
       await table.update(transaction, author.tenant, id, { ...row, version: writing.version });
-      await besides?.();
+      await also?.();
       await record(writing, { ...change, before: before.document, after: row.document });
       return true;
     });
@@ -97,9 +97,9 @@ export function ownDocuments<Sent extends { readonly version?: number | undefine
 
   return {
     async find(tenant, id) {
-      const found = await table.find(db, tenant, id);
-      if (found === undefined) throw notFound(noun);
-      return found.document;
+      const document = await table.find(db, tenant, id);
+      if (document === undefined) throw notFound(noun);
+      return document.document;
     },
 
     async create(author, id, sent) {
@@ -110,15 +110,15 @@ export function ownDocuments<Sent extends { readonly version?: number | undefine
     async put(author, id, sent) {
       for (;;) {
         if ((await replace(author, id, () => sent)) === true) return 'replaced';
-        // The version of a document that does not exist counts as an old one.
+        // Any version of a document that does not exist is stale.
         if (sent.version !== undefined) throw oldVersion();
-        // Another writer may have been faster. Then this write replaces the document.
+        // A concurrent write may have created the document: then retries as a replace.
         if (await insert(author, id, sent)) return 'created';
       }
     },
 
-    async replace(author, id, sentFor) {
-      const replaced = await replace(author, id, sentFor);
+    async replace(author, id, update) {
+      const replaced = await replace(author, id, update);
       if (replaced === undefined) throw notFound(noun);
       return replaced;
     },
@@ -131,13 +131,13 @@ export function ownDocuments<Sent extends { readonly version?: number | undefine
         const { document } = before;
         await record({ transaction, author, id, now: now() }, { before: document, name: await nameOf(document) });
       };
-      // Rows that refer to the document go with it. Who writes one of them meanwhile may wait for this, and this for them.
+      // Deletes the rows that refer to the document too, which can deadlock with their writers.
       await inTransaction(db, removal, { retries: 3 });
     },
   };
 }
 
-/** What a document says of itself. It stays made when it was made, and is never changed before. */
+/** The metadata of a document. `modifiedAt` is never before `createdAt`. */
 export function metadataOf(
   { version, now }: Pick<Writing, 'version' | 'now'>,
   createdAt = new Date(now).toISOString(),
@@ -147,7 +147,7 @@ export function metadataOf(
 
 const maxIdBytes = 255;
 
-/** Why a document cannot have this id, or undefined. An index entry and a cursor must be able to hold it. */
+/** The fault of a document id, or undefined. It must fit into an index entry and a cursor. */
 export function faultOfDocumentId(id: string): string | undefined {
   if (id === '') return 'must not be empty';
   if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
@@ -159,7 +159,7 @@ export function notFound(noun: string): AnnalsError {
   return new AnnalsError('resource_not_found', `There is no such ${noun}.`);
 }
 
-/** Optimistic locking: somebody else has written the document since the client read it (contract 9). */
+/** Optimistic locking: the document has changed since the client read it (contract 9). */
 export function oldVersion(): AnnalsError {
   return new AnnalsError('conflict_resource', 'The document has changed: its metadata.version is a different one.');
 }

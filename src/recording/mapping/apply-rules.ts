@@ -16,19 +16,18 @@ import { isUnchanged } from '../paths.ts';
 import type { ValueRules } from './mapping.ts';
 import type { ReusedTape, ReusedTapes } from './reused-tapes.ts';
 
-/** The sides of a change, either of which may be absent. */
+/** Both sides of a change, each optional. */
 export interface Sides {
   before?: JsonNode | undefined;
   after?: JsonNode | undefined;
 }
 
 /**
- * Leaves out what the rules ignore, and puts `********` in place of what they mask. A null stays null. A masked value that differs
- * between the sides still counts as a change: the new `after` knows its place (`JsonTape.unequal`). The texts of masked values are
- * nowhere in the result.
+ * Drops ignored values and replaces masked ones, except null, with `********`. Masked values that differ between the
+ * sides are marked as changed in the new `after` (`JsonTape.unequal`). The result never contains masked texts.
  *
- * A pattern that meets an array goes on in each of its elements; a key of digits is also a position. With `tapes` the result lives until
- * their next use.
+ * A pattern applies to each element of an array; a key of digits is also a position. With `tapes`, the result is valid
+ * until their next use.
  */
 export function applyRules(rules: CompiledRules, { before, after }: Sides, tapes?: ReusedTapes): Sides {
   if (rules.isEmpty) return { before, after };
@@ -40,16 +39,15 @@ export function applyRules(rules: CompiledRules, { before, after }: Sides, tapes
   if (old === undefined || changed === undefined || result.after === undefined) return result;
   const unequal = new Set<number>();
   for (const [path, { node, position }] of changed.masked) {
-    const other = old.masked.get(path);
-    if (other !== undefined && !isUnchanged(other.node, node)) unequal.add(position);
+    const oldMasked = old.masked.get(path);
+    if (oldMasked !== undefined && !isUnchanged(oldMasked.node, node)) unequal.add(position);
   }
   if (unequal.size > 0) result.after.tape.unequal = unequal;
   return result;
 }
 
 /**
- * One value of a document by the rules, as JSON text. A key of digits may be a key or a position in an array, so both count. Undefined:
- * the value is ignored.
+ * Applies the rules to one value, as JSON text; undefined if it is ignored. Digits match as a key and as a position.
  */
 export function applyRulesAt({ root }: CompiledRules, keys: readonly string[], value: JsonNode): string | undefined {
   let steps: readonly Step[] = [root];
@@ -62,7 +60,7 @@ export function applyRulesAt({ root }: CompiledRules, keys: readonly string[], v
   return new Writer(steps, value).text;
 }
 
-/** The rules as a tree of keys. */
+/** Rules as a tree of keys. */
 export interface CompiledRules {
   readonly isEmpty: boolean;
   readonly root: Step;
@@ -76,12 +74,12 @@ interface Step {
 
 const compiled = new WeakMap<ValueRules, CompiledRules>();
 
-/** Prepares rules for `applyRules`. They are prepared once. */
+/** Compiles rules for `applyRules`, once. */
 export function compileRules(rules: ValueRules): CompiledRules {
   return compiled.getOrInsertComputed(rules, () => {
     const root = newStep();
     for (const pattern of rules.mask) lastStep(root, pattern).action = 'mask';
-    // What is ignored and masked is ignored: it is stored nowhere.
+    // Ignore takes precedence over mask: the value is not stored.
     for (const pattern of rules.ignore) lastStep(root, pattern).action = 'ignore';
     return { isEmpty: rules.mask.length + rules.ignore.length === 0, root };
   });
@@ -89,7 +87,7 @@ export function compileRules(rules: ValueRules): CompiledRules {
 
 const compiledMasks = new WeakMap<ValueRules, CompiledRules>();
 
-/** The masks of rules alone, for a context: what a document ignores is ignored in the document only. They are prepared once. */
+/** Compiles only the masks, once, for contexts: ignores apply to documents only. */
 export function compileMasks(rules: ValueRules): CompiledRules {
   return compiledMasks.getOrInsertComputed(rules, () => compileRules({ mask: rules.mask, ignore: [] }));
 }
@@ -115,13 +113,13 @@ function stepsBelow(steps: readonly Step[], key: string): Step[] {
 
 interface Masked {
   node: JsonNode;
-  /** The first byte of its mask in the written text. */
+  /** The offset of its mask in the written text. */
   position: number;
 }
 
 interface Frame {
   isArray: boolean;
-  /** The next key or element, -1 after the last. */
+  /** The next key or element, or -1 after the last. */
   next: number;
   index: number;
   isFirst: boolean;
@@ -129,7 +127,7 @@ interface Frame {
   path: string;
 }
 
-/** Writes one document by the rules. It has a stack of its own, because documents nest deeper than calls can. */
+/** Writes a document by the rules. Iterative, since documents nest deeper than the call stack. */
 class Writer {
   readonly masked = new Map<string, Masked>();
   readonly #tape: JsonTape;

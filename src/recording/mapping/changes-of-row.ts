@@ -21,22 +21,31 @@ import { differenceOfValues, partialDifference } from './partial-difference.ts';
 import { rejectedRowText } from './rejected-row.ts';
 import { type ReusedTape, ReusedTapes } from './reused-tapes.ts';
 import type { MappedChange, MappedDocument, Row, RowChange } from './row-change.ts';
-import { documentText, gives, idOf, idTextOf, labelOf, RowRejection, relatedOf, tenantOf } from './row-document.ts';
+import {
+  documentText,
+  hasColumns,
+  idOf,
+  idTextOf,
+  labelOf,
+  RowRejection,
+  relatedOf,
+  tenantOf,
+} from './row-document.ts';
 import { rowRules } from './row-rules.ts';
 
-/** Values for what a row does not say. */
+/** Defaults for a row. */
 export interface MappingDefaults {
-  /** Who made the change, where its transaction does not say so either. */
+  /** The actor, if neither the row nor its transaction names one. */
   readonly actor: string;
-  /** Whose change it is, where the source does not give the column of the tenant. Undefined: such a row is rejected. */
+  /** The tenant, if the source omits its column. Undefined: such a row is rejected. */
   readonly tenant?: string | undefined;
 }
 
 /**
- * What the mapping makes of one row's change: one change, or a delete and a create where the row got another id or another tenant;
- * none where the mapping does not name the table. Values that the rules mask or ignore are nowhere in the result.
+ * Maps a row's change: to one change, to a delete and a create if its id or tenant changed, or to none if the mapping
+ * does not name the table. The result never contains masked or ignored values.
  *
- * An update without a whole `before` is a change marked `whole`. One whose `after` lacks values is told by the values that there are.
+ * An update without a whole `before` is marked `whole`. One with an incomplete `after` has only the present values.
  *
  * @example
  * changesOfRow(mapping, { table: 'public.orders', type: 'create', after: new Map([['id', '7']]), at: now(), identity }, { actor: 'unknown' });
@@ -55,10 +64,10 @@ export function changesOfRow(mapping: Mapping, row: RowChange, defaults: Mapping
   }
 }
 
-/** The actor of what a comparison of rows with the history records. */
+/** The actor of changes found by comparing rows with the history. */
 const systemActor = 'system';
 
-/** The document that a row is, for a snapshot. Undefined where the mapping does not name the table. `tenant`: see `MappingDefaults`. */
+/** The document of a row, for a snapshot; undefined for an unmapped table. `tenant`: see `MappingDefaults`. */
 export function documentOfRow(
   mapping: Mapping,
   row: RowChange & { readonly after: Row },
@@ -70,15 +79,15 @@ export function documentOfRow(
   const [mapped] = changesOfRow(mapping, create, { actor: systemActor, tenant });
   if (mapped === undefined || mapped.kind === 'unchanged') return undefined;
   if (mapped.kind === 'rejected') return mapped;
-  const { after: found = row.after } = rowToday(table.former, row);
+  const { after: current = row.after } = rowToday(table.former, row);
   const { after } = applyRules(rowRules(table).rest, {
-    after: parseJson(documentText(found, table, rowRules(table).ignored)),
+    after: parseJson(documentText(current, table, rowRules(table).ignored)),
   });
   const change = { ...mapped.change, actor: systemActor };
   return { kind: 'document', tenant: mapped.tenant, document: after === undefined ? '{}' : compactText(after), change };
 }
 
-/** A row's documents, and what the rules leave of them. They are used at once. */
+/** Tapes for a row's documents and the results of the rules, reused by the next row. */
 const tapes = new ReusedTapes();
 const tapesOfRules = new ReusedTapes();
 
@@ -88,7 +97,7 @@ class RowMapper {
   readonly #row: RowChange;
   readonly #idColumns: readonly string[];
   readonly #defaults: MappingDefaults;
-  /** Set as soon as it is read, so that it is known even if the row is then rejected. */
+  /** Set as soon as it is read, so that it is known even if the row is rejected. */
   tenant: string | undefined;
 
   constructor(mapping: Mapping, table: TableMapping, row: RowChange, defaults: MappingDefaults) {
@@ -115,7 +124,7 @@ class RowMapper {
 
   #update(before: Row | undefined, after: Row): MappedChange[] {
     const full = before === undefined ? after : completed(after, before);
-    // The row may be another document now, or one of another tenant.
+    // The id or the tenant may have changed.
     const isMoved = before !== undefined && (this.#hasOtherId(before, full) || this.#hasOtherTenant(before, full));
     if (isMoved) return this.#move(before, full);
     const isWhole = before === undefined || !this.#isComplete(before, full);
@@ -124,26 +133,23 @@ class RowMapper {
 
   #hasOtherId(before: Row, after: Row): boolean {
     const idIn = (row: Row) => orNothing(() => idTextOf(row, this.#idColumns));
-    return gives(before, this.#idColumns) && idIn(before) !== idIn(after);
+    return hasColumns(before, this.#idColumns) && idIn(before) !== idIn(after);
   }
 
   #hasOtherTenant(before: Row, after: Row): boolean {
     const { tenant } = this.#mapping;
-    if (tenant?.kind !== 'column' || !gives(before, [tenant.column])) return false;
+    if (tenant?.kind !== 'column' || !hasColumns(before, [tenant.column])) return false;
     const tenantIn = (row: Row) => orNothing(() => tenantOf(this.#mapping, this.#table, row, this.#defaults.tenant));
     return tenantIn(before) !== tenantIn(after);
   }
 
-  /**
-   * A delete of the old document and a create of the new one. They are related where both are of one tenant. Where one of them can never
-   * be recorded, because its id is too long, say, that one alone is rejected: the other is true.
-   */
+  /** A delete and a create, related if both are of one tenant. If one is invalid, only that is rejected. */
   #move(before: Row, after: Row): MappedChange[] {
     const { entity } = this.#table;
     const row = this.#row;
     const isSameTenant = !this.#hasOtherTenant(before, after);
-    const oldRow = gives(before, this.#idColumns) ? before : after;
-    // A key alone need not have the tenant, which is then the same on both sides.
+    const oldRow = hasColumns(before, this.#idColumns) ? before : after;
+    // A key without the tenant column implies the same tenant on both sides.
     const tenantRow = isSameTenant ? after : before;
     const deleted = this.#partOfMove({ ...row, type: 'delete', before, after: undefined }, () =>
       this.#change('delete', before, undefined, { id: idOf(oldRow, this.#idColumns), tenantRow }),
@@ -160,7 +166,7 @@ class RowMapper {
     ];
   }
 
-  /** The part, or its rejection, which keeps the part as a row of its own. */
+  /** The part, or its rejection with the part as a row of its own. */
   #partOfMove(part: RowChange, make: () => MappedChange): MappedChange {
     this.tenant = undefined;
     try {
@@ -175,7 +181,7 @@ class RowMapper {
     }
   }
 
-  /** Whether `before` has every value that `after` has, apart from ignored ones. */
+  /** Whether `before` has every value of `after`, apart from ignored ones. */
   #isComplete(before: Row, after: Row): boolean {
     if (this.#row.isBeforeWhole === true) return true;
     const { ignored } = rowRules(this.#table);
@@ -222,8 +228,8 @@ class RowMapper {
     const { rest, ignored } = rowRules(this.#table);
     if (this.#row.values !== undefined) return differenceOfValues(compileRules(this.#table.rules), this.#row.values);
     const node = (row: Row | undefined, tape: ReusedTape) => row && tape.parse(documentText(row, this.#table, ignored));
-    const given: Sides = { before: node(before, tapes.before), after: node(after, tapes.after) };
-    const sides = applyRules(rest, given, tapesOfRules);
+    const inputs: Sides = { before: node(before, tapes.before), after: node(after, tapes.after) };
+    const sides = applyRules(rest, inputs, tapesOfRules);
     const isPartial = type === 'update' && before === undefined && after !== undefined && lacks(after, ignored);
     if (isPartial && sides.after !== undefined) return partialDifference(sides.after);
     return differenceOfChange(type, sides.before, sides.after);
@@ -235,20 +241,20 @@ class RowMapper {
   }
 }
 
-/** `after`, with what it lacks taken from `before`. */
+/** `after`, with missing values from `before`. */
 function completed(after: Row, before: Row): Row {
   const full = new Map(after);
   for (const [column, value] of after) if (value === undefined) full.set(column, before.get(column));
   return full;
 }
 
-/** Whether the source left out a value that the rules do not ignore. */
+/** Whether the source omitted a value that the rules do not ignore. */
 function lacks(row: Row, ignored: ReadonlySet<string>): boolean {
   for (const [column, value] of row) if (value === undefined && !ignored.has(column)) return true;
   return false;
 }
 
-/** Undefined where a row does not give it. */
+/** Undefined if the row does not contain it. */
 function orNothing<Value>(read: () => Value): Value | undefined {
   try {
     return read();
@@ -269,7 +275,7 @@ function related(mapped: ChangedDocument, item: RelatedItem): ChangedDocument {
   return { ...mapped, change: { ...mapped.change, related: [item, ...mapped.change.related] } };
 }
 
-/** Why a row cannot be recorded. Throws every other error again. */
+/** The reason of a rejected row. Rethrows every other error. */
 function reasonOf(error: unknown): string {
   if (error instanceof RowRejection || error instanceof PathsTooLargeError) return error.message;
   // A json column may nest deeper than a document.

@@ -1,9 +1,9 @@
 import type { ImportedLine } from './import-line.ts';
 import type { MappedChange } from './row-change.ts';
 
-/** A client of the recorder, with the rights that it has now. */
+/** A client of the recorder, with its current rights. */
 export interface RecordingClient {
-  /** The actor of its changes that name none. */
+  /** The actor of its changes without one. */
   readonly name: string;
   /** The tenant of its changes. */
   readonly tenant: string;
@@ -14,7 +14,7 @@ export interface RecordingClient {
 export const otherTenant = 'is mapped to another tenant than that of the path';
 const noActorScope = '"actor" needs the scope recorder.actor_set';
 
-/** What becomes of a line that a client sent, when it comes and when it is tried again. `identity`: what identifies it besides an `id`. */
+/** Applies a client's rights to its line, also on a retry. `identity`: identifies a line without an `id`. */
 export function changeOfClient(read: ImportedLine, client: RecordingClient, identity?: Uint8Array): ImportedLine {
   if (read.kind !== 'change') return read;
   const { change, hasId, hasActor } = read;
@@ -25,7 +25,7 @@ export function changeOfClient(read: ImportedLine, client: RecordingClient, iden
   return read;
 }
 
-/** Why a client may not have a row recorded as it was mapped. Undefined: it may. */
+/** Why a client may not record a row as mapped, or undefined. */
 export function refusalOfRow(mapped: MappedChange, client: RecordingClient): string | undefined {
   if (mapped.tenant !== undefined && mapped.tenant !== client.tenant) return otherTenant;
   return mapped.kind === 'change' && mapped.hasActor && !client.maySetActor ? noActorScope : undefined;

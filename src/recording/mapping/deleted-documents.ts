@@ -7,10 +7,10 @@ import { currentDocuments } from '../rebuild/current-documents.ts';
 import type { Mapping } from './mapping.ts';
 import { ruledDocument } from './ruled-document.ts';
 
-/** Documents that are looked for, and deleted, in one transaction. */
+/** Documents looked up and deleted in one transaction. */
 export const documentsAtOnce = 500;
 
-/** What the deletes of documents of one entity have in common. */
+/** The common members of the deletes of an entity's documents. */
 interface Deletion extends Pick<Change, 'at' | 'entity' | 'actor'> {
   tenant: string;
   /** JSON text of an object. */
@@ -18,7 +18,7 @@ interface Deletion extends Pick<Change, 'at' | 'entity' | 'actor'> {
   identityOf: (entityId: string) => Uint8Array;
 }
 
-/** The deletes of documents that the history has, by the rules of today. `sides` is JSON text of an object with the document. */
+/** Deletes of documents in the history, by the current rules. `sides`: JSON text of an object with the document. */
 export async function deletesOf(
   db: Connection,
   mapping: Mapping | undefined,
@@ -29,9 +29,9 @@ export async function deletesOf(
   const documents = await currentDocuments(db, tenant, entity, entityIds);
   const slice = new TimeSlice();
   const deletes: { change: Change; sides: string }[] = [];
-  for (const [place, entityId] of entityIds.entries()) {
+  for (const [index, entityId] of entityIds.entries()) {
     if (slice.isDue) await slice.rest();
-    const stored = documents[place]?.document;
+    const stored = documents[index]?.document;
     const document = stored === undefined ? undefined : ruledDocument(mapping, entity, stored);
     const difference = differenceOfChange(
       'delete',

@@ -1,9 +1,9 @@
 import type { PathPattern } from '../../core/path-pattern.ts';
 import type { Row, RowChange } from './row-change.ts';
 
-/** Columns that a table had, by what the mapping says of them. */
+/** Former columns of a table, as the mapping names them. */
 export interface FormerColumns {
-  /** The last name of each. */
+  /** The last name of each column. */
   readonly names: ReadonlyMap<string, string>;
   /** Last names of columns that were dropped. */
   readonly dropped: ReadonlySet<string>;
@@ -11,9 +11,9 @@ export interface FormerColumns {
 
 export const noFormer: FormerColumns = { names: new Map(), dropped: new Set() };
 
-/** Follows each column to its last name; null is one that was dropped. Returns a name that leads back to itself where there is one. */
-export function readFormer(given: Readonly<Record<string, string | null>>): FormerColumns | string {
-  const renamed = new Map(Object.entries(given));
+/** Resolves each column to its last name; null: dropped. Returns a name that is part of a cycle, if there is one. */
+export function readFormer(columns: Readonly<Record<string, string | null>>): FormerColumns | string {
+  const renamed = new Map(Object.entries(columns));
   const names = new Map<string, string>();
   for (const column of renamed.keys()) {
     const seen = [column];
@@ -27,19 +27,19 @@ export function readFormer(given: Readonly<Record<string, string | null>>): Form
   return { names, dropped: new Set(dropped) };
 }
 
-/** The name of a column today. One that was dropped keeps its last name. */
+/** The current name of a column, or the last name of a dropped one. */
 export function nameToday({ names }: FormerColumns, column: string): string {
   return names.get(column) ?? column;
 }
 
-/** A column under the names that it has and had. */
+/** All names of a column, current and former. */
 export function namesOf(former: FormerColumns, column: string): string[] {
   const today = nameToday(former, column);
   const earlier = [...former.names].filter(([name, last]) => last === today && name !== today);
   return [today, ...earlier.map(([name]) => name)];
 }
 
-/** The patterns, each for all names of its column. */
+/** The patterns for all names of their columns. */
 export function underAllNames(patterns: readonly PathPattern[], former: FormerColumns): PathPattern[] {
   return patterns.flatMap((pattern) => {
     const [column, ...rest] = pattern.keys;
@@ -51,14 +51,12 @@ export function underAllNames(patterns: readonly PathPattern[], former: FormerCo
   });
 }
 
-/** The pattern with its column's name of today. */
+/** The pattern with the current name of its column. */
 export function patternToday(pattern: PathPattern, former: FormerColumns): PathPattern {
   return underAllNames([pattern], former)[0] ?? pattern;
 }
 
-/**
- * A row of before a column was renamed, with the name of today. Where the row has that too, the former name is another column's by now.
- */
+/** An old row with current column names. If the row has the current name too, the former one is now another column. */
 export function rowToday<Sides extends Pick<RowChange, 'before' | 'after' | 'values'>>(
   former: FormerColumns,
   row: Sides,

@@ -24,19 +24,19 @@ import { PathsTooLargeError } from '../path-list.ts';
 import { applyRules, compileMasks, compileRules } from './apply-rules.ts';
 import type { ValueRules } from './mapping.ts';
 
-/** The result of one line of an import. A reason names members and positions, never the content of the document. */
+/** The result of an import line. A reason names members and positions, never content. */
 export type ImportedLine =
   | {
       kind: 'change';
       change: Change;
-      /** Whether the line names its identity and its actor. */
+      /** Whether the line has an identity and an actor. */
       hasId: boolean;
       hasActor: boolean;
     }
   | { kind: 'unchanged' }
   | { kind: 'rejected'; reason: string };
 
-/** What a change is, by its `op`. */
+/** The change type of each `op`. */
 export const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
   ['insert', 'create'],
   ['create', 'create'],
@@ -51,18 +51,17 @@ export const changeMembers: ReadonlySet<string> = new Set(memberNames.split(' ')
 
 const relatedMembers: ReadonlySet<string> = new Set(['entity', 'entityId']);
 
-/** A longer name of a member is cut in a reason. */
+/** Reasons truncate longer member names. */
 const maxShownName = 200;
 
 /** Why a line is rejected. */
 class Rejection extends Error {}
 
 /**
- * Reads one line of an import (contract 6), without its line end. It writes to `tape`, which the caller may use again at once.
- * The limit of nesting holds for `before` and `after`; the object of the line comes on top of it. For `id`, `name`, `actor`,
- * `schemaVersion`, `related` and `context`, null means absent; for `before` and `after` it is a value. A member that is not known
- * rejects the line (contract 3).
- * `rules` say by entity what is masked and left out (recording.md 3). `masked` names masked values that differ (docs/decisions/outbox.md).
+ * Reads an import line (contract 6), without its line ending, using `tape` as scratch space. The nesting limit applies
+ * to `before` and `after`. Null means absent, except for `before` and `after`. An unknown member rejects the line
+ * (contract 3). `rules`: masks and ignores by entity (recording.md 3). The member `masked` lists masked values that
+ * differ (docs/decisions/outbox.md).
  */
 export function readImportLine(
   line: Buffer,
@@ -109,8 +108,8 @@ function changeOfLine(
   const related = relatedItems(tape, members.get('related'));
   const ofEntity = rules.get(entity);
   const context = contextOf(tape, members.get('context'), ofEntity);
-  const given = { before: documentOf(tape, members, 'before'), after: documentOf(tape, members, 'after') };
-  const { before, after } = ofEntity === undefined ? given : applyRules(compileRules(ofEntity), given);
+  const sides = { before: documentOf(tape, members, 'before'), after: documentOf(tape, members, 'after') };
+  const { before, after } = ofEntity === undefined ? sides : applyRules(compileRules(ofEntity), sides);
   const masked = maskedPaths(tape, members.get('masked'));
   refuseUnknown(members, changeMembers);
   if (masked.length > 0 && before !== undefined && after !== undefined) markMaskedDifferences(after, masked);
@@ -147,7 +146,7 @@ function relatedItems(tape: JsonTape, list: number | undefined): RelatedItem[] {
   return items;
 }
 
-/** The paths at which masked values of the two sides differ, as the sender that masked them says. */
+/** The paths of masked values that differ, according to the sender. */
 function maskedPaths(tape: JsonTape, list: number | undefined): string[] {
   if (list === undefined || isNull(tape, list)) return [];
   if (firstByte(tape, list) !== bracketByte) throw new Rejection('"masked" is no array');
@@ -196,9 +195,9 @@ function optionalName(tape: JsonTape, members: ReadonlyMap<string, number>, name
   return node === undefined || isNull(tape, node) ? undefined : requiredName(tape, members, name);
 }
 
-function refuseUnknown(members: ReadonlyMap<string, number>, known: ReadonlySet<string>, above = ''): void {
+function refuseUnknown(members: ReadonlyMap<string, number>, allowed: ReadonlySet<string>, above = ''): void {
   for (const name of members.keys()) {
-    if (known.has(name)) continue;
+    if (allowed.has(name)) continue;
     throw new Rejection(
       `"${above}${name.slice(0, maxShownName)}" is not a member of a ${above === '' ? 'change' : 'related item'}`,
     );

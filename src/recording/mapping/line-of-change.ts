@@ -9,11 +9,11 @@ import { maxMaskedPath, maxMaskedPaths } from '../masked-differences.ts';
 export const operations: Record<ChangeType, string> = { create: 'insert', update: 'update', delete: 'delete' };
 
 /**
- * A change as a line of an import, to be kept where it cannot be recorded now. `sides` is JSON text of an object with the members
- * `before` and `after`, masked. `id` is for a line that is sent on: it then has the identity of that id.
+ * A change as an import line, to store a rejected change or to send it on with `id` as its identity. `sides`: JSON text
+ * of an object with the masked members `before` and `after`.
  */
 export function lineOfChange(change: Change, sides: string, id?: string): string {
-  const given = parseJson(sides);
+  const parsed = parseJson(sides);
   const { type, entity, entityId, name, actor, schemaVersion, related, context } = change;
   const members: [string, string | JsonNode | undefined][] = [
     ['id', id && JSON.stringify(id)],
@@ -26,27 +26,27 @@ export function lineOfChange(change: Change, sides: string, id?: string): string
     ['schemaVersion', schemaVersion === undefined ? undefined : JSON.stringify(schemaVersion)],
     ['related', related.length === 0 ? undefined : JSON.stringify(related)],
     ['context', context],
-    // A row before that is not whole would show columns that are not in it as new.
-    ['before', type === 'create' || isWhole(change) ? undefined : memberOf(given, 'before')],
-    ['after', type === 'delete' ? undefined : memberOf(given, 'after')],
+    // With an incomplete `before`, its missing columns would appear as new.
+    ['before', type === 'create' || isWhole(change) ? undefined : memberOf(parsed, 'before')],
+    ['after', type === 'delete' ? undefined : memberOf(parsed, 'after')],
     ['masked', maskedOf(change)],
   ];
   return objectText(members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
 }
 
-/** The paths of values that differ though their texts do not, because they are masked, as JSON text. */
+/** JSON text of the paths of masked values that differ although their texts are equal. */
 function maskedOf({ type, paths }: Change): string | undefined {
   if (type !== 'update' || !paths.includes(mask)) return undefined;
-  const found: string[] = [];
+  const masked: string[] = [];
   for (const [path, sides] of entriesOf(parseJson(paths))) {
     const [before, after] = [memberOf(sides, 'before'), memberOf(sides, 'after')];
-    if (before !== undefined && after !== undefined && compactText(before) === compactText(after)) found.push(path);
+    if (before !== undefined && after !== undefined && compactText(before) === compactText(after)) masked.push(path);
   }
-  if (found.length === 0) return undefined;
+  if (masked.length === 0) return undefined;
   const isTooLong =
-    found.some(({ length }) => length > maxMaskedPath) ||
-    found.reduce((sum, { length }) => sum + length, 0) > maxMaskedPaths;
-  return JSON.stringify(isTooLong ? [''] : found);
+    masked.some(({ length }) => length > maxMaskedPath) ||
+    masked.reduce((sum, { length }) => sum + length, 0) > maxMaskedPaths;
+  return JSON.stringify(isTooLong ? [''] : masked);
 }
 
 function isWhole({ type, marks }: Change): boolean {

@@ -10,11 +10,11 @@ import { RowRejection } from './row-document.ts';
 import { rowRules } from './row-rules.ts';
 
 /**
- * The context of a row's change, as JSON text: what its columns give, with the members of `given`, which come first. Masks apply to
- * the columns and to the members by their own names. Undefined where there is none. Throws a `RowRejection`.
+ * The context of a row's change as JSON text: its columns, overridden by the members of `context`. Masks apply to
+ * columns and members by name. Undefined if empty. Throws a `RowRejection`.
  */
-export function mappedContext(table: TableMapping, row: Row, given: string | undefined): string | undefined {
-  if (table.context.size === 0 && given === undefined) return undefined;
+export function mappedContext(table: TableMapping, row: Row, context: string | undefined): string | undefined {
+  if (table.context.size === 0 && context === undefined) return undefined;
   const { masks } = rowRules(table);
   const columns = [...new Set(table.context.values())].flatMap((column): [string, string][] => {
     const value = row.get(column);
@@ -26,7 +26,7 @@ export function mappedContext(table: TableMapping, row: Row, given: string | und
     const value = shown && memberOf(shown, column);
     if (value !== undefined) members.set(member, value);
   }
-  if (given !== undefined) for (const [member, value] of membersOf(parseJson(given))) members.set(member, value);
+  if (context !== undefined) for (const [member, value] of membersOf(parseJson(context))) members.set(member, value);
   if (members.size === 0) return undefined;
   const { after } = applyRules(masks, { after: parseJson(objectText(members)) });
   if (after === undefined) return undefined;

@@ -12,32 +12,31 @@ import {
 import { type Mapping, schemaOf, type TableMapping, type TenantRule, type ValueRules } from './mapping.ts';
 import type { MappingFile, TableFile } from './mapping-schema.ts';
 
-/** One thing that is wrong with a mapping. `path` has the keys that lead to it; it is empty for the file as a whole. */
+/** A fault of a mapping. `path`: its keys, empty for the file as a whole. */
 export interface MappingFault {
   readonly path: readonly string[];
   readonly message: string;
 }
 
-/** The mapping of a file whose shape is right, with what is wrong in its content. */
+/** The mapping of a file that matches the schema, with the faults of its content. */
 export function mappingOfFile(file: MappingFile): { mapping: Mapping; faults: readonly MappingFault[] } {
   const reader = new Reader(file);
   return { mapping: reader.mapping(), faults: reader.faults };
 }
 
 /**
- * The mapping of a text that `readMapping` has read before, for a thread. This module does not load the checker of shapes, whose 700 files
- * take most of a thread's start.
+ * The mapping of a text that `readMapping` has validated, for a thread. Avoids loading the schema checker's 700 files.
  */
 export function mappingOfCheckedText(text: string): Mapping {
   return mappingOfFile(parsedMapping(text)).mapping;
 }
 
-/** The file as JSON.parse reads it. */
+/** The file as parsed by JSON.parse. */
 export function parsedMapping(text: string): MappingFile {
   return JSON.parse(text.replace(/^\uFEFF/, ''));
 }
 
-/** Reads a file whose shape is right, and notes what is wrong in its content. */
+/** Reads a file that matches the schema, and collects the faults of its content. */
 class Reader {
   readonly faults: MappingFault[] = [];
   readonly #file: MappingFile;
@@ -98,8 +97,8 @@ class Reader {
   ): TableMapping {
     const path = ['tables', name];
     if (!/^[^.]+\../s.test(name)) this.#fault(path, 'must be named with its schema or database: "public.orders"');
-    for (const [place, column] of (file.id ?? []).entries()) {
-      if (file.id?.indexOf(column) !== place) this.#fault([...path, 'id', String(place)], 'is there twice');
+    for (const [index, column] of (file.id ?? []).entries()) {
+      if (file.id?.indexOf(column) !== index) this.#fault([...path, 'id', String(index)], 'is there twice');
     }
     const former = this.#former([...path, 'former'], file.former);
     const today = (column: string) => nameToday(former, column);
@@ -129,8 +128,8 @@ class Reader {
     };
     const open = openColumns(table, tenant);
     for (const pattern of masks) this.#checkMask([...path, 'mask', String(masks.indexOf(pattern))], pattern, open);
-    for (const [place, pattern] of (ofEntity?.mask ?? []).entries()) {
-      this.#checkMask(['entities', file.entity, 'mask', String(place)], pattern, open, ` of ${name}`);
+    for (const [index, pattern] of (ofEntity?.mask ?? []).entries()) {
+      this.#checkMask(['entities', file.entity, 'mask', String(index)], pattern, open, ` of ${name}`);
     }
     return table;
   }
@@ -142,35 +141,35 @@ class Reader {
     }
   }
 
-  /** A truncate or a snapshot of one table deletes the documents that it does not have, and those of the other are among them. */
+  /** A truncate or a snapshot of one table would delete the documents of another table with the same entity. */
   #checkSharedEntities(tables: readonly TableMapping[], tenant: TenantRule | undefined): void {
     const owner = new Map<string, string>();
     for (const table of tables) {
       if (table.truncate === 'ignore' && !table.snapshot) continue;
       const schema = tenant?.kind === 'schema' ? schemaOf(table.table) : '';
       const key = JSON.stringify([schema, table.entity]);
-      const other = owner.get(key);
-      owner.set(key, other ?? table.table);
-      if (other === undefined) continue;
+      const existing = owner.get(key);
+      owner.set(key, existing ?? table.table);
+      if (existing === undefined) continue;
       this.#fault(
         ['tables', table.table, 'entity'],
-        `is the entity of ${other} too: give one of them "truncate": "ignore" and "snapshot": false`,
+        `is the entity of ${existing} too: give one of them "truncate": "ignore" and "snapshot": false`,
       );
     }
   }
 
-  #former(path: string[], given: TableFile['former'] = {}): FormerColumns {
-    const former = readFormer(given);
+  #former(path: string[], columns: TableFile['former'] = {}): FormerColumns {
+    const former = readFormer(columns);
     if (typeof former !== 'string') return former;
     this.#fault([...path, former], 'is a former name of itself');
     return noFormer;
   }
 
   #patterns(path: string[], texts: readonly string[] | undefined): PathPattern[] {
-    return (texts ?? []).flatMap((text, place) => {
+    return (texts ?? []).flatMap((text, index) => {
       const pattern = parsePathPattern(text);
       if (typeof pattern !== 'string') return [pattern];
-      this.#fault([...path, String(place)], pattern);
+      this.#fault([...path, String(index)], pattern);
       return [];
     });
   }
@@ -180,7 +179,7 @@ class Reader {
   }
 }
 
-/** The columns that entries show outside of `paths`, with what they are there. The primary key is not known here. */
+/** The columns that entries show outside of `paths`, with their use. The primary key is not known here. */
 function openColumns(table: TableMapping, tenant: TenantRule | undefined): Map<string, string> {
   const columns = new Map<string, string>();
   const add = (column: string | undefined, use: string) => {

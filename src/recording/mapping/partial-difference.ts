@@ -8,14 +8,13 @@ import { applyRulesAt, type CompiledRules } from './apply-rules.ts';
 import type { ChangedValue } from './row-change.ts';
 
 /**
- * The difference of an update of which only some new values are known: each member of the document is one value, and no entry marks
- * it as whole.
+ * The difference of an update with only some new values known. Each member is one value, and nothing is marked whole.
  */
 export function partialDifference(after: JsonNode): Difference {
   return differenceOfPaths(entriesOf(after).map(([key, value]) => [pathOf([key]), `{"after":${compactText(value)}}`]));
 }
 
-/** The same of single values, by the rules. Undefined: the rules ignore all of them. */
+/** The difference of single values, by the rules. Undefined if all are ignored. */
 export function differenceOfValues(rules: CompiledRules, values: readonly ChangedValue[]): Difference | undefined {
   const paths = values.flatMap(({ keys, after }): [string, string][] => {
     const shown = applyRulesAt(rules, keys, parseJson(after ?? 'null'));

@@ -1,11 +1,11 @@
 import { jsonOfPostgres, jsonOfPostgresJson, type PostgresType, postgresType, type TypeRow } from './postgres-value.ts';
 
-/** Runs a statement on the source; `pg.Client` and `pg.Pool` do. */
+/** Runs a statement on the source: a `pg.Client` or `pg.Pool`. */
 export interface SourceQueries {
   query<Row extends object>(text: string, values: unknown[]): Promise<{ rows: Row[] }>;
 }
 
-/** The types of a source's columns. What is not built in is looked up in its catalogue, once. */
+/** The column types of a source. Looks up types that are not built in once, in the catalog. */
 export class PostgresTypes {
   readonly #source: SourceQueries;
   readonly #rows = new Map<number, TypeRow>();
@@ -15,7 +15,7 @@ export class PostgresTypes {
     this.#source = source;
   }
 
-  /** Learns the types with these OIDs, with those that they are made of. */
+  /** Loads the types with these OIDs, and the types they are based on. */
   async load(oids: readonly number[]): Promise<void> {
     const fresh = [...new Set(oids)].filter((oid) => !this.#types.has(oid));
     if (fresh.length === 0) return;
@@ -29,7 +29,7 @@ export class PostgresTypes {
     for (const oid of fresh) this.#types.set(oid, postgresType(oid, this.#rows));
   }
 
-  /** How values of the type stand in documents, in words. The type must have been loaded. */
+  /** The JSON form of the type, in words. The type must be loaded. */
   description(oid: number): string {
     const words = (type: PostgresType): string => {
       if (type.kind === 'array') return `array of ${words(type.element)}`;
@@ -38,12 +38,12 @@ export class PostgresTypes {
     return words(this.#type(oid));
   }
 
-  /** The JSON text of a value in text format. The type must have been loaded. */
+  /** The JSON text of a value in text format. The type must be loaded. */
   text(oid: number, text: string): string {
     return jsonOfPostgres(this.#type(oid), text);
   }
 
-  /** The JSON text of a value that the source wrote as JSON. The type must have been loaded. */
+  /** The JSON text of a value that the source wrote as JSON. The type must be loaded. */
   ofJson(oid: number, json: string): string {
     return jsonOfPostgresJson(this.#type(oid), json);
   }
@@ -55,7 +55,7 @@ export class PostgresTypes {
   }
 }
 
-// A true array is the array type of its element. int2vector, for one, has elements and is written in another way.
+// A true array is the array type of its element; int2vector, for example, is not and has another text format.
 const typesStatement = `
 with recursive used as (
   select unnest($1::oid[]) as oid

@@ -3,7 +3,7 @@ import { parseJson } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';
 
 /**
- * How the values of a PostgreSQL type stand in documents. One table serves capture, triggers and snapshots (recording.md 2):
+ * How values of a PostgreSQL type appear in documents, for capture, triggers and snapshots (recording.md 2):
  *
  * | Type | In a document |
  * |---|---|
@@ -14,15 +14,15 @@ import { compactText } from '../../core/json/text.ts';
  * | `timestamp with time zone` | RFC 3339 in UTC, with `Z` |
  * | `timestamp` | the same without `Z` |
  * | `bytea` | `\x` and hexadecimal digits |
- * | any other, hstore, composite, range and geometric types too | its text |
+ * | any other, also hstore, composite, range and geometric types | its text |
  *
- * A domain is as its base type.
+ * A domain is treated as its base type.
  */
 export type PostgresType =
   | { readonly kind: 'number' | 'boolean' | 'json' | 'instant' | 'timestamp' | 'text' }
   | { readonly kind: 'array'; readonly element: PostgresType; readonly delimiter: string };
 
-/** Types by their OID, which is the same in every PostgreSQL. */
+/** Built-in types by OID. */
 const builtIn: ReadonlyMap<number, PostgresType> = new Map([
   ...[20, 21, 23, 26, 700, 701, 1700].map((oid): [number, PostgresType] => [oid, { kind: 'number' }]),
   [16, { kind: 'boolean' }],
@@ -32,20 +32,20 @@ const builtIn: ReadonlyMap<number, PostgresType> = new Map([
   [1114, { kind: 'timestamp' }],
 ]);
 
-/** A row of `pg_type`, as far as it matters here. */
+/** A row of `pg_type`. */
 export interface TypeRow {
   readonly oid: number;
-  /** The base type of a domain. 0: it is no domain. */
+  /** The base type of a domain, or 0. */
   readonly base: number;
-  /** The element of a true array. 0: it is none. */
+  /** The element type of a true array, or 0. */
   readonly element: number;
   readonly delimiter: string;
 }
 
-/** The type with this OID, by the rows of `pg_type` that it needs. What is in no row and not built in is text. */
+/** The type with this OID, by rows of `pg_type`. A type that is in no row and not built in is text. */
 export function postgresType(oid: number, rows: ReadonlyMap<number, TypeRow>): PostgresType {
-  const known = builtIn.get(oid);
-  if (known !== undefined) return known;
+  const type = builtIn.get(oid);
+  if (type !== undefined) return type;
   const row = rows.get(oid);
   if (row === undefined) return { kind: 'text' };
   if (row.base !== 0) return postgresType(row.base, rows);
@@ -58,7 +58,7 @@ export function postgresType(oid: number, rows: ReadonlyMap<number, TypeRow>): P
 }
 
 /**
- * The JSON text of a value that PostgreSQL wrote in its text format, with `DateStyle` ISO, `TimeZone` UTC, `bytea_output` hex and
+ * The JSON text of a value in PostgreSQL's text format, with `DateStyle` ISO, `TimeZone` UTC, `bytea_output` hex and
  * `extra_float_digits` 1 or more.
  *
  * @example
@@ -84,14 +84,14 @@ export function jsonOfPostgres(type: PostgresType, text: string): string {
 }
 
 /**
- * The same JSON text for a value that PostgreSQL wrote as JSON (`to_jsonb`), with `TimeZone` UTC. Its JSON differs from the table above for
- * times with a time zone (`+00:00`), OIDs (strings), and arrays of them.
+ * The same JSON text for a value written by `to_jsonb` with `TimeZone` UTC, which differs from the table for times with
+ * a time zone (`+00:00`), OIDs (strings), and arrays of them.
  *
  * @example
  * jsonOfPostgresJson({ kind: 'instant' }, '"2026-01-02T03:04:05.6+00:00"'); // '"2026-01-02T03:04:05.6Z"'
  */
 export function jsonOfPostgresJson(type: PostgresType, json: string): string {
-  // Nothing else is written in another way, and most values have no string.
+  // Only strings can differ, and most values have none.
   if (!json.includes('"')) return json;
   switch (type.kind) {
     case 'number':
@@ -108,7 +108,7 @@ export function jsonOfPostgresJson(type: PostgresType, json: string): string {
 function arrayOfJson(type: Extract<PostgresType, { kind: 'array' }>, json: string): string {
   const value = parseJson(json);
   if (kindOf(value) === 'string') {
-    // An array of composite values comes as PostgreSQL's text.
+    // Arrays of composite values come as PostgreSQL's text.
     const text = stringOf(value) ?? '';
     return /^(?:\[.*\]=)?\{/.test(text) ? jsonOfPostgres(type, text) : json;
   }
@@ -119,7 +119,7 @@ function arrayOfJson(type: Extract<PostgresType, { kind: 'array' }>, json: strin
   return `[${elements.join(',')}]`;
 }
 
-/** An array's text, for example `{1,NULL,"a \"b\""}` or `[0:1]={{1},{2}}`, as JSON. The bounds are left out. */
+/** An array's text, for example `{1,NULL,"a \"b\""}` or `[0:1]={{1},{2}}`, as JSON without the bounds. */
 function arrayOf(element: PostgresType, delimiter: string, text: string): string {
   let json = '';
   let position = text.indexOf('{');

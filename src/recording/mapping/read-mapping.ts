@@ -35,7 +35,7 @@ const check = compiledOnce(MappingFile);
 const maxFaults = 50;
 
 /**
- * Reads the text of a mapping. Throws a `MappingError` that names every fault with its place.
+ * Reads the text of a mapping. Throws a `MappingError` with every fault and its path.
  *
  * @example
  * const mapping = readMapping(await readFile('mapping.json', 'utf8'));
@@ -58,7 +58,7 @@ function parsed(text: string): unknown {
     throw new MappingError([{ path: [], message: `is no JSON: ${error.message}` }]);
   }
   const repeated = repeatedKey(node);
-  // The first of two rules for one table would be lost without a word.
+  // JSON.parse would silently drop the first of two rules for a table.
   if (repeated !== undefined)
     throw new MappingError([{ path: [], message: `has the key ${repeated} twice in one object` }]);
   return parsedMapping(text);
@@ -66,7 +66,7 @@ function parsed(text: string): unknown {
 
 const maxDepth = 20;
 
-/** A key that comes twice in its object. The parser links only the last of equal keys, so the others are linked nowhere. */
+/** A duplicate key of an object. The parser links only the last of equal keys. */
 function repeatedKey({ tape, node }: JsonNode): string | undefined {
   const linked = new Set<number>();
   const open = [node];
@@ -79,8 +79,8 @@ function repeatedKey({ tape, node }: JsonNode): string | undefined {
       open.push(kind === braceByte ? child + cellsOfNode : child);
     }
   }
-  for (let place = node; cellAt(tape.cells, place + endCell) > 0; place += cellsOfNode) {
-    if (!linked.has(place)) return decodedString(tape, place);
+  for (let cell = node; cellAt(tape.cells, cell + endCell) > 0; cell += cellsOfNode) {
+    if (!linked.has(cell)) return decodedString(tape, cell);
   }
   return undefined;
 }
@@ -103,7 +103,7 @@ function schemaFaults(file: unknown): MappingFault[] {
     });
 }
 
-/** TypeBox stops at 8 errors. Its limit is one for the whole process, so it is raised for this call alone. */
+/** TypeBox stops at 8 errors. The limit is global, so it is raised for this call only. */
 function allErrors(file: unknown) {
   const { maxErrors } = Settings.Get();
   Settings.Set({ maxErrors: maxFaults * 2 });

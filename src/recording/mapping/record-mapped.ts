@@ -1,59 +1,57 @@
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { type GivenChange, RejectedChangesError, type TakeChanges } from '../batches/batch.ts';
+import { type IncomingChange, type RecordBatch, RejectedChangesError } from '../batches/batch.ts';
 import type { RecordedBy } from '../change.ts';
 import { lineOfChange } from './line-of-change.ts';
 import type { MappedChange } from './row-change.ts';
 
-/** What became of a row, with what is kept of it where it can never be recorded. */
-export interface PlacedChange {
+/** A mapped change with its source, to store if it is rejected. */
+export interface SourceChange {
   readonly mapped: MappedChange;
-  /** The place in the source, for people. */
-  readonly place: string;
-  /** JSON text of an object with the row's `before` and `after`, masked. Called only for a change that is rejected. */
+  /** The position in the source, for people. */
+  readonly position: string;
+  /** JSON text of an object with the masked `before` and `after`. Called only if the change is rejected. */
   content(): string;
 }
 
 export interface RecordMappedOptions {
-  readonly takeChanges: TakeChanges;
+  readonly recordBatch: RecordBatch;
   readonly recordedBy: RecordedBy;
   readonly strict: boolean;
 }
 
-/** Changes can never be recorded, and the operator wants to stop at them, or a tenant keeps too many. */
+/** Rejected changes, with `--strict` or at the tenant's limit. */
 export class RefusedChangesError extends Error {
   override name = 'RefusedChangesError';
 }
 
-/** Records changes of any tenants in the transaction. The order within a tenant is kept. Throws a RefusedChangesError. */
+/** Records changes of any tenants in the transaction, in order per tenant. Throws a RefusedChangesError. */
 export async function recordMapped(
   transaction: DatabaseTransaction,
-  changes: readonly PlacedChange[],
-  { takeChanges, recordedBy, strict }: RecordMappedOptions,
+  changes: readonly SourceChange[],
+  { recordBatch, recordedBy, strict }: RecordMappedOptions,
 ): Promise<void> {
-  // In one order of tenants for every transaction: two that wait for each other would be a deadlock.
-  const byTenant = [...Map.groupBy(changes, ({ mapped }) => mapped.tenant ?? '')].sort(([one], [other]) =>
-    one < other ? -1 : 1,
-  );
-  for (const [tenant, of] of byTenant) {
+  // Every transaction uses the same tenant order, to avoid deadlocks.
+  const byTenant = [...Map.groupBy(changes, ({ mapped }) => mapped.tenant ?? '')].sort(([a], [b]) => (a < b ? -1 : 1));
+  for (const [tenant, tenantChanges] of byTenant) {
     try {
-      await takeChanges(transaction, { tenant, recordedBy, changes: of.map(given), strict });
+      await recordBatch(transaction, { tenant, recordedBy, changes: tenantChanges.map(incomingChange), strict });
     } catch (error) {
       if (!(error instanceof RejectedChangesError)) throw error;
       const [first] = error.rejected;
-      const place = (first && of[first.index]?.place) ?? 'the source';
-      throw new RefusedChangesError(`${error.message}; the first is at ${place}: ${first?.reason ?? ''}`, {
+      const position = (first && tenantChanges[first.index]?.position) ?? 'the source';
+      throw new RefusedChangesError(`${error.message}; the first is at ${position}: ${first?.reason ?? ''}`, {
         cause: error,
       });
     }
   }
 }
 
-function given({ mapped, place, content }: PlacedChange): GivenChange {
+function incomingChange({ mapped, position, content }: SourceChange): IncomingChange {
   if (mapped.kind === 'unchanged') return mapped;
   if (mapped.kind === 'rejected') {
-    return { kind: 'rejected', reason: mapped.reason, source: { position: place, line: () => mapped.content } };
+    return { kind: 'rejected', reason: mapped.reason, source: { position, line: () => mapped.content } };
   }
   const { change } = mapped;
-  const source = { position: place, line: () => lineOfChange(change, content()), identity: change.identity };
+  const source = { position, line: () => lineOfChange(change, content()), identity: change.identity };
   return { kind: 'change', change, source };
 }

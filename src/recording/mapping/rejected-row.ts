@@ -10,8 +10,8 @@ import { documentText } from './row-document.ts';
 import { rowRules } from './row-rules.ts';
 
 /**
- * A row's change as JSON text, to be kept and mapped again. It is masked, and what the mapping ignores is left out. Whether a masked
- * value differs cannot be told from it any more.
+ * A row's change as JSON text, masked and without ignored values, to be mapped again. Loses whether masked values
+ * differ.
  */
 export function rejectedRowText(table: TableMapping, row: RowChange): string {
   const { ignored, rest, masks } = rowRules(table);
@@ -34,7 +34,7 @@ export function rejectedRowText(table: TableMapping, row: RowChange): string {
   return objectText(members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
 }
 
-/** Each value as `[keys, after]`; a value that is gone as `[keys]`. */
+/** Each value as `[keys, after]`; a removed value as `[keys]`. */
 function valuesText({ rules }: TableMapping, values: readonly ChangedValue[]): string {
   const texts = values.flatMap(({ keys, after }) => {
     const shown = applyRulesAt(compileRules(rules), keys, parseJson(after ?? 'null'));
@@ -52,7 +52,7 @@ function valuesOf(list: JsonNode | undefined): ChangedValue[] | undefined {
   });
 }
 
-/** The two sides of the row. Without them if a value cannot be read: then nobody can tell what to mask in it. */
+/** Both sides of the row, or neither if a value cannot be parsed and so cannot be masked. */
 function withoutUnreadable(sides: () => Sides): Sides {
   try {
     return sides();
@@ -64,11 +64,11 @@ function withoutUnreadable(sides: () => Sides): Sides {
 
 const changeTypes: readonly ChangeType[] = ['create', 'update', 'delete'];
 
-/** Reads what `rejectedRowText` wrote. Undefined where the text is something else. */
+/** Parses the output of `rejectedRowText`; undefined for any other text. */
 export function readRejectedRow(text: string): RowChange | undefined {
-  const given = parseObject(text);
-  if (given === undefined) return undefined;
-  const members = membersOf(given);
+  const object = parseObject(text);
+  if (object === undefined) return undefined;
+  const members = membersOf(object);
   const table = stringOf(members.get('table'));
   const type = changeTypes.find((name) => name === stringOf(members.get('type')));
   const at = members.get('at');

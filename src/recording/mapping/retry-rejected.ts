@@ -8,12 +8,12 @@ import {
   addCounts,
   type BatchCounts,
   type ChangeSource,
-  type GivenChange,
+  type IncomingChange,
   noCounts,
+  type RecordBatch,
   RejectedChangesError,
-  type TakeChanges,
 } from '../batches/batch.ts';
-import { type KeptChange, openKept } from '../batches/kept-change.ts';
+import { openRejected, type RejectedContent } from '../batches/rejected-content.ts';
 import { deleteRejected, type ListedRejection, listRejected, updateReason } from '../batches/rejected-store.ts';
 import { Occurrences } from '../occurrences.ts';
 import { maxRetries } from '../record-change.ts';
@@ -25,72 +25,71 @@ import { readRejectedRow } from './rejected-row.ts';
 import type { MappedChange, RowChange } from './row-change.ts';
 import { rulesOfDocuments } from './ruled-document.ts';
 
-const rowsAtOnce = 100;
+const pageSize = 100;
 
-interface Retrying {
+interface RetryContext {
   db: Database;
   sealer: Sealer;
-  take: TakeChanges;
-  /** How rows that are kept become changes. Undefined: rows cannot be tried. */
+  recordBatch: RecordBatch;
+  /** Maps stored rows. Undefined: rows cannot be retried. */
   mapping?: Mapping | undefined;
-  /** What a client of the recorder may do now, or why it may record nothing. */
+  /** The current rights of a client of the recorder, or why it may not record. */
   clientOf: (tenant: string, clientId: string | undefined) => Promise<RecordingClient | string>;
 }
 
-/** Which changes are tried; without a tenant those of all tenants, without an id all of a tenant. */
-interface Tried {
+/** The changes to retry: default all tenants, and all ids. */
+interface RejectedFilter {
   tenant?: string | undefined;
   id?: string | undefined;
 }
 
 /**
- * Tries again to record the rejected changes of a tenant, or of all tenants, by the rules of the way they came. A change that is recorded
- * now is deleted from the rejected ones. The others stay, each with its current reason. What is kept without content, or as neither a line
- * nor a row, cannot be tried: it counts as rejected, and its reason stays. Each change has its own transaction.
+ * Retries rejected changes by the rules of their source, each in its own transaction. Recorded changes are removed; the
+ * others stay with their current reason. Changes stored without content, or as neither a line nor a row, stay rejected.
  */
 export async function retryRejected(
-  retrying: Retrying,
-  { tenant, id }: Tried,
+  context: RetryContext,
+  { tenant, id }: RejectedFilter,
   signal?: AbortSignal,
 ): Promise<BatchCounts> {
   const sum = noCounts();
   let after: { tenant: string; id: string } | undefined;
   for (;;) {
-    const rows = await listRejected(retrying.db, tenant, { after, count: rowsAtOnce, id });
+    const rows = await listRejected(context.db, tenant, { after, count: pageSize, id });
     for (const row of rows) {
       signal?.throwIfAborted();
-      addCounts(sum, await retryOne(retrying, row));
+      addCounts(sum, await retryOne(context, row));
       after = row;
     }
-    if (rows.length < rowsAtOnce) return sum;
+    if (rows.length < pageSize) return sum;
   }
 }
 
 async function retryOne(
-  { db, sealer, take, mapping, clientOf }: Retrying,
+  { db, sealer, recordBatch, mapping, clientOf }: RetryContext,
   { tenant, id, way, recorder, position, reason, sealed }: ListedRejection,
 ): Promise<Partial<BatchCounts>> {
-  const kept = sealed === null ? undefined : openKept(sealer, tenant, id, sealed);
-  if (kept === undefined || !canBeTried(kept)) return { read: 1, rejected: 1 };
+  const content = sealed === null ? undefined : openRejected(sealer, tenant, id, sealed);
+  if (content === undefined || !isRetryable(content)) return { read: 1, rejected: 1 };
   const recordedBy = recorder === null ? { way } : { way, by: recorder };
-  const client = way === 'recorder' ? await clientOf(kept.tenant, kept.client) : undefined;
-  const given = givenOf(kept, { position, mapping, client });
+  const client = way === 'recorder' ? await clientOf(content.tenant, content.client) : undefined;
+  const changes = changesOf(content, { position, mapping, client });
   try {
     return await inTransaction(
       db,
       async (transaction) => {
-        // Somebody else may have retried or dropped it meanwhile.
+        // May have been retried or dropped concurrently.
         if (!(await deleteRejected(transaction, tenant, id))) return {};
         const counts = noCounts();
-        for (const { of, change } of given) {
-          const taken = await take(transaction, {
-            tenant: of,
+        for (const { tenant: owner, change } of changes) {
+          const recorded = await recordBatch(transaction, {
+            tenant: owner,
             recordedBy,
-            client: kept.client,
+            client: content.client,
             changes: [change],
             strict: true,
           });
-          addCounts(counts, taken.counts);
+          addCounts(counts, recorded.counts);
         }
         return counts;
       },
@@ -105,74 +104,74 @@ async function retryOne(
 }
 
 interface TenantChange {
-  of: string;
-  change: GivenChange;
+  tenant: string;
+  change: IncomingChange;
 }
 
-interface Given {
+interface RetrySource {
   position: string;
   mapping: Mapping | undefined;
-  /** The client that sent it, or why that may record nothing. Undefined: it came in another way. */
+  /** The client that sent it, or why it may not record. Undefined if no client sent it. */
   client: RecordingClient | string | undefined;
 }
 
-function givenOf(kept: KeptChange, given: Given): TenantChange[] {
-  const source = { position: given.position, line: () => kept.line };
-  if (typeof given.client === 'string') {
-    return [{ of: kept.tenant, change: { kind: 'rejected', reason: given.client, source } }];
+function changesOf(content: RejectedContent, changes: RetrySource): TenantChange[] {
+  const source = { position: changes.position, line: () => content.line };
+  if (typeof changes.client === 'string') {
+    return [{ tenant: content.tenant, change: { kind: 'rejected', reason: changes.client, source } }];
   }
-  // Other ways make the lines that they keep. A client could send one that looks like a row.
-  const row = given.client === undefined || kept.isRow === true ? readRejectedRow(kept.line) : undefined;
-  if (row !== undefined) return changesOfKeptRow(row, kept, { ...given, client: given.client });
-  return [{ of: kept.tenant, change: changeOfLine(kept, { ...given, client: given.client }, source) }];
+  // Only lines from clients are untrusted: one could imitate a row.
+  const row = changes.client === undefined || content.isRow === true ? readRejectedRow(content.line) : undefined;
+  if (row !== undefined) return changesOfRejectedRow(row, content, { ...changes, client: changes.client });
+  return [{ tenant: content.tenant, change: changeOfLine(content, { ...changes, client: changes.client }, source) }];
 }
 
-/** Of an event that could not be read its text is kept, and of a row that could not be written its place. */
-function canBeTried({ line }: KeptChange): boolean {
+/** Not for unreadable events, stored as text, or unwritable rows, stored as their position. */
+function isRetryable({ line }: RejectedContent): boolean {
   const node = parseObject(line, maximumImportDepth + 1);
   const op = node && stringOf(memberOf(node, 'op'));
   return (op !== undefined && typeOfOp.has(op)) || readRejectedRow(line) !== undefined;
 }
 
-function changesOfKeptRow(
+function changesOfRejectedRow(
   row: RowChange,
-  { tenant, line }: KeptChange,
-  { position, mapping, client }: Given & { client: RecordingClient | undefined },
+  { tenant, line }: RejectedContent,
+  { position, mapping, client }: RetrySource & { client: RecordingClient | undefined },
 ): TenantChange[] {
   const source = { position, line: () => line };
-  const rejected = (reason: string): TenantChange => ({ of: tenant, change: { kind: 'rejected', reason, source } });
+  const rejected = (reason: string): TenantChange => ({ tenant, change: { kind: 'rejected', reason, source } });
   if (mapping === undefined) return [rejected('is a row of a table: name the mapping with --mapping FILE')];
   const changes = changesOfRow(mapping, row, { actor: client?.name ?? 'unknown', tenant: client?.tenant });
-  if (changes.length === 0) return [{ of: tenant, change: { kind: 'ignored' } }];
+  if (changes.length === 0) return [{ tenant, change: { kind: 'ignored' } }];
   return changes.map((mapped: MappedChange): TenantChange => {
     const refusal = client && refusalOfRow(mapped, client);
     if (refusal !== undefined) return rejected(refusal);
-    const of = mapped.tenant ?? tenant;
-    if (mapped.kind === 'unchanged') return { of, change: mapped };
-    if (mapped.kind === 'rejected') return { of, change: { ...mapped, source } };
-    return { of, change: { kind: 'change', change: mapped.change, source } };
+    const owner = mapped.tenant ?? tenant;
+    if (mapped.kind === 'unchanged') return { tenant: owner, change: mapped };
+    if (mapped.kind === 'rejected') return { tenant: owner, change: { ...mapped, source } };
+    return { tenant: owner, change: { kind: 'change', change: mapped.change, source } };
   });
 }
 
 function changeOfLine(
-  { line, identity }: KeptChange,
-  { client, mapping }: Given & { client: RecordingClient | undefined },
+  { line, identity }: RejectedContent,
+  { client, mapping }: RetrySource & { client: RecordingClient | undefined },
   source: ChangeSource,
-): GivenChange {
+): IncomingChange {
   const occurrences = new Occurrences();
-  // A mask may be newer than the line. Lines of other ways were made of rows, for which the rules of their tables hold too.
+  // A mask may be newer than the line. Lines not from clients come from rows, so the rules of tables apply too.
   const rules = mapping && (client === undefined ? rulesOfDocuments(mapping) : mapping.entities);
   const read = readImportLine(Buffer.from(line), new JsonTape(), occurrences, rules);
   occurrences.close();
-  const own = identity === undefined ? undefined : Buffer.from(identity, 'hex');
-  const judged = client === undefined ? read : changeOfClient(withOwnActor(read, client), client, own);
-  if (judged.kind === 'rejected') return { ...judged, source };
-  if (judged.kind === 'unchanged') return judged;
-  const change = own === undefined ? judged.change : { ...judged.change, identity: own };
+  const sourceIdentity = identity === undefined ? undefined : Buffer.from(identity, 'hex');
+  const checked = client === undefined ? read : changeOfClient(withOwnActor(read, client), client, sourceIdentity);
+  if (checked.kind === 'rejected') return { ...checked, source };
+  if (checked.kind === 'unchanged') return checked;
+  const change = sourceIdentity === undefined ? checked.change : { ...checked.change, identity: sourceIdentity };
   return { kind: 'change', change, source };
 }
 
-/** A line that named no actor is kept with the name of its client. */
+/** A line without an actor was stored with the name of its client. */
 function withOwnActor(read: ImportedLine, { name }: RecordingClient): ImportedLine {
   return read.kind === 'change' && read.change.actor === name ? { ...read, hasActor: false } : read;
 }

@@ -1,13 +1,10 @@
 import { maximumImportDepth, parseOnTape } from '../../core/json/parse.ts';
 import { type JsonNode, JsonTape } from '../../core/json/tape.ts';
 
-/** A tape that a long document made larger than this is dropped. The next one gets a new tape. */
+/** A tape that grew larger than this is replaced. */
 const cellsToKeep = 1024 * 1024;
 
-/**
- * A place for one parsed document after the other: a new tape for each would cost more than the parsing. A node lives until the next
- * call.
- */
+/** Reuses a tape, since allocating one costs more than parsing a document. A node is valid until the next call. */
 export class ReusedTape {
   #tape = new JsonTape();
 

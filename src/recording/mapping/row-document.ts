@@ -9,7 +9,7 @@ import type { Row } from './row-change.ts';
 /** Why a row can never be recorded. The message names tables and columns, never values. */
 export class RowRejection extends Error {}
 
-/** The text of the id: one column's value as it is, or several joined by `,`, with `\,` and `\\` inside. */
+/** The id: the value of one column, or several joined by `,`, with `\,` and `\\` as escapes. */
 export function idOf(row: Row, columns: readonly string[]): string {
   const id = idTextOf(row, columns);
   const fault = faultOfName(id);
@@ -17,10 +17,10 @@ export function idOf(row: Row, columns: readonly string[]): string {
   return id;
 }
 
-/** The same, without a check that an entry can have the id. */
+/** `idOf` without validation. */
 export function idTextOf(row: Row, columns: readonly string[]): string {
   const parts = columns.map((column) => {
-    const value = given(row, column);
+    const value = requiredValue(row, column);
     const text = value === undefined ? undefined : plainTextOf(value);
     if (text === undefined) throw new RowRejection(`the column ${column} of its id is null`);
     return text;
@@ -28,16 +28,13 @@ export function idTextOf(row: Row, columns: readonly string[]): string {
   return joined(parts);
 }
 
-/** Whether the row gives all these columns. */
-export function gives(row: Row, columns: readonly string[]): boolean {
+/** Whether the row has values for all these columns. */
+export function hasColumns(row: Row, columns: readonly string[]): boolean {
   return columns.every((column) => row.get(column) !== undefined);
 }
 
-/**
- * The tenant that the mapping names for the row, translated. Undefined where the mapping names none. `otherwise` is for a row that does
- * not give the column of its tenant.
- */
-export function tenantOf(mapping: Mapping, table: TableMapping, row: Row, otherwise?: string): string | undefined {
+/** The tenant of the row by the mapping, or undefined. `fallback`: for a row without the tenant column. */
+export function tenantOf(mapping: Mapping, table: TableMapping, row: Row, fallback?: string): string | undefined {
   const { tenant, tenants } = mapping;
   if (tenant === undefined) return undefined;
   if (tenant.kind === 'value') return tenant.tenant;
@@ -45,13 +42,13 @@ export function tenantOf(mapping: Mapping, table: TableMapping, row: Row, otherw
     const schema = schemaOf(table.table);
     return tenants.get(schema) ?? schema;
   }
-  if (otherwise !== undefined && row.get(tenant.column) === undefined) return otherwise;
-  const value = plainTextOf(given(row, tenant.column));
+  if (fallback !== undefined && row.get(tenant.column) === undefined) return fallback;
+  const value = plainTextOf(requiredValue(row, tenant.column));
   if (value === undefined) throw new RowRejection(`the column ${tenant.column} of its tenant is null`);
   return tenants.get(value) ?? value;
 }
 
-/** A column's value as a name or an actor: cut to the longest that an entry can have, and undefined where it is none. */
+/** A column's value as a name or an actor, truncated to the maximum; undefined if it is not valid. */
 export function labelOf(row: Row, column: string | undefined): string | undefined {
   const value = column === undefined ? undefined : row.get(column);
   const text = value === undefined ? undefined : plainTextOf(value);
@@ -60,7 +57,7 @@ export function labelOf(row: Row, column: string | undefined): string | undefine
   return faultOfName(cut) === undefined ? cut : undefined;
 }
 
-/** The related documents of a row. A null stands for no document, an array for one document for each element. */
+/** The related documents of a row: none for null, one per element for an array. */
 export function relatedOf(table: TableMapping, row: Row): RelatedItem[] {
   return table.related.flatMap(({ entity, id }) => {
     const values = id.map((column) => row.get(column));
@@ -68,8 +65,8 @@ export function relatedOf(table: TableMapping, row: Row): RelatedItem[] {
     const parts = values.map((value) => partsOf(value ?? 'null'));
     const count = Math.max(...parts.map((list) => (Array.isArray(list) ? list.length : 1)));
     const items: RelatedItem[] = [];
-    for (let place = 0; place < count; place += 1) {
-      const texts = parts.map((list) => (Array.isArray(list) ? list[place] : list));
+    for (let index = 0; index < count; index += 1) {
+      const texts = parts.map((list) => (Array.isArray(list) ? list[index] : list));
       if (texts.some((text) => text === undefined || text === '')) continue;
       const entityId = joined(texts.filter((text) => text !== undefined));
       const fault = faultOfName(entityId);
@@ -80,29 +77,29 @@ export function relatedOf(table: TableMapping, row: Row): RelatedItem[] {
   });
 }
 
-/** The JSON text of the row's document: the columns that are given, without `ignored` ones. */
+/** The JSON text of the row's document: the columns with values, except `ignored` ones. */
 export function documentText(row: Row, table: TableMapping, ignored: ReadonlySet<string>): string {
   const members: string[] = [];
   for (const [column, value] of row) {
     if (value === undefined || ignored.has(column)) continue;
-    members.push(`${JSON.stringify(column)}:${table.json.has(column) ? unwrapped(value) : value}`);
+    members.push(`${JSON.stringify(column)}:${table.json.has(column) ? parsedColumn(value) : value}`);
   }
   return `{${members.join(',')}}`;
 }
 
-function given(row: Row, column: string): string {
+function requiredValue(row: Row, column: string): string {
   const value = row.get(column);
   if (value === undefined) throw new RowRejection(`the source does not give its column ${column}`);
   return value;
 }
 
 function joined(parts: readonly string[]): string {
-  const [only] = parts;
-  if (parts.length === 1 && only !== undefined) return only;
+  const [single] = parts;
+  if (parts.length === 1 && single !== undefined) return single;
   return parts.map((part) => part.replace(/[,\\]/g, '\\$&')).join(',');
 }
 
-/** JSON text as plain text: a string without its quotes, anything else as it is written. Undefined for null. */
+/** JSON text as plain text: a string unquoted, anything else as written. Undefined for null. */
 function plainTextOf(json: string): string | undefined {
   if (json === 'null') return undefined;
   if (json.startsWith('"')) return json.includes('\\') ? JSON.parse(json) : json.slice(1, -1);
@@ -114,8 +111,8 @@ function partsOf(json: string): string | undefined | (string | undefined)[] {
   return elementsOf(parseJson(json)).map((element) => plainTextOf(compactText(element)));
 }
 
-/** The JSON in a string. A string that is not JSON stays a string. */
-function unwrapped(value: string): string {
+/** The JSON in a string; a string that is not JSON is unchanged. */
+function parsedColumn(value: string): string {
   if (!value.startsWith('"')) return value;
   const content = parseIfJson(JSON.parse(value), maxColumnDepth);
   return content === undefined ? value : compactText(content);

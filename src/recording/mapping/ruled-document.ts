@@ -6,8 +6,7 @@ import type { Mapping, ValueRules } from './mapping.ts';
 const prepared = new WeakMap<Mapping, ReadonlyMap<string, ValueRules>>();
 
 /**
- * A document of the history, as JSON text, by the rules of today. It was recorded before, and a mask may be newer: what is recorded of it
- * from now on must not have the value.
+ * Applies the current rules to a document of the history, as JSON text, since a mask may be newer than the document.
  */
 export function ruledDocument(mapping: Mapping | undefined, entity: string, document: string): string {
   const rules = mapping && rulesOfDocuments(mapping).get(entity);
@@ -16,7 +15,7 @@ export function ruledDocument(mapping: Mapping | undefined, entity: string, docu
   return after === undefined ? '{}' : compactText(after);
 }
 
-/** The rules for documents by their entity, with those of every table whose rows are its documents. */
+/** The rules by entity, including those of every table of the entity. */
 export function rulesOfDocuments(mapping: Mapping): ReadonlyMap<string, ValueRules> {
   return prepared.getOrInsertComputed(mapping, ({ entities, tables }) => {
     const rules = new Map(entities);

@@ -12,7 +12,7 @@ const secretWords = new RegExp(
   ].join('|')})s?(?:_(?:hash|digest|value|encrypted))?$`,
 );
 
-/** Whether a column of this name most likely has secrets: passwords, tokens, keys, numbers of cards and accounts. */
+/** Whether a column's name suggests secrets: passwords, tokens, keys, card and account numbers. */
 export function soundsSecret(column: string): boolean {
   return secretWords.test(snakeCase(column));
 }

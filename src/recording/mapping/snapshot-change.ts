@@ -7,8 +7,8 @@ import type { MappedDocument } from './row-change.ts';
 import { ruledDocument } from './ruled-document.ts';
 
 /**
- * The change of a document that a snapshot found, by what the history has of it: a create where it has nothing alive, an update where
- * its values differ. Undefined where they are equal. Throws `PathsTooLargeError`.
+ * The change of a snapshot document against the history: a create if it does not exist there, an update if values
+ * differ, undefined if they are equal. Throws `PathsTooLargeError`.
  */
 export function changeOfSnapshot(
   { change, document }: Extract<MappedDocument, { kind: 'document' }>,
@@ -19,7 +19,7 @@ export function changeOfSnapshot(
   const after = parseJson(document);
   const before = parseJson(ruledDocument(mapping, change.entity, stored.document));
   if (isUnchanged(before, after)) return undefined;
-  // The history may know only a part of this document. A comparison with it would show values that the row never had.
+  // The history may have only part of the document. A comparison would show values that the row never had.
   const difference = differenceOfChange('update', stored.complete ? before : undefined, after);
   const { paths: _paths, marks: _marks, ...members } = change;
   return difference && { ...members, ...contentOf(difference), type: 'update' };

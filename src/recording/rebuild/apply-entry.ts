@@ -1,31 +1,31 @@
 import { type Container, emptyContainer, hasValue, isDense, type Tree, treeAt, treeOf } from './document-tree.ts';
 import { type ChangedValue, type EntryChanges, hasOnlyAfter, type Step } from './entry-changes.ts';
 
-/** A document at a moment, as far as its entries tell. */
+/** A document at a point in time, as far as its entries tell. */
 export interface DocumentState {
-  /** Undefined: it is not there, or nothing is known of it. */
+  /** Undefined if it does not exist or is unknown. */
   document: Tree | undefined;
   exists: boolean;
-  /** Whether the document is exactly what was written. */
+  /** Whether the document is exactly as written. */
   complete: boolean;
 }
 
 /** The state before a document's first entry. */
 export const nothingKnown: DocumentState = { document: undefined, exists: true, complete: false };
 
-/** What a document is after an entry. It may change the trees of `state`. */
+/** Applies an entry. May modify the trees of `state`. */
 export function applyEntry(state: DocumentState, changes: EntryChanges): DocumentState {
   const { type, values, isWhole } = changes;
   if (type === 'delete') return { document: undefined, exists: false, complete: true };
   if (type === 'create' || (isWhole && values.length > 0 && values.every(hasOnlyAfter))) return built(changes);
-  // Its document after the change is unknown.
+  // The document after the change is unknown.
   if (isWhole) return { ...state, exists: true, complete: false };
   const edit = new Edit(state.document, changes);
   edit.update();
   return { document: edit.document, exists: true, complete: state.complete && state.exists && edit.isCertain };
 }
 
-/** The document of a create, or of an update that has the whole document. */
+/** The document of a create, or of an update with the whole document. */
 function built(changes: EntryChanges): DocumentState {
   if (changes.values.length === 0) return { ...nothingKnown };
   const edit = new Edit(undefined, changes);
@@ -33,10 +33,10 @@ function built(changes: EntryChanges): DocumentState {
   return { document: edit.document, exists: true, complete: edit.isCertain };
 }
 
-/** One entry's changes of a tree. */
+/** Applies one entry's changes to a tree. */
 class Edit {
   document: Tree | undefined;
-  /** Whether the document was as the entry says, so that nothing had to be guessed. */
+  /** Whether the document matched the entry, so that nothing was guessed. */
   isCertain = true;
   readonly #changes: EntryChanges;
   readonly #arrays = new Set<Container>();
@@ -49,7 +49,7 @@ class Edit {
   build(): void {
     const { values, isMarked } = this.#changes;
     const [only] = values;
-    // In an entry without marks, the path "" may be the document or its key.
+    // Without marks, the path "" may be the document or its key "".
     if (!isMarked && only?.keys.length === 0) this.isCertain = false;
     for (const value of values) this.#set(value);
     this.#checkArrays();
@@ -71,41 +71,41 @@ class Edit {
     for (const keys of wasEmpty) if (this.#containerAt(keys)?.children.size !== 0) this.isCertain = false;
     const removals = values.filter(({ after }) => after === undefined).map((value) => this.#remove(value));
     for (const value of values) if (value.after !== undefined) this.#replace(value);
-    for (const way of removals) this.#prune(way, emptied);
-    // A value that is no container, or a container that is not empty now, is not what the entry was made from.
+    for (const ancestors of removals) this.#prune(ancestors, emptied);
+    // A scalar, or a container that is not empty now, contradicts the entry.
     for (const container of emptied) if (container?.children.size !== 0) this.isCertain = false;
     this.#checkArrays();
   }
 
-  /** Whether the entry shows by itself that it came with `before` and `after`. */
+  /** Whether the entry has both `before` and `after` values. */
   #hadBothSides(): boolean {
     const { values } = this.#changes;
     return values.some(({ before }) => before !== undefined) && values.some(({ after }) => after !== undefined);
   }
 
-  /** Takes a value away. Returns the containers above it with their keys, from the document on. */
+  /** Removes a value. Returns its ancestors with their keys, from the document down. */
   #remove({ keys, before }: ChangedValue): [Container, string][] {
-    const way: [Container, string][] = [];
+    const ancestors: [Container, string][] = [];
     let tree = this.document;
     for (const key of keys) {
       if (tree === undefined || tree.kind === 'leaf') break;
-      way.push([tree, key]);
+      ancestors.push([tree, key]);
       if (tree.kind === 'array') this.#arrays.add(tree);
       tree = tree.children.get(key);
     }
-    if (tree === undefined || way.length < keys.length || before === undefined || !hasValue(tree, before)) {
+    if (tree === undefined || ancestors.length < keys.length || before === undefined || !hasValue(tree, before)) {
       this.isCertain = false;
     }
-    const last = way.at(-1);
-    if (last !== undefined && way.length === keys.length) last[0].children.delete(last[1]);
-    return way;
+    const last = ancestors.at(-1);
+    if (last !== undefined && ancestors.length === keys.length) last[0].children.delete(last[1]);
+    return ancestors;
   }
 
-  /** Takes away the containers that a removal left empty, but for those that stay. */
-  #prune(way: readonly [Container, string][], kept: ReadonlySet<Container | undefined>): void {
-    for (let index = way.length - 1; index > 0; index--) {
-      const [container] = way[index] ?? [];
-      const [above, key] = way[index - 1] ?? [];
+  /** Removes the ancestors that a removal left empty, except `kept`. */
+  #prune(ancestors: readonly [Container, string][], kept: ReadonlySet<Container | undefined>): void {
+    for (let index = ancestors.length - 1; index > 0; index--) {
+      const [container] = ancestors[index] ?? [];
+      const [above, key] = ancestors[index - 1] ?? [];
       if (container === undefined || above === undefined || key === undefined) return;
       if (container.children.size > 0 || kept.has(container)) return;
       if (!this.#changes.isMarked) this.isCertain = false;
@@ -121,7 +121,7 @@ class Edit {
     this.#set(value);
   }
 
-  /** Puts a value in its place. Containers that are not there yet are made. */
+  /** Sets a value, creating missing containers. */
   #set({ keys, after }: ChangedValue): void {
     if (after === undefined) {
       this.isCertain = false;
@@ -144,7 +144,7 @@ class Edit {
     container.children.set(last, treeOf(after));
   }
 
-  /** The container that stands here, or one that the path needs. */
+  /** The existing container, or a new one of the kind that the path needs. */
   #containerFor(step: Step, stood: Tree | undefined): Container {
     const isRoot = step === this.#changes.root;
     const { isMarked } = this.#changes;
@@ -155,11 +155,11 @@ class Edit {
       return stood;
     }
     if (stood !== undefined) this.isCertain = false;
-    // Without marks, an object with keys such as "0" looks the same.
+    // Without marks, an object with keys such as "0" is indistinguishable.
     if (!isMarked && step.kind === 'array') this.isCertain = false;
-    const made = emptyContainer(step.kind);
-    if (made.kind === 'array') this.#arrays.add(made);
-    return made;
+    const container = emptyContainer(step.kind);
+    if (container.kind === 'array') this.#arrays.add(container);
+    return container;
   }
 
   #containerAt(keys: readonly string[]): Container | undefined {

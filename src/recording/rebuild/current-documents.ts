@@ -6,7 +6,7 @@ import { hashOf } from '../entry-columns.ts';
 import type { RebuiltDocument } from './document-rebuild.ts';
 import { rebuildDocument } from './document-rebuild.ts';
 
-/** Rebuilds documents of one entity as they are now, in the order of the ids. Undefined: the history has no entry of that id. */
+/** Rebuilds the current documents of an entity, in the order of the ids. Undefined: no entry has that id. */
 export async function currentDocuments(
   db: Connection,
   tenant: string,
@@ -15,54 +15,54 @@ export async function currentDocuments(
 ): Promise<(RebuiltDocument | undefined)[]> {
   const parameters = [tenant, entity, uuidArray(entityIds.map(hashOf)), textArray(entityIds)];
   const { rows } = await db.executeQuery<{
-    place: number;
+    ordinal: number;
     type: ChangeType;
     paths: string;
     marks: string | null;
     isMarked: boolean;
   }>(CompiledQuery.raw(entriesStatement, parameters));
-  const entries = Map.groupBy(rows, ({ place }) => place);
+  const entries = Map.groupBy(rows, ({ ordinal }) => ordinal);
   return entityIds.map((_id, index) => {
     const own = entries.get(index + 1);
     return own === undefined ? undefined : rebuildDocument(own, []);
   });
 }
 
-// From the newest create or delete on, a document is known without what came before it.
+// A document is known from its newest create or delete on.
 const entriesStatement = `
-select wanted.place, entry.*
-  from unnest($3::uuid[], $4::text[]) with ordinality as wanted (document, entity_id, place)
+select requested.ordinal, entry.*
+  from unnest($3::uuid[], $4::text[]) with ordinality as requested (document, entity_id, ordinal)
   cross join lateral (
     select k.type, e.paths, e.marks, e.recorded_by is distinct from 0 as "isMarked"
       from change_entry e join change_kind k on k.tenant = e.tenant and k.kind = e.kind
-     where e.tenant = $1 and e.document = wanted.document and e.entity_id = wanted.entity_id and k.entity = $2
+     where e.tenant = $1 and e.document = requested.document and e.entity_id = requested.entity_id and k.entity = $2
        and (e.at, e.sequence) >= coalesce((
              select (s.at, s.sequence)
                from (select a.at, a.sequence
                        from change_entry a join change_kind ak on ak.tenant = a.tenant and ak.kind = a.kind
-                      where a.tenant = $1 and a.document = wanted.document and a.entity_id = wanted.entity_id
+                      where a.tenant = $1 and a.document = requested.document and a.entity_id = requested.entity_id
                         and ak.entity = $2 and ak.type in ('create', 'delete') and a.paths <> '{}'
                       order by a.at desc, a.sequence desc limit 1) s), (0::bigint, 0::bigint))
      order by e.at, e.sequence) as entry
- order by wanted.place`;
+ order by requested.ordinal`;
 
 export interface ExistingDocuments {
   entityIds: string[];
-  /** Where the next page begins; undefined after the last one. */
+  /** The key of the next page; undefined after the last one. */
   next: string | undefined;
 }
 
 export interface ExistingPage {
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   after: string | undefined;
   limit: number;
-  /** As they were at this time, in milliseconds since 1970. Default: now. */
+  /** The time, in milliseconds since 1970. Default: now. */
   until?: number;
-  /** Leaves out documents whose id was erased: no source knows them by their new one. */
+  /** Excludes documents whose id was erased, since no source knows their new id. */
   withoutErased?: boolean;
 }
 
-/** A page of the ids of those documents of an entity whose newest entry is no delete. The pages have no order that means anything. */
+/** A page of the ids of an entity's documents whose newest entry is not a delete, in arbitrary order. */
 export async function existingDocuments(
   db: Connection,
   tenant: string,
@@ -83,7 +83,7 @@ interface NewestEntry {
   readonly document: string;
   readonly entity_id: string;
   readonly type: ChangeType;
-  /** JSON text of a list of what is erased of the entry. */
+  /** JSON text: the list of the entry's erased parts. */
   readonly erased: string | null;
 }
 
@@ -91,7 +91,7 @@ function isOfErasedDocument({ erased }: NewestEntry): boolean {
   return erased !== null && JSON.parse(erased).includes('entityId');
 }
 
-// Ids whose hashes are equal are one document here, as everywhere in the storage.
+// Ids with equal hashes are one document, as everywhere in storage.
 const newestStatement = `
 select distinct on (e.document) e.document::text, e.entity_id, k.type, e.erased
   from change_entry e join change_kind k on k.tenant = e.tenant and k.kind = e.kind

@@ -5,19 +5,19 @@ import { TouchedPaths } from './touched-paths.ts';
 
 export interface RebuiltDocument {
   exists: boolean;
-  /** Whether the document is exactly what was written, with every value. */
+  /** Whether the document is exactly as written, with every value. */
   complete: boolean;
-  /** JSON text; undefined where the document does not exist. */
+  /** JSON text; undefined if the document does not exist. */
   document: string | undefined;
 }
 
-/** What a rebuild knows after some entries. */
+/** The state of a rebuild. */
 export interface RebuildState extends DocumentState {
-  /** Whether there was an entry from which on the document is known. */
+  /** Whether there was an anchor: an entry from which the document is known. */
   isAnchored: boolean;
-  /** Whether there was an entry at all, up to the moment or after it. */
+  /** Whether there was any entry, before or after the point in time. */
   hasEntries: boolean;
-  /** What entries have touched, as long as there was no anchor. */
+  /** The paths touched by entries, while there is no anchor. */
   touched: TouchedPaths;
 }
 
@@ -25,7 +25,7 @@ export interface RebuildState extends DocumentState {
 export class DocumentRebuild {
   #state: RebuildState;
 
-  /** It may change what it is given. */
+  /** May modify `state`. */
   constructor(state?: RebuildState) {
     this.#state = state ?? { ...nothingKnown, isAnchored: false, hasEntries: false, touched: new TouchedPaths() };
   }
@@ -39,7 +39,7 @@ export class DocumentRebuild {
     return { exists, complete, document: exists ? textOfTree(document) : undefined };
   }
 
-  /** Adds the next entry up to the moment. */
+  /** Adds the next entry up to the point in time. */
   add(entry: RebuildEntry): void {
     const changes = changesOf(entry);
     const isAnchored = this.#state.isAnchored || isAnchor(entry);
@@ -49,15 +49,15 @@ export class DocumentRebuild {
   }
 
   /**
-   * Adds the next entry after the moment: a path that no entry has touched takes the `before` of the first later entry that
-   * touches it. Returns whether entries after it can tell more.
+   * Adds the next entry after the point in time: an untouched path takes the `before` of the first later entry that
+   * touches it. Returns whether further entries can add information.
    */
   addLater(entry: RebuildEntry): boolean {
     const { isAnchored, hasEntries, touched } = this.#state;
     if (isAnchored) return false;
     if (entry.type === 'create') {
       if (!hasEntries) this.#state = { ...this.#state, document: undefined, exists: false };
-      // A create says nothing about the document before it.
+      // A create has no information about the document before it.
       return false;
     }
     const changes = changesOf(entry);
@@ -67,18 +67,17 @@ export class DocumentRebuild {
       if (before !== undefined) document = withValue(document, keys, before, changes.root);
     }
     this.#state = { ...this.#state, document, hasEntries: true };
-    // After it the document is another one, of which later entries tell.
+    // Entries after it are about another document.
     return entry.type !== 'delete' && !changes.isWhole;
   }
 }
 
-/** How many entries after the moment are looked at for values from before it. */
+/** Maximum entries after the point in time that are read for values before it. */
 export const maxLaterEntries = 1_000;
 
 /**
- * Rebuilds a document as it was at a moment (contract 4). `until` has its entries up to that moment, oldest first, at least from the
- * newest anchor on, or all where there is no anchor. `later` has those after it, oldest first; only where `until` has no anchor they
- * matter, and of them the first `maxLaterEntries`. Throws where an entry is no JSON.
+ * Rebuilds a document at a point in time (contract 4). `until`: its entries up to then, oldest first, from the newest
+ * anchor or all. `later`: the first `maxLaterEntries` after it, for an `until` without anchor. Throws if one is not JSON.
  *
  * @example
  * rebuildDocument([{ type: 'create', paths: '{"a":{"after":1.10}}', marks: null, isMarked: true }], []).document; // '{"a":1.10}'

@@ -5,16 +5,16 @@ import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import { isUnchanged } from '../paths.ts';
 
-/** A value of a document that can be changed. Documents nest deeper than calls can, so nothing here is recursive. */
+/** A mutable value. Documents nest deeper than the call stack, so nothing here is recursive. */
 export type Tree = Leaf | Container;
 
-/** A value without children of its own, as JSON text. */
+/** A value without children, as JSON text. */
 export interface Leaf {
   readonly kind: 'leaf';
   readonly text: string;
 }
 
-/** An object or an array. The children of an array stand under their positions; `0` is the first. */
+/** An object or an array. Children of an array are keyed by position, from `0`. */
 export interface Container {
   readonly kind: 'object' | 'array';
   readonly children: Map<string, Tree>;
@@ -45,7 +45,7 @@ export function treeOf(text: string): Tree {
   return tree;
 }
 
-/** What stands at the end of a path; undefined where nothing does. */
+/** The value at a path, or undefined. */
 export function treeAt(root: Tree | undefined, keys: readonly string[]): Tree | undefined {
   let tree = root;
   for (const key of keys) tree = tree === undefined || tree.kind === 'leaf' ? undefined : tree.children.get(key);
@@ -57,12 +57,12 @@ function ownTree(node: JsonNode): Tree {
   return kind === 'object' || kind === 'array' ? emptyContainer(kind) : { kind: 'leaf', text: compactText(node) };
 }
 
-/** Characters of the JSON text of a document. JavaScript's strings have at most 24 fewer than 512 Mi. */
+/** Maximum characters of a document's JSON text. JavaScript strings have at most 512 Mi minus 24. */
 const maxTextLength = 512 * 1024 * 1024 - 24;
 
 /**
- * The JSON text of a tree. An array with holes is written as an object, since nobody knows what stood in them. Throws
- * internal_service_error where the text would be longer than `maxLength`.
+ * The JSON text of a tree. An array with holes becomes an object, since their values are unknown. Throws
+ * internal_service_error if the text exceeds `maxLength`.
  */
 export function textOfTree(root: Tree, maxLength = maxTextLength): string {
   const parts: string[] = [];
@@ -72,7 +72,7 @@ export function textOfTree(root: Tree, maxLength = maxTextLength): string {
     if (length > maxLength) throw documentTooLarge();
     parts.push(part);
   };
-  // What is still to be written, last first.
+  // A stack of the parts to write.
   const open: (Tree | string)[] = [root];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (typeof next === 'string') write(next);
@@ -93,7 +93,7 @@ export function textOfTree(root: Tree, maxLength = maxTextLength): string {
   return parts.join('');
 }
 
-/** A document can be larger than any of its changes: thousands of them may each have added something. */
+/** A document can be larger than any of its changes, if thousands of them each added to it. */
 export function documentTooLarge(): AnnalsError {
   return new AnnalsError(
     'internal_service_error',
@@ -101,13 +101,13 @@ export function documentTooLarge(): AnnalsError {
   );
 }
 
-/** Whether an array has all positions up to its last. */
+/** Whether an array has no holes. */
 export function isDense({ children }: Container): boolean {
   for (let index = 0; index < children.size; index++) if (!children.has(String(index))) return false;
   return true;
 }
 
-/** Whether a tree has the value of a JSON text: numbers by decimal value, objects in any order of keys. */
+/** Whether a tree equals a JSON text: numbers by decimal value, object keys in any order. */
 export function hasValue(tree: Tree, text: string): boolean {
   if (tree.kind === 'leaf' && tree.text === text) return true;
   return isUnchanged(parseJson(textOfTree(tree)), parseJson(text));

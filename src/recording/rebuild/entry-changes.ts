@@ -4,33 +4,33 @@ import { compactText } from '../../core/json/text.ts';
 import type { ChangeType } from '../change.ts';
 import { isPosition, type Marks } from '../marks.ts';
 
-/** An entry as far as documents are rebuilt from it. `paths` and `marks` are JSON texts. */
+/** The parts of an entry used by rebuilds. `paths` and `marks` are JSON texts. */
 export interface RebuildEntry {
   type: ChangeType;
   paths: string;
   marks: string | null;
-  /** Whether the entry was recorded when entries had marks. Otherwise nothing is known where `marks` is null. */
+  /** Whether entries had marks when it was recorded. Otherwise null `marks` mean nothing. */
   isMarked: boolean;
 }
 
-/** A member of `paths`: the keys of its path, and its values as JSON texts. No keys: the document itself. */
+/** A member of `paths`: the keys of its path (none for the document), and its values as JSON texts. */
 export interface ChangedValue {
   keys: readonly string[];
   before: string | undefined;
   after: string | undefined;
 }
 
-/** A container on the way to changed values. */
+/** A container above changed values. */
 export interface Step {
   readonly steps: Map<string, Step>;
   kind: 'object' | 'array';
 }
 
-/** An entry, read. */
+/** A parsed entry. */
 export interface EntryChanges {
   type: ChangeType;
   values: readonly ChangedValue[];
-  /** The containers that the paths lead through, from the document on, each with its kind. */
+  /** The containers above the paths, from the document down, with their kinds. */
   root: Step;
   kept: readonly (readonly string[])[];
   wasEmpty: readonly (readonly string[])[];
@@ -38,7 +38,7 @@ export interface EntryChanges {
   isMarked: boolean;
 }
 
-/** Whether the document is known from this entry on without any before it (contract 4). */
+/** Whether the document is known from this entry on, regardless of earlier ones (contract 4). */
 export function isAnchor({ type, paths, marks }: RebuildEntry): boolean {
   if (type === 'delete') return true;
   if (type === 'create') return paths !== '{}';
@@ -80,7 +80,7 @@ function valuesOf(paths: string, { root = false }: { root?: boolean }): ChangedV
     const before = memberOf(value, 'before');
     const after = memberOf(value, 'after');
     return {
-      // Beside other paths, the path "" can only be a key.
+      // With other paths present, the path "" can only be a key.
       keys: path === '' && all.length === 1 && !root ? [] : keysOfPath(path),
       before: before === undefined ? undefined : compactText(before),
       after: after === undefined ? undefined : compactText(after),
@@ -88,7 +88,7 @@ function valuesOf(paths: string, { root = false }: { root?: boolean }): ChangedV
   });
 }
 
-/** The keys of a path: a dot stands between two, and `\` makes the next character a part of a key. */
+/** The keys of a path: separated by dots, with `\` as the escape character. */
 export function keysOfPath(path: string): string[] {
   if (!path.includes('\\')) return path.split('.');
   const keys: string[] = [];

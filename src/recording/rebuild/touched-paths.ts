@@ -1,4 +1,4 @@
-/** Paths of which one may lead through another. */
+/** A set of paths that may contain each other. */
 export class TouchedPaths {
   readonly #root = untouched();
 
@@ -8,19 +8,19 @@ export class TouchedPaths {
     path.isEnd = true;
   }
 
-  /** The keys of each path, without those that a shorter one of them leads through. */
+  /** The keys of each path that is not below a shorter one. */
   get all(): string[][] {
-    const found: string[][] = [];
+    const result: string[][] = [];
     const open: { path: TouchedPath; keys: string[] }[] = [{ path: this.#root, keys: [] }];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       const { path, keys } = next;
-      if (path.isEnd) found.push(keys);
+      if (path.isEnd) result.push(keys);
       else for (const [key, below] of path.below) open.push({ path: below, keys: [...keys, key] });
     }
-    return found;
+    return result;
   }
 
-  /** Whether the path, one above it or one below it was added. */
+  /** Whether the path, an ancestor or a descendant was added. */
   meets(keys: readonly string[]): boolean {
     let path: TouchedPath | undefined = this.#root;
     for (const key of keys) {

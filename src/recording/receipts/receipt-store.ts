@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 
-/** From one position to another, both included. */
+/** A range of positions, inclusive. */
 export type PositionRange = readonly [from: number, to: number];
 
-/** What was done with a tenant's history besides recording it. */
+/** An operation on a tenant's history other than recording. */
 export interface Receipt {
   readonly what: 'erasure' | 'retention' | 'hold' | 'release' | 'first sealing' | 'new key' | 'restore';
   /** The positions concerned, in order. */
@@ -12,9 +12,9 @@ export interface Receipt {
   /** ISO 8601. */
   readonly at: string;
   readonly by: 'operator' | 'annals';
-  /** Out of a list, since a receipt can never be erased. */
+  /** From a fixed list, since a receipt can never be erased. */
   readonly reason?: string;
-  /** Members of its own, bounded, and nothing about a person. */
+  /** Bounded, and without personal data. */
   readonly [more: string]: unknown;
 }
 
@@ -24,12 +24,12 @@ export interface WrittenReceipt {
   readonly body: string;
 }
 
-/** Ranges of one receipt: 52,500 bytes at most, of the 60,000 that a body may have. */
+/** Ranges per receipt: at most 52,500 of the 60,000 bytes that a body may have. */
 const maxRanges = 1_500;
 
 /**
- * Writes a receipt, or several where it has many ranges, and returns their positions. No entry of the tenant gets a position until the
- * transaction, which is read committed, has ended.
+ * Writes a receipt, or several if it has many ranges, and returns their positions. No entry of the tenant gets a
+ * position until the transaction, which must be read committed, has ended.
  */
 export async function writeReceipt(
   transaction: DatabaseTransaction,
@@ -48,7 +48,7 @@ export async function writeReceipt(
   return written;
 }
 
-/** Receipts behind a position, in order. */
+/** Receipts after a position, in order. */
 export async function readReceipts(
   db: Database,
   tenant: string,
@@ -60,7 +60,7 @@ export async function readReceipts(
   return rows;
 }
 
-/** The ranges of positions that are in ascending order. */
+/** The ranges of positions in ascending order. */
 export function rangesOf(positions: readonly number[]): PositionRange[] {
   const ranges: [number, number][] = [];
   for (const position of positions) {

@@ -2,7 +2,7 @@ import type { Tracer } from '../../core/concurrency/trace.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Source } from '../../postgres/source/source.ts';
-import type { TakeChanges } from '../../recording/batches/batch.ts';
+import type { RecordBatch } from '../../recording/batches/batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import type { SourceLog } from '../source-log.ts';
 import type { CaptureFigures } from './figures.ts';
@@ -30,7 +30,7 @@ export interface CaptureOptions {
   readonly choice: StartChoice;
   /** A change that can never be recorded stops capture. */
   readonly strict: boolean;
-  readonly takeChanges: TakeChanges;
+  readonly recordBatch: RecordBatch;
   /** To know documents that were erased; left out: none were. */
   readonly sealer?: Sealer | undefined;
   readonly log: SourceLog;

@@ -4,7 +4,7 @@ import { objectText } from '../../core/json/members.ts';
 import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
 import { quotedTable } from '../../postgres/source/table-names.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
-import { findErasedDocuments } from '../../recording/erased/repeats.ts';
+import { findErasedDocuments } from '../../recording/erased/erased-changes.ts';
 import { documentOfRow } from '../../recording/mapping/changes-of-row.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import type { MappedChange, MappedDocument, Row } from '../../recording/mapping/row-change.ts';
@@ -220,7 +220,7 @@ class Copy {
   async #record(changes: readonly Listed[]): Promise<void> {
     if (changes.length === 0) return;
     const { position } = this.#comparison;
-    const portion = changes.map(({ mapped, sides }) => ({ mapped, place: 'snapshot', content: () => sides }));
+    const portion = changes.map(({ mapped, sides }) => ({ mapped, position: 'snapshot', content: () => sides }));
     await recordPortion({ changes: portion, from: position, to: position, truncate: undefined }, this.#options);
   }
 }

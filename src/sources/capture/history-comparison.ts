@@ -4,7 +4,7 @@ import { parseJson } from '../../core/json/parse.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { contentOf, differenceOfChange } from '../../recording/change.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
-import type { PlacedChange } from '../../recording/mapping/record-mapped.ts';
+import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
 import type { MappedChange } from '../../recording/mapping/row-change.ts';
 import { ruledDocument } from '../../recording/mapping/ruled-document.ts';
 import { markMaskedDifferences } from '../../recording/masked-differences.ts';
@@ -42,7 +42,7 @@ export class HistoryComparison {
   }
 
   /** The changes of a portion in their order, to be recorded in this transaction. */
-  async compared(transaction: DatabaseTransaction, changes: readonly PlacedChange[]): Promise<PlacedChange[]> {
+  async compared(transaction: DatabaseTransaction, changes: readonly SourceChange[]): Promise<SourceChange[]> {
     this.#pending = new Map();
     const recorded = await this.#load(
       transaction,

@@ -1,7 +1,7 @@
 import { BatchTrace } from '../../core/concurrency/batch-trace.ts';
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import type { Tracer } from '../../core/concurrency/trace.ts';
-import type { PlacedChange } from '../../recording/mapping/record-mapped.ts';
+import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
 import { formatLsn } from './lsn.ts';
 import type { Position } from './position.ts';
 import { bytesOf, type Truncate } from './step.ts';
@@ -9,7 +9,7 @@ import type { CapturedTransaction } from './transaction-reader.ts';
 
 /** What is recorded in one transaction of Annals' database, with the position after it. */
 export interface Portion {
-  readonly changes: readonly PlacedChange[];
+  readonly changes: readonly SourceChange[];
   readonly from: Position;
   readonly to: Position;
   /** The portion is a truncate, and has no changes. */
@@ -56,7 +56,7 @@ const sliceLength = 3;
  */
 export class Portions {
   readonly #options: PortionsOptions;
-  #changes: PlacedChange[] = [];
+  #changes: SourceChange[] = [];
   #bytes = 0;
   /** The position after all portions whose recording has begun. */
   #begun: Position;
@@ -98,7 +98,7 @@ export class Portions {
       if (this.#options.signal.aborted) return;
       if (slice.isDue) await slice.rest();
       const place = `${formatLsn(begin.commitLsn)} row ${step.rows}`;
-      for (const mapped of step.changes) this.#changes.push({ mapped, place, content: step.content });
+      for (const mapped of step.changes) this.#changes.push({ mapped, position: place, content: step.content });
       this.#bytes += bytesOf(step);
       this.#gathered = position(step.rows, false);
       if (step.truncate !== undefined) {

@@ -8,7 +8,7 @@ import type { Portion } from './portions.ts';
 import { movePosition } from './position.ts';
 import type { Truncate } from './step.ts';
 
-interface RecordPortionOptions extends Pick<CaptureOptions, 'db' | 'mapping' | 'takeChanges' | 'slot' | 'strict'> {
+interface RecordPortionOptions extends Pick<CaptureOptions, 'db' | 'mapping' | 'recordBatch' | 'slot' | 'strict'> {
   /** Gives updates the values before them from the history; left out: they stay without. */
   readonly comparison?: HistoryComparison;
 }
@@ -34,7 +34,7 @@ async function recordTruncate(
       context,
       isGone: () => true,
       record: async (deletes) => {
-        const changes = deletes.map(({ mapped, sides }) => ({ mapped, place: 'truncate', content: () => sides }));
+        const changes = deletes.map(({ mapped, sides }) => ({ mapped, position: 'truncate', content: () => sides }));
         await recordChanges({ changes, from, to: from, truncate: undefined }, options);
       },
     });

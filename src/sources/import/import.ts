@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import type { Outcome, RecordBatch } from '../../recording/change.ts';
+import type { Outcome, RecordChanges } from '../../recording/change.ts';
 import { decompressedChunks } from '../../recording/decompress.ts';
 import { type Line, LineSplitter } from '../../recording/lines.ts';
 import type { ValueRules } from '../../recording/mapping/mapping.ts';
@@ -9,7 +9,7 @@ import { type ImportCounts, LineBatch } from './line-batch.ts';
 export interface ImportOptions {
   /** NDJSON, plain or compressed with gzip or Zstandard. */
   source: Readable;
-  record: RecordBatch;
+  record: RecordChanges;
   /** What is masked and left out, by entity. */
   rules?: ReadonlyMap<string, ValueRules> | undefined;
   /** Called with the 1-based number of a line and the reason, which holds nothing of the line's content. */

@@ -5,7 +5,7 @@ import { type ChangeType, contentOf, differenceOfChange } from '../../recording/
 import { applyRules, compileRules, type Sides } from '../../recording/mapping/apply-rules.ts';
 import { operations } from '../../recording/mapping/line-of-change.ts';
 import type { Mapping, ValueRules } from '../../recording/mapping/mapping.ts';
-import type { PlacedChange } from '../../recording/mapping/record-mapped.ts';
+import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
 import { faultOfName } from '../../recording/name-fault.ts';
 import type { OutboxRow } from './outbox-rows.ts';
 
@@ -18,7 +18,7 @@ export function changeByHand(
   identity: Uint8Array,
   { actor, context }: { actor: string; context?: string },
   mapping: Mapping,
-): Omit<PlacedChange, 'place'> {
+): Omit<SourceChange, 'position'> {
   const { before, after, at } = row;
   const named = parseJson(row.document ?? '{}');
   const member = (key: string) => stringOf(memberOf(named, key));
@@ -29,7 +29,7 @@ export function changeByHand(
   const shown = maskedSides(row, mapping.entities.get(entity));
   const sides = membersIn({ before: shown.before, after: shown.after });
   const content = () => objectText(sides);
-  const rejected = (reason: string): Omit<PlacedChange, 'place'> => {
+  const rejected = (reason: string): Omit<SourceChange, 'position'> => {
     const line = objectText([
       ['op', JSON.stringify(operations[type])],
       ...membersIn({ entity: memberOf(named, 'entity'), entityId: memberOf(named, 'entityId') }),

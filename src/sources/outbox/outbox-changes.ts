@@ -7,7 +7,7 @@ import type { ChangeType } from '../../recording/change.ts';
 import { faultOfContext } from '../../recording/change-context.ts';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
 import type { Mapping, TableMapping } from '../../recording/mapping/mapping.ts';
-import type { PlacedChange } from '../../recording/mapping/record-mapped.ts';
+import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
 import type { MappedChange, Row, RowChange } from '../../recording/mapping/row-change.ts';
 import { labelOf, tenantOf } from '../../recording/mapping/row-document.ts';
@@ -30,7 +30,7 @@ const unknown = 'unknown';
  * The changes of rows of one lane, in their order. A delete that is followed in its transaction by an insert of the same id, as when a row
  * moves between partitions, is one update.
  */
-export function changesOfOutbox(rows: readonly OutboxRow[], reader: OutboxReader): PlacedChange[] {
+export function changesOfOutbox(rows: readonly OutboxRow[], reader: OutboxReader): SourceChange[] {
   const merged = new Set<number>();
   return rows.flatMap((row, index) => {
     if (merged.has(index)) return [];
@@ -67,7 +67,7 @@ function isMove(deleted: OutboxRow, inserted: OutboxRow, { mapping, watch }: Out
   );
 }
 
-function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
+function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
   const place = `outbox ${row.number}`;
   const identity = hash('sha256', `${reader.outbox} ${row.number}`, 'buffer').subarray(0, 16);
   const said = saidBy(row, reader);
@@ -75,11 +75,11 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
     const content = faultContent(row, place);
     const tenant = tenantOfFault(row, reader.mapping);
     const mapped: MappedChange = { kind: 'rejected', tenant, reason: row.fault, content };
-    return [{ mapped, place, content: () => content }];
+    return [{ mapped, position: place, content: () => content }];
   }
   if (row.source === null) {
     const change = changeByHand(row, identity, { actor: foundActor(row) ?? unknown, ...said }, reader.mapping);
-    return change.mapped.kind === 'unchanged' ? [] : [{ ...change, place }];
+    return change.mapped.kind === 'unchanged' ? [] : [{ ...change, position: place }];
   }
   const later = laterColumns(row);
   if (later.length > 0) reader.watch.tellLater(row.source, later);
@@ -104,7 +104,7 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
   };
   return partOf(row, changesOfRow(mapping, change, { actor: foundActor(row) ?? unknown }))
     .filter(({ kind }) => kind !== 'unchanged')
-    .map((mapped) => ({ mapped, place, content: () => rejectedRowText(mappedTable, change) }));
+    .map((mapped) => ({ mapped, position: place, content: () => rejectedRowText(mappedTable, change) }));
 }
 
 /** A row that got another id is twice in the outbox: its delete in the lane of the old document, its create in that of the new one. */

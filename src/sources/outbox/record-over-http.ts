@@ -1,5 +1,5 @@
 import { lineOfChange } from '../../recording/mapping/line-of-change.ts';
-import { type PlacedChange, RefusedChangesError } from '../../recording/mapping/record-mapped.ts';
+import { RefusedChangesError, type SourceChange } from '../../recording/mapping/record-mapped.ts';
 import type { SourceLog } from '../source-log.ts';
 import { RecorderClient, type RecorderTarget } from './recorder-client.ts';
 import type { RelayOptions } from './relay.ts';
@@ -81,7 +81,7 @@ interface Line {
   readonly stub: string | undefined;
 }
 
-function lineOf({ mapped, place, content }: PlacedChange, tenant: string, strict: boolean): Line | undefined {
+function lineOf({ mapped, position: place, content }: SourceChange, tenant: string, strict: boolean): Line | undefined {
   if (mapped.kind === 'unchanged') return undefined;
   const stub = JSON.stringify({ place });
   if (mapped.kind === 'rejected') {

@@ -8,9 +8,9 @@ import { onceStarted } from '../../postgres/connections/once-started.ts';
 import type { Database } from '../../postgres/database.ts';
 import { beginSource, connectSource, type Source, withSource } from '../../postgres/source/source.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import type { TakeChanges } from '../../recording/batches/batch.ts';
+import type { RecordBatch } from '../../recording/batches/batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
-import { type PlacedChange, RefusedChangesError, recordMapped } from '../../recording/mapping/record-mapped.ts';
+import { RefusedChangesError, recordMapped, type SourceChange } from '../../recording/mapping/record-mapped.ts';
 import { maxRetries } from '../../recording/record-change.ts';
 import type { SourceLog } from '../source-log.ts';
 import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.ts';
@@ -23,7 +23,7 @@ export interface RelayOptions {
   readonly source: Source;
   readonly mapping: Mapping;
   /** Records the changes, in one transaction. A second call with the same changes records nothing. */
-  readonly record: (changes: readonly PlacedChange[]) => Promise<void>;
+  readonly record: (changes: readonly SourceChange[]) => Promise<void>;
   readonly log: SourceLog;
   /** Makes spans of each batch; left out: none. */
   readonly tracer?: Tracer | undefined;
@@ -37,17 +37,17 @@ export interface RelayOptions {
 
 export interface DirectRecording {
   readonly db: Database;
-  readonly takeChanges: TakeChanges;
+  readonly recordBatch: RecordBatch;
   /** What entries show as the relay that recorded them. */
   readonly name: string;
   readonly strict: boolean;
 }
 
 /** Records in Annals' own database. */
-export function recordDirectly({ db, takeChanges, name, strict }: DirectRecording): RelayOptions['record'] {
+export function recordDirectly({ db, recordBatch, name, strict }: DirectRecording): RelayOptions['record'] {
   const recordedBy = { way: 'relay', by: name } as const;
   return async (changes) => {
-    await inTransaction(db, (transaction) => recordMapped(transaction, changes, { takeChanges, recordedBy, strict }), {
+    await inTransaction(db, (transaction) => recordMapped(transaction, changes, { recordBatch, recordedBy, strict }), {
       retries: maxRetries,
     });
   };

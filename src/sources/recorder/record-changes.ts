@@ -5,13 +5,13 @@ import {
   addCounts,
   type BatchCounts,
   type ChangeSource,
-  type GivenBatch,
-  type GivenChange,
+  type IncomingBatch,
+  type IncomingChange,
   noCounts,
+  type RecordBatch,
+  type RecordedBatch,
   type RejectedChange,
   RejectedChangesError,
-  type TakeChanges,
-  type TakenBatch,
 } from '../../recording/batches/batch.ts';
 import { identityLength } from '../../recording/change.ts';
 import { deletesOf, documentsAtOnce } from '../../recording/mapping/deleted-documents.ts';
@@ -25,19 +25,19 @@ type Snapshot = Omit<Extract<ReadChange, { kind: 'snapshot' }>, 'kept'> & { sour
 type Truncate = Extract<ReadChange, { kind: 'truncate' }>;
 
 /** A change as the route hands it over, with the place of its event in the body. */
-export type Recordable = { index: number } & (GivenChange | Snapshot | Truncate);
+export type Recordable = { index: number } & (IncomingChange | Snapshot | Truncate);
 
 /** Runs the work in a transaction of its own, again where it lost a race. */
 export type InOwnTransaction = <Result>(work: (transaction: DatabaseTransaction) => Promise<Result>) => Promise<Result>;
 
-interface Batch extends Omit<GivenBatch, 'changes'> {
+interface Batch extends Omit<IncomingBatch, 'changes'> {
   changes: readonly Recordable[];
   actor: string;
   mapping: Mapping | undefined;
 }
 
 /** Where a page of the documents that a truncate deletes begins. */
-interface TruncatePage extends TakenBatch {
+interface TruncatePage extends RecordedBatch {
   next: string | undefined;
 }
 
@@ -49,9 +49,9 @@ interface TruncatePage extends TakenBatch {
  */
 export async function recordRead(
   inOwnTransaction: InOwnTransaction,
-  take: TakeChanges,
+  take: RecordBatch,
   batch: Batch,
-): Promise<TakenBatch> {
+): Promise<RecordedBatch> {
   if (batch.strict) return await inOwnTransaction((transaction) => recordWhole(transaction, take, batch));
   const total = new Total();
   for (const changes of betweenTruncates(batch.changes)) {
@@ -68,7 +68,7 @@ export async function recordRead(
 /** Deletes the documents page by page. Without any the truncate itself is counted. */
 async function deleteAll(
   inItsTransaction: InOwnTransaction,
-  take: TakeChanges,
+  take: RecordBatch,
   batch: Batch,
   truncate: Truncate & { index: number },
   total: Total,
@@ -94,7 +94,7 @@ function betweenTruncates(changes: readonly Recordable[]): Recordable[][] {
   return parts.length === 0 ? [[]] : parts;
 }
 
-async function recordWhole(transaction: DatabaseTransaction, take: TakeChanges, batch: Batch): Promise<TakenBatch> {
+async function recordWhole(transaction: DatabaseTransaction, take: RecordBatch, batch: Batch): Promise<RecordedBatch> {
   const total = new Total();
   for (const part of partsOf(batch.changes)) {
     const [first] = part;
@@ -117,10 +117,10 @@ async function recordWhole(transaction: DatabaseTransaction, take: TakeChanges, 
 /** Takes changes; the places of the rejected ones are those of the body. */
 async function takeInBody(
   transaction: DatabaseTransaction,
-  take: TakeChanges,
+  take: RecordBatch,
   { changes: _changes, actor: _actor, mapping: _mapping, ...batch }: Batch,
-  given: readonly (GivenChange & { index: number })[],
-): Promise<TakenBatch> {
+  given: readonly (IncomingChange & { index: number })[],
+): Promise<RecordedBatch> {
   const inBody = (list: readonly RejectedChange[]) =>
     list.map(({ index, reason }) => ({ index: given[index]?.index ?? index, reason }));
   try {
@@ -132,11 +132,11 @@ async function takeInBody(
   }
 }
 
-class Total implements TakenBatch {
+class Total implements RecordedBatch {
   readonly counts: BatchCounts = noCounts();
   readonly rejected: RejectedChange[] = [];
 
-  add({ counts, rejected }: TakenBatch): void {
+  add({ counts, rejected }: RecordedBatch): void {
     addCounts(this.counts, counts);
     this.rejected.push(...rejected);
   }
@@ -159,7 +159,7 @@ function isSnapshot(change: Recordable): change is Snapshot & { index: number } 
   return change.kind === 'snapshot';
 }
 
-function isGiven(change: Recordable): change is GivenChange & { index: number } {
+function isGiven(change: Recordable): change is IncomingChange & { index: number } {
   return change.kind !== 'snapshot' && change.kind !== 'truncate';
 }
 
@@ -168,8 +168,8 @@ async function compared(
   transaction: DatabaseTransaction,
   { tenant, mapping }: Batch,
   snapshots: readonly (Snapshot & { index: number })[],
-): Promise<(GivenChange & { index: number })[]> {
-  const given: (GivenChange & { index: number })[] = [];
+): Promise<(IncomingChange & { index: number })[]> {
+  const given: (IncomingChange & { index: number })[] = [];
   const slice = new TimeSlice();
   for (const [entity, some] of Map.groupBy(snapshots, ({ document }) => document.change.entity)) {
     const ids = some.map(({ document }) => document.change.entityId);
@@ -190,7 +190,7 @@ async function compared(
  */
 async function deletePage(
   transaction: DatabaseTransaction,
-  take: TakeChanges,
+  take: RecordBatch,
   batch: Batch,
   { index, entity, at, identity }: Truncate & { index: number },
   after: string | undefined,

@@ -7,7 +7,7 @@ import { json } from '../../http/openapi/answers.ts';
 import { compileValidator } from '../../http/validation.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { RejectedChangesError, type TakeChanges, type TakenBatch } from '../../recording/batches/batch.ts';
+import { type RecordBatch, type RecordedBatch, RejectedChangesError } from '../../recording/batches/batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { maxRetries } from '../../recording/record-change.ts';
 import type { BodyReader } from './body-reader.ts';
@@ -21,7 +21,7 @@ import { ChangesPath, ChangesQuery, describedBodies, RecordedChange, RecordedCou
 export interface RecorderRoutesOptions {
   db: Database;
   bodies: BodyReader;
-  take: TakeChanges;
+  take: RecordBatch;
   /** Its rules also apply to documents that the history has already. */
   mapping: Mapping | undefined;
 }
@@ -156,7 +156,7 @@ async function record(
   { db, take, mapping }: Pick<RecorderRoutesOptions, 'db' | 'take' | 'mapping'>,
   request: FastifyRequest,
   changes: readonly Recordable[],
-): Promise<TakenBatch> {
+): Promise<RecordedBatch> {
   const { tenant, clientId, clientName } = request.credentials;
   const { strict } = request.query as { strict?: string };
   const recordedBy = { way: 'recorder', by: clientName } as const;

@@ -14,8 +14,8 @@ import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { readPackageSchema } from '../../../src/postgres/schema/read-schema.ts';
 import { watchSchema } from '../../../src/postgres/schema/watch-schema.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
-import { findErasedDocuments } from '../../../src/recording/erased/repeats.ts';
+import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';
+import { findErasedDocuments } from '../../../src/recording/erased/erased-changes.ts';
 import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
 import { createRecorder, maxRetries, recordChange } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
@@ -224,7 +224,7 @@ describe('the entries', () => {
     const { db } = server.context;
     const sealer = createSealer([secret]);
     const changes = Array.from({ length: 40 }, (_none, i) => changeOf({ at: now - i, actor: jane }));
-    const take = createTakeChanges({ sealer, now: () => now });
+    const take = createBatchRecorder({ sealer, now: () => now });
     const given = changes.map((change) => ({
       kind: 'change' as const,
       change,

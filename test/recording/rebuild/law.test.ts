@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { rebuildDocument } from '../../../src/recording/rebuild/document-rebuild.ts';
 import type { RebuildEntry } from '../../../src/recording/rebuild/entry-changes.ts';
 import {
+  continueRebuild,
   nothingRebuilt,
-  type PartlyRebuilt,
+  type PartialRebuild,
   rebuildFromLater,
-  rebuildFurther,
   rebuiltDocument,
-} from '../../../src/recording/rebuild/rebuild-in-portions.ts';
+} from '../../../src/recording/rebuild/incremental-rebuild.ts';
 import { checkLaw } from '../../support/oracle/law.ts';
 import { entriesOf, isSame, type Written, writings } from '../../support/oracle/written-documents.ts';
 
@@ -19,12 +19,12 @@ function rebuildOneByOne(until: readonly RebuildEntry[], later: readonly Rebuild
     marks: [marks],
     isMarked: [isMarked],
   });
-  let known: PartlyRebuilt = nothingRebuilt;
-  for (const entry of until) known = structuredClone(rebuildFurther.here(known, portionOf(entry)));
+  let known: PartialRebuild = nothingRebuilt;
+  for (const entry of until) known = structuredClone(continueRebuild.here(known, portionOf(entry)));
   for (const entry of later) {
     const found = rebuildFromLater.here(known, portionOf(entry));
-    known = structuredClone(found.known);
-    if (!found.mayGoOn) break;
+    known = structuredClone(found.state);
+    if (!found.hasMore) break;
   }
   return rebuiltDocument(known);
 }

@@ -3,7 +3,7 @@ import type { Tracer } from '../../../src/core/concurrency/trace.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
-import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
+import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { capture } from '../../../src/sources/capture/capture.ts';
 import type { StartChoice } from '../../../src/sources/capture/capture-options.ts';
@@ -109,7 +109,7 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
     choice: { snapshot: false, resync: false, acceptGap: false, alter: false, ...choice },
     strict: setup.strict ?? false,
     sealer,
-    takeChanges: createTakeChanges({ sealer, now }),
+    recordBatch: createBatchRecorder({ sealer, now }),
     log,
     signal: controller.signal,
     figures,

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import type { Change, Outcome, RecordBatch } from '../../../src/recording/change.ts';
+import type { Change, Outcome, RecordChanges } from '../../../src/recording/change.ts';
 import { maximumLineBytes } from '../../../src/recording/lines.ts';
 import { ImportStoppedError, importChanges } from '../../../src/sources/import/import.ts';
 
@@ -12,7 +12,7 @@ class MemoryRecorder {
   atOnce = 0;
   maxAtOnce = 0;
 
-  readonly record: RecordBatch = async (batch) => {
+  readonly record: RecordChanges = async (batch) => {
     this.sizes.push(batch.length);
     this.atOnce += 1;
     this.maxAtOnce = Math.max(this.maxAtOnce, this.atOnce);
@@ -31,7 +31,7 @@ class MemoryRecorder {
   }
 }
 
-async function run(source: Buffer | string | Readable, recorder: { record: RecordBatch } = new MemoryRecorder()) {
+async function run(source: Buffer | string | Readable, recorder: { record: RecordChanges } = new MemoryRecorder()) {
   const rejected: [number, string][] = [];
   const counts = await importChanges({
     source: source instanceof Readable ? source : Readable.from([Buffer.from(source)], { objectMode: false }),
@@ -154,7 +154,7 @@ describe('batches', () => {
       })(),
       { highWaterMark: 1 },
     );
-    const record: RecordBatch = async (batch) => {
+    const record: RecordChanges = async (batch) => {
       events.push('recording');
       if (!events.includes('read on')) {
         await new Promise<void>((resolve) => {
@@ -246,7 +246,7 @@ describe('an import that is stopped', () => {
 
   test('by its recorder tells what was recorded before', async () => {
     let calls = 0;
-    const record: RecordBatch = async (batch) => {
+    const record: RecordChanges = async (batch) => {
       calls += 1;
       if (calls === 2) throw new Error('the database went away');
       return batch.map(() => 'recorded');

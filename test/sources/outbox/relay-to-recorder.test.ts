@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Tracer } from '../../../src/core/concurrency/trace.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
-import type { PlacedChange } from '../../../src/recording/mapping/record-mapped.ts';
+import type { SourceChange } from '../../../src/recording/mapping/record-mapped.ts';
 import { recordOverHttp } from '../../../src/sources/outbox/record-over-http.ts';
 import { RecorderClient } from '../../../src/sources/outbox/recorder-client.ts';
 import { relay } from '../../../src/sources/outbox/relay.ts';
@@ -214,8 +214,8 @@ test('what is too large for one request is divided, and a change that is too lar
   const log = { info: () => {}, warn: () => {} };
   const recording = (strict: boolean) =>
     recordOverHttp({ target: { url, tenant, clientId: 'c', clientSecret: 's' }, strict, log });
-  const placed = (entityId: string, title: string): PlacedChange => ({
-    place: `outbox ${entityId}`,
+  const placed = (entityId: string, title: string): SourceChange => ({
+    position: `outbox ${entityId}`,
     mapped: {
       kind: 'change',
       tenant,

@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest';
 import type { Tracer } from '../../../src/core/concurrency/trace.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
-import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
+import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
 import { recordDirectly, relay } from '../../../src/sources/outbox/relay.ts';
@@ -62,12 +62,12 @@ export function startRelay(
   const controller = new AbortController();
   const messages: string[] = [];
   const keep = (_fields: unknown, message: string) => void messages.push(message);
-  const takeChanges = createTakeChanges({ sealer: createSealer([Buffer.alloc(32)]), now: Date.now });
+  const recordBatch = createBatchRecorder({ sealer: createSealer([Buffer.alloc(32)]), now: Date.now });
   const { promise: running, resolve } = Promise.withResolvers<void>();
   const ended = relay({
     source: readSource(url),
     mapping: readMapping(JSON.stringify(mapping)),
-    record: recordDirectly({ db: history.db, takeChanges, name: 'outbox', strict: false }),
+    record: recordDirectly({ db: history.db, recordBatch, name: 'outbox', strict: false }),
     log: { info: keep, warn: keep },
     tracer,
     lookInterval: 50,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openKept } from '../../../src/recording/batches/kept-change.ts';
+import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';
+import { openRejected } from '../../../src/recording/batches/rejected-content.ts';
 import { listRejected } from '../../../src/recording/batches/rejected-store.ts';
-import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { retryRejected } from '../../../src/recording/mapping/retry-rejected.ts';
 import { type PostOptions, startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
@@ -215,12 +215,12 @@ test('a row that is refused is kept, masked, and recorded by a retry with the ma
     ({ id }) => !before.some((former) => former.id === id),
   );
   const content =
-    kept?.sealed === null || kept === undefined ? '' : openKept(sealer, tenant, kept.id, kept.sealed).line;
+    kept?.sealed === null || kept === undefined ? '' : openRejected(sealer, tenant, kept.id, kept.sealed).line;
   expect(JSON.parse(content)).toMatchObject({ table: 'public.orders', after: { id: 72, card: '********' } });
   const own = readMapping(mapping.replace('"version":1,', '"version":1,"tenants":{"later":"acme"},'));
-  const take = createTakeChanges({ sealer, now: Date.now });
+  const take = createBatchRecorder({ sealer, now: Date.now });
   const clientOf = async () => ({ name: 'Debezium', tenant, maySetActor: true });
-  await retryRejected({ db, sealer, take, mapping: own, clientOf }, { tenant });
+  await retryRejected({ db, sealer, recordBatch: take, mapping: own, clientOf }, { tenant });
   expect(await historyOf('order', '72')).toMatchObject([{ type: 'create', actor: 'Debezium' }]);
 });
 

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { openKept } from '../../../src/recording/batches/kept-change.ts';
+import { createBatchRecorder, maxAhead } from '../../../src/recording/batches/record-batch.ts';
+import { openRejected } from '../../../src/recording/batches/rejected-content.ts';
 import { listRejected } from '../../../src/recording/batches/rejected-store.ts';
-import { createTakeChanges, maxAhead } from '../../../src/recording/batches/take-changes.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { retryRejected } from '../../../src/recording/mapping/retry-rejected.ts';
 import { maxRetries } from '../../../src/recording/record-change.ts';
@@ -16,7 +16,7 @@ const tenant = 'acme';
 const documents = 1_200;
 const at = Date.UTC(2026, 8, 15);
 const sealer = createSealer([Buffer.alloc(32)]);
-const take = createTakeChanges({ sealer, now: () => at });
+const take = createBatchRecorder({ sealer, now: () => at });
 
 /** The mask is newer than the documents. */
 const mapping = readMapping('{"version": 1, "entities": {"draft": {"mask": ["card"]}}}');
@@ -79,16 +79,16 @@ test('a truncate that its request has no time for goes on when it is sent again;
 
 test('deletes of a truncate that cannot be recorded are kept one by one, masked, and can be retried', async () => {
   await database.pool.query('delete from change_entry where at >= $1', [at]);
-  const tooEarly = createTakeChanges({ sealer, now: () => at - maxAhead - 1 });
+  const tooEarly = createBatchRecorder({ sealer, now: () => at - maxAhead - 1 });
   expect((await truncate(false, undefined, tooEarly)).counts).toMatchObject({ recorded: 0, rejected: documents });
   const kept = await listRejected(database.db, tenant, { after: undefined, count: documents + 1 });
   expect(kept).toHaveLength(documents);
   const [first] = kept;
-  const { line } = openKept(sealer, tenant, first?.id ?? '', first?.sealed ?? Buffer.alloc(0));
+  const { line } = openRejected(sealer, tenant, first?.id ?? '', first?.sealed ?? Buffer.alloc(0));
   expect(JSON.parse(line)).toMatchObject({ op: 'delete', entity: 'draft', before: { card: '********' } });
   await database.pool.query('delete from change_rejected where id <> $1', [first?.id]);
   const clientOf = async () => ({ name: 'Shop', tenant, maySetActor: false });
-  expect(await retryRejected({ db: database.db, sealer, take, clientOf }, { tenant })).toMatchObject({
+  expect(await retryRejected({ db: database.db, sealer, recordBatch: take, clientOf }, { tenant })).toMatchObject({
     read: 1,
     recorded: 1,
   });

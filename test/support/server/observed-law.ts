@@ -6,7 +6,7 @@ import { OperatorError } from '../../../src/core/operator-error.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
-import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
+import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { capture } from '../../../src/sources/capture/capture.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
@@ -161,19 +161,19 @@ async function observe(
 class Watched {
   readonly faults: string[] = [];
   hasLast = false;
-  readonly takeChanges;
+  readonly recordBatch;
   readonly log: SourceLog;
 
   constructor() {
     const sealer = createSealer([Buffer.alloc(32)]);
-    const takeChanges = createTakeChanges({ sealer, now: Date.now });
-    this.takeChanges = async (...args: Parameters<typeof takeChanges>) => {
+    const recordBatch = createBatchRecorder({ sealer, now: Date.now });
+    this.recordBatch = async (...args: Parameters<typeof recordBatch>) => {
       for (const change of args[1].changes) {
         const lines = 'source' in change ? change.source.line() : undefined;
         this.look('a change', `${inspect(change, { depth: 20, maxStringLength: null })} ${lines}`);
         if (change.kind === 'change' && change.change.entity === lastTable) this.hasLast = true;
       }
-      return await takeChanges(...args);
+      return await recordBatch(...args);
     };
     const keep = (fields: unknown, message: string) =>
       this.look('the log', `${message} ${inspect(fields, { depth: 10 })}`);
@@ -207,7 +207,7 @@ async function observeByTriggers(
       ended = relay({
         source: readSource(databaseUrl(url, name)),
         mapping,
-        record: recordDirectly({ db: history, takeChanges: watched.takeChanges, name: 'law', strict: false }),
+        record: recordDirectly({ db: history, recordBatch: watched.recordBatch, name: 'law', strict: false }),
         log: watched.log,
         signal: controller.signal,
       });
@@ -248,7 +248,7 @@ async function observeByCapture(
       slot: name,
       choice: { snapshot: false, resync: false, acceptGap: true, alter: true },
       strict: false,
-      takeChanges: watched.takeChanges,
+      recordBatch: watched.recordBatch,
       log: watched.log,
       signal: controller.signal,
       heartbeat: 100,

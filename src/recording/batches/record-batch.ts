@@ -8,59 +8,65 @@ import { recordChanges } from '../record-change.ts';
 import {
   type BatchCounts,
   type ChangeSource,
-  type GivenBatch,
+  type IncomingBatch,
   noCounts,
+  type RecordBatch,
+  type RecordedBatch,
   RejectedChangesError,
-  type TakeChanges,
-  type TakenBatch,
 } from './batch.ts';
-import { rejectedRow, unknownTenant } from './kept-change.ts';
+import { rejectedRow, unknownTenant } from './rejected-content.ts';
 import { storeRejected } from './rejected-store.ts';
 
-/** The maximum time by which a change may be ahead of the clock, in milliseconds. */
+/** Maximum milliseconds by which a change may be ahead of the clock. */
 export const maxAhead = 5 * 60_000;
 
-export interface TakeChangesOptions {
+export interface BatchRecorderOptions {
   sealer: Sealer;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Called for each change that is kept, without its content. The transaction may still fail. */
-  onKept?: (kept: { tenant: string; way: Way; position: string; reason: string }) => void;
-  /** For metrics: called for each batch that was taken. The transaction may still fail. */
-  onTaken?: ((way: Way, counts: BatchCounts) => void) | undefined;
-  /** How many rejected changes a tenant keeps; default: 100,000. */
+  /** Called for each rejected change, without its content. The transaction may still fail. */
+  onRejected?: (kept: { tenant: string; way: Way; position: string; reason: string }) => void;
+  /** For metrics: called for each recorded batch. The transaction may still fail. */
+  onRecorded?: ((way: Way, counts: BatchCounts) => void) | undefined;
+  /** Maximum rejected changes of a tenant; default: 100,000. */
   maxRejected?: number;
 }
 
 /**
- * Makes the function that capture, the relay and the recorder call with their batches. The import does not use it: it
- * reports rejected lines and keeps none.
+ * Creates the function with which capture, the relay and the recorder record batches. The import reports rejected lines
+ * instead, and stores none.
  *
  * @example
  * const take = createTakeChanges({ sealer, now: () => Date.now() });
  * const { counts } = await inTransaction(db, (transaction) => take(transaction, batch), { retries: maxRetries });
  */
-export function createTakeChanges({ sealer, now, onKept, onTaken, maxRejected }: TakeChangesOptions): TakeChanges {
+export function createBatchRecorder({
+  sealer,
+  now,
+  onRejected,
+  onRecorded,
+  maxRejected,
+}: BatchRecorderOptions): RecordBatch {
   return async (transaction, batch) => {
     const moment = now();
-    const taking = new Taking(batch);
-    await taking.record(transaction, moment, sealer);
-    const { rejections } = taking;
+    const recording = new BatchRecording(batch);
+    await recording.record(transaction, moment, sealer);
+    const { rejections } = recording;
     const rejected = rejections.map(({ index, reason }) => ({ index, reason }));
     if (rejections.length === 0) {
-      onTaken?.(batch.recordedBy.way, taking.counts);
-      return { counts: taking.counts, rejected };
+      onRecorded?.(batch.recordedBy.way, recording.counts);
+      return { counts: recording.counts, rejected };
     }
     if (batch.strict) throw new RejectedChangesError(rejected, false);
-    const storedTenant = taking.isKnownTenant ? batch.tenant : unknownTenant;
-    const rows = rejections.map((one) => rejectedRow(sealer, { ...batch, storedTenant }, one));
+    const storedTenant = recording.isKnownTenant ? batch.tenant : unknownTenant;
+    const rows = rejections.map((rejection) => rejectedRow(sealer, { ...batch, storedTenant }, rejection));
     const fits = await storeRejected(transaction, storedTenant, batch.recordedBy, rows, maxRejected);
     if (!fits) throw new RejectedChangesError(rejected, true);
     for (const { position, reason } of rows) {
-      onKept?.({ tenant: storedTenant, way: batch.recordedBy.way, position, reason });
+      onRejected?.({ tenant: storedTenant, way: batch.recordedBy.way, position, reason });
     }
-    onTaken?.(batch.recordedBy.way, taking.counts);
-    return { counts: taking.counts, rejected } satisfies TakenBatch;
+    onRecorded?.(batch.recordedBy.way, recording.counts);
+    return { counts: recording.counts, rejected } satisfies RecordedBatch;
   };
 }
 
@@ -70,47 +76,47 @@ interface Rejection {
   source: ChangeSource;
 }
 
-class Taking {
+class BatchRecording {
   readonly counts: BatchCounts;
   readonly rejections: Rejection[] = [];
   isKnownTenant = false;
-  readonly #batch: GivenBatch;
+  readonly #batch: IncomingBatch;
 
-  constructor(batch: GivenBatch) {
+  constructor(batch: IncomingBatch) {
     this.#batch = batch;
     this.counts = { ...noCounts(), read: batch.changes.length };
   }
 
   async record(transaction: DatabaseTransaction, moment: number, sealer: Sealer): Promise<void> {
     const { tenant, recordedBy, changes } = this.#batch;
-    const entities = changes.flatMap((given) => (given.kind === 'change' ? [given.change.entity] : []));
+    const entities = changes.flatMap((incoming) => (incoming.kind === 'change' ? [incoming.change.entity] : []));
     const { exists, ownTypes } = await readTenantFacts(
       transaction,
       tenant,
       [...new Set(entities)].filter(mayBeOwnType),
     );
     this.isKnownTenant = exists;
-    const wanted: { index: number; change: Change; source: ChangeSource }[] = [];
-    for (const [index, given] of changes.entries()) {
-      if (given.kind === 'unchanged' || given.kind === 'ignored') this.counts[given.kind] += 1;
-      else if (given.kind === 'rejected') this.#reject(index, given.reason, given.source);
+    const accepted: { index: number; change: Change; source: ChangeSource }[] = [];
+    for (const [index, incoming] of changes.entries()) {
+      if (incoming.kind === 'unchanged' || incoming.kind === 'ignored') this.counts[incoming.kind] += 1;
+      else if (incoming.kind === 'rejected') this.#reject(index, incoming.reason, incoming.source);
       else {
-        const { change, source } = given;
+        const { change, source } = incoming;
         const reason = exists ? refusalOf(change, ownTypes, moment) : 'its tenant does not exist';
-        if (reason === undefined) wanted.push({ index, change, source });
+        if (reason === undefined) accepted.push({ index, change, source });
         else this.#reject(index, reason, source);
       }
     }
-    const recorded = wanted.map(({ change }) => change);
+    const recorded = accepted.map(({ change }) => change);
     const outcomes = await recordChanges(transaction, tenant, recorded, moment, recordedBy, sealer);
-    for (const [place, { index, source }] of wanted.entries()) {
-      const outcome = outcomes[place];
+    for (const [position, { index, source }] of accepted.entries()) {
+      const outcome = outcomes[position];
       if (outcome === undefined) throw new Error('a change was recorded without an outcome');
       if (outcome === 'conflict')
         this.#reject(index, 'has the id and time of another change with other content', source);
       else this.counts[outcome] += 1;
     }
-    this.rejections.sort((one, other) => one.index - other.index);
+    this.rejections.sort((rejection, b) => rejection.index - b.index);
   }
 
   #reject(index: number, reason: string, source: ChangeSource): void {
@@ -119,7 +125,7 @@ class Taking {
   }
 }
 
-/** Why a change that could be read is not recorded. */
+/** Why a valid change is rejected. */
 function refusalOf({ at, entity }: Change, ownTypes: ReadonlySet<string>, moment: number): string | undefined {
   const isOwn = isOwnEntity(entity) || ownTypes.has(entity);
   if (isOwn) return '"entity" is one that this service records itself';
@@ -130,7 +136,7 @@ function mayBeOwnType(entity: string): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(entity);
 }
 
-/** Whether the tenant is there, and which of these entity types are its own. */
+/** Whether the tenant exists, and which of these entity types are its custom types. */
 async function readTenantFacts(
   transaction: DatabaseTransaction,
   tenant: string,

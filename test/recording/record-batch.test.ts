@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSealer } from '../../src/core/sealing.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
-import { type GivenBatch, type GivenChange, RejectedChangesError } from '../../src/recording/batches/batch.ts';
+import { type IncomingBatch, type IncomingChange, RejectedChangesError } from '../../src/recording/batches/batch.ts';
+import { createBatchRecorder, maxAhead } from '../../src/recording/batches/record-batch.ts';
 import { listRejected } from '../../src/recording/batches/rejected-store.ts';
-import { createTakeChanges, maxAhead } from '../../src/recording/batches/take-changes.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { changesOfRow } from '../../src/recording/mapping/changes-of-row.ts';
 import type { Mapping } from '../../src/recording/mapping/mapping.ts';
@@ -41,7 +41,7 @@ afterAll(() => database.drop());
 
 let positions = 0;
 
-function given(options: Partial<Change> = {}): GivenChange {
+function given(options: Partial<Change> = {}): IncomingChange {
   const change = changeOf({ at: now, paths: `{"a":{"after":"${canary}"}}`, ...options });
   const { at, entity, entityId } = change;
   const line = {
@@ -56,15 +56,22 @@ function given(options: Partial<Change> = {}): GivenChange {
   return { kind: 'change', change, source: { position: `p${positions}`, line: () => JSON.stringify(line) } };
 }
 
-function rejected(reason = 'is wrong', line: string | undefined = `{"a":"${canary}"}`): GivenChange {
+function rejected(reason = 'is wrong', line: string | undefined = `{"a":"${canary}"}`): IncomingChange {
   positions += 1;
   return { kind: 'rejected', reason, source: { position: `p${positions}`, line: () => line } };
 }
 
-async function take(changes: GivenChange[], options: Partial<GivenBatch & { maxRejected: number; now: number }> = {}) {
+async function take(
+  changes: IncomingChange[],
+  options: Partial<IncomingBatch & { maxRejected: number; now: number }> = {},
+) {
   const { maxRejected, now: moment = now, ...batch } = options;
-  const rules = createTakeChanges({ sealer, now: () => moment, ...(maxRejected === undefined ? {} : { maxRejected }) });
-  const all: GivenBatch = { tenant, recordedBy, changes, strict: false, ...batch };
+  const rules = createBatchRecorder({
+    sealer,
+    now: () => moment,
+    ...(maxRejected === undefined ? {} : { maxRejected }),
+  });
+  const all: IncomingBatch = { tenant, recordedBy, changes, strict: false, ...batch };
   return await inTransaction(database.db, (transaction) => rules(transaction, all), { retries: maxRetries });
 }
 
@@ -182,7 +189,7 @@ describe('a change that can never be recorded', () => {
     expect(await of()).toBe(1);
     const retry = async () =>
       await retryRejected(
-        { db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now }), clientOf },
+        { db: database.db, sealer, recordBatch: createBatchRecorder({ sealer, now: () => now }), clientOf },
         { tenant: '' },
       );
     expect(await retry()).toMatchObject({ read: 1, recorded: 0, rejected: 1 });
@@ -203,8 +210,8 @@ describe('a change that can never be recorded', () => {
       { ...ahead, source },
       { kind: 'rejected', reason: 'as it was', source: { position: 'p', line: () => JSON.stringify(line) } },
     ]);
-    const take2 = createTakeChanges({ sealer, now: () => now + 1 });
-    const counts = await retryRejected({ db: database.db, sealer, take: take2, clientOf }, { tenant });
+    const take2 = createBatchRecorder({ sealer, now: () => now + 1 });
+    const counts = await retryRejected({ db: database.db, sealer, recordBatch: take2, clientOf }, { tenant });
     expect(counts).toMatchObject({ read: 2, recorded: 1, rejected: 1 });
     expect(await kept()).toMatchObject([{ reason: '"entity" is one that this service records itself' }]);
     const { rows } = await database.pool.query(
@@ -235,7 +242,7 @@ describe('a change that can never be recorded', () => {
     await take([{ kind: 'rejected', reason: mapped.reason, source: { position: 'p', line: () => mapped.content } }]);
     const retry = async (mapping?: Mapping) => {
       await retryRejected(
-        { db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now }), mapping, clientOf },
+        { db: database.db, sealer, recordBatch: createBatchRecorder({ sealer, now: () => now }), mapping, clientOf },
         { tenant },
       );
       return (await kept()).map(({ reason }) => reason);
@@ -261,7 +268,7 @@ describe('a change that can never be recorded', () => {
     'of the %s that is neither a line nor a row keeps its reason when it is retried',
     async (way, reason, content) => {
       await take([rejected(reason, JSON.stringify(content))], { recordedBy: { way, by: 'Shop' } });
-      const retrying = { db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now }) };
+      const retrying = { db: database.db, sealer, recordBatch: createBatchRecorder({ sealer, now: () => now }) };
       const client = async () => ({ name: 'Shop', tenant, maySetActor: true });
       expect(await retryRejected({ ...retrying, clientOf: client }, { tenant })).toMatchObject({
         read: 1,
@@ -279,7 +286,12 @@ describe('a change that can never be recorded', () => {
     async (way, _of, rules) => {
       await take([given({ at: now + maxAhead + 1, entity: 'order' })], { recordedBy: { way, by: 'Shop' } });
       const mapping = readMapping(JSON.stringify({ version: 1, tenant: { value: tenant }, ...rules }));
-      const retrying = { db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now + 1 }), mapping };
+      const retrying = {
+        db: database.db,
+        sealer,
+        recordBatch: createBatchRecorder({ sealer, now: () => now + 1 }),
+        mapping,
+      };
       const client = async () => ({ name: 'Shop', tenant, maySetActor: true });
       expect(await retryRejected({ ...retrying, clientOf: client }, { tenant })).toMatchObject({
         read: 1,

@@ -4,23 +4,25 @@ import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import { type ErasureKey, findErasureKey } from './erasure-key.ts';
 
-/** What tells a change from all others of its tenant. */
+/** The identity of a change within its tenant. */
 interface SentChange {
   readonly at: number;
   readonly identity: Uint8Array;
 }
 
-/** Tenants that have erasures, as far as this process knows: their changes are looked for among the erased ones first. */
+/** Tenants known to this process to have erasures: their changes are first checked against the erased ones. */
 const tenantsWithErasures = new Set<string>();
 
-/** A change that was erased came again and was recorded, because this process did not look for it. The transaction has to be repeated. */
+/**
+ * An erased change was recorded again, since this process did not know of the erasure. The transaction must be retried.
+ */
 export class ErasedMeanwhile extends Error {
   override readonly name = 'ErasedMeanwhile';
-  /** Of a serialization failure: such transactions are repeated. */
+  /** The code of a serialization failure, so that the transaction is retried. */
   readonly code = '40001';
 }
 
-/** Tells for each change whether it was erased: recorded once, and changed since so that it has another identity. */
+/** For each change, whether it was erased: recorded once, and since rewritten with another identity. */
 export async function findErased(
   transaction: DatabaseTransaction,
   sealer: Sealer,
@@ -42,7 +44,7 @@ export async function findErased(
   return rows.map(({ erased }) => erased);
 }
 
-/** The same, where this process knows that the tenant has erasures; undefined elsewhere. */
+/** `findErased`, if this process knows that the tenant has erasures; otherwise undefined. */
 export async function findKnownErased(
   transaction: DatabaseTransaction,
   sealer: Sealer,
@@ -52,7 +54,7 @@ export async function findKnownErased(
   return tenantsWithErasures.has(tenant) ? await findErased(transaction, sealer, tenant, changes) : undefined;
 }
 
-/** After an insert into the history of a tenant that has erasures. Throws ErasedMeanwhile if one of the changes was erased. */
+/** Call it after an insert for a tenant with erasures. Throws ErasedMeanwhile if one of the changes was erased. */
 export async function refuseErased(
   transaction: DatabaseTransaction,
   sealer: Sealer,
@@ -64,7 +66,7 @@ export async function refuseErased(
   if (erased.includes(true)) throw new ErasedMeanwhile('a change that was erased was recorded again');
 }
 
-/** Tells for each document whether it was erased: what is still known of it at its source is not to be recorded again. */
+/** For each document, whether it was erased. What its source still has must not be recorded again. */
 export async function findErasedDocuments(
   db: Connection,
   sealer: Sealer,
@@ -85,7 +87,7 @@ export async function findErasedDocuments(
   return rows.map(({ erased }) => erased);
 }
 
-/** Notes that a document is being erased. */
+/** Records that a document is being erased. */
 export async function noteErasedDocument(
   transaction: DatabaseTransaction,
   key: ErasureKey,

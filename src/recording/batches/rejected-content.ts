@@ -4,21 +4,21 @@ import type { SealedColumn } from '../../postgres/reseal.ts';
 import type { RecordedBy } from '../change.ts';
 import type { ChangeSource } from './batch.ts';
 
-/** What is sealed of a rejected change. */
-export interface KeptChange {
+/** The sealed content of a rejected change. */
+export interface RejectedContent {
   /** As the source names it. */
   tenant: string;
-  /** The change as a line of an import, its masks applied. */
+  /** The change as a masked import line. */
   line: string;
-  /** The identity in hexadecimal, where the line has no `id`. */
+  /** The identity in hexadecimal, if the line has no `id`. */
   identity?: string | undefined;
   /** The id of the client that sent it. */
   client?: string | undefined;
-  /** Whether the recorder made the line of a row. */
+  /** Whether the recorder wrote the line from a row. */
   isRow?: boolean | undefined;
 }
 
-/** A rejected change as a row. The same change that comes again has the same id, so it is kept once. */
+/** A rejected change as a row. Its id is deterministic, so a change that comes again is stored once. */
 export interface RejectedRow {
   id: string;
   position: string;
@@ -42,24 +42,31 @@ export function rejectedRow(
   const line = source.line();
   const identity = source.identity === undefined ? undefined : Buffer.from(source.identity).toString('hex');
   const { way, by = '' } = recordedBy;
-  const known = line ?? identity ?? `${source.position} ${reason}`;
-  const id = hash('sha256', JSON.stringify(['annals:rejected', tenant, way, by, known]), 'hex').slice(0, 32);
-  const kept: KeptChange | undefined =
+  const key = line ?? identity ?? `${source.position} ${reason}`;
+  const id = hash('sha256', JSON.stringify(['annals:rejected', tenant, way, by, key]), 'hex').slice(0, 32);
+  const content: RejectedContent | undefined =
     line === undefined ? undefined : { tenant, line, identity, client, isRow: source.isRow };
   const sealed =
-    kept === undefined ? null : sealer.seal(Buffer.from(JSON.stringify(kept)), purposeOf(storedTenant, uuidOf(id)));
+    content === undefined
+      ? null
+      : sealer.seal(Buffer.from(JSON.stringify(content)), purposeOf(storedTenant, uuidOf(id)));
   return { id: uuidOf(id), position: source.position, reason, sealed };
 }
 
-/** Throws where none of the secret keys opens it. The message names the row and nothing else. */
-export function openKept(sealer: Sealer, tenant: string, id: string, sealed: Uint8Array): KeptChange {
-  const kept = findKept(sealer, tenant, id, sealed);
-  if (kept === undefined) throw new Error(`no key of ANNALS_SECRET_KEY opens the rejected change ${id}`);
-  return kept;
+/** Throws if no secret key opens it. The message names only the row. */
+export function openRejected(sealer: Sealer, tenant: string, id: string, sealed: Uint8Array): RejectedContent {
+  const content = tryOpenRejected(sealer, tenant, id, sealed);
+  if (content === undefined) throw new Error(`no key of ANNALS_SECRET_KEY opens the rejected change ${id}`);
+  return content;
 }
 
-/** Undefined where none of the secret keys opens it. */
-export function findKept(sealer: Sealer, tenant: string, id: string, sealed: Uint8Array): KeptChange | undefined {
+/** Undefined if no secret key opens it. */
+export function tryOpenRejected(
+  sealer: Sealer,
+  tenant: string,
+  id: string,
+  sealed: Uint8Array,
+): RejectedContent | undefined {
   const text = sealer.open(sealed, purposeOf(tenant, id));
   return text && JSON.parse(Buffer.from(text).toString('utf8'));
 }

@@ -13,49 +13,51 @@ export interface RebuildPortion {
   readonly isMarked: readonly boolean[];
 }
 
-/** What is known of a document between two portions. It is plain data, so that it can go to a worker thread and back. */
-export interface PartlyRebuilt extends Omit<RebuildState, 'document' | 'touched'> {
+/** The state of a rebuild between portions. Plain data, so that it can be passed to a worker thread. */
+export interface PartialRebuild extends Omit<RebuildState, 'document' | 'touched'> {
   /** JSON text. */
   readonly document: string | undefined;
-  /** The arrays of the document that have holes; the text has them as objects. Keys lead to each. */
+  /** The keys of arrays with holes, which the text has as objects. */
   readonly sparse: readonly (readonly string[])[];
   readonly touched: readonly (readonly string[])[];
 }
 
 /** Before the first portion. */
-export const nothingRebuilt: PartlyRebuilt = plainState(new DocumentRebuild().state);
+export const nothingRebuilt: PartialRebuild = plainState(new DocumentRebuild().state);
 
 /**
- * Goes on with the rebuilding of a document that has too many entries, or too long ones, to be rebuilt at once: the
- * entries up to the moment, at least from the newest anchor on. Long portions are worked on in a worker thread.
+ * Rebuilds a document in portions of entries, if it has too many or too long ones: those up to the point in time, from
+ * the newest anchor or all. Long portions run in a worker thread.
  *
  * @example
- * let known = nothingRebuilt;
- * for await (const portion of portions) known = await rebuildFurther(known, portion);
- * rebuiltDocument(known).document; // '{"a":1.10}'
+ * let state = nothingRebuilt;
+ * for await (const portion of portions) state = await continueRebuild(state, portion);
+ * rebuiltDocument(state).document; // '{"a":1.10}'
  */
-export const rebuildFurther = threaded(
+export const continueRebuild = threaded(
   import.meta.url,
-  'rebuildFurther',
-  (known: PartlyRebuilt, portion: RebuildPortion): PartlyRebuilt => {
-    const rebuild = new DocumentRebuild(stateOf(known));
+  'continueRebuild',
+  (state: PartialRebuild, portion: RebuildPortion): PartialRebuild => {
+    const rebuild = new DocumentRebuild(stateOf(state));
     for (const entry of entriesOf(portion)) rebuild.add(entry);
     return plainState(rebuild.state);
   },
 );
 
-/** Adds what the entries after the moment tell, where there is no anchor. `mayGoOn`: whether entries after these can tell more. */
+/**
+ * Adds the entries after the point in time, if there is no anchor. `hasMore`: whether further entries can add to it.
+ */
 export const rebuildFromLater = threaded(
   import.meta.url,
   'rebuildFromLater',
-  (known: PartlyRebuilt, portion: RebuildPortion): { known: PartlyRebuilt; mayGoOn: boolean } => {
-    const rebuild = new DocumentRebuild(stateOf(known));
-    let mayGoOn = true;
+  (state: PartialRebuild, portion: RebuildPortion): { state: PartialRebuild; hasMore: boolean } => {
+    const rebuild = new DocumentRebuild(stateOf(state));
+    let hasMore = true;
     for (const entry of entriesOf(portion)) {
-      mayGoOn = rebuild.addLater(entry);
-      if (!mayGoOn) break;
+      hasMore = rebuild.addLater(entry);
+      if (!hasMore) break;
     }
-    return { known: plainState(rebuild.state), mayGoOn };
+    return { state: plainState(rebuild.state), hasMore };
   },
 );
 
@@ -65,7 +67,7 @@ export const isAnchorPortion = threaded(import.meta.url, 'isAnchorPortion', (por
 );
 
 /** The document after the last portion. */
-export function rebuiltDocument({ document = '{}', exists, complete }: PartlyRebuilt): RebuiltDocument {
+export function rebuiltDocument({ document = '{}', exists, complete }: PartialRebuild): RebuiltDocument {
   return { exists, complete, document: exists ? document : undefined };
 }
 
@@ -78,7 +80,7 @@ function entriesOf({ types, paths, marks, isMarked }: RebuildPortion): RebuildEn
   }));
 }
 
-function plainState({ document, touched, ...rest }: RebuildState): PartlyRebuilt {
+function plainState({ document, touched, ...rest }: RebuildState): PartialRebuild {
   return {
     ...rest,
     document: document === undefined ? undefined : textOfTree(document),
@@ -87,7 +89,7 @@ function plainState({ document, touched, ...rest }: RebuildState): PartlyRebuilt
   };
 }
 
-function stateOf({ document, sparse, touched, ...rest }: PartlyRebuilt): RebuildState {
+function stateOf({ document, sparse, touched, ...rest }: PartialRebuild): RebuildState {
   const paths = new TouchedPaths();
   for (const keys of touched) paths.add(keys);
   let tree = document === undefined ? undefined : treeOf(document);
@@ -95,29 +97,29 @@ function stateOf({ document, sparse, touched, ...rest }: PartlyRebuilt): Rebuild
   return { ...rest, document: tree, touched: paths };
 }
 
-/** The keys that lead to each array with holes, an outer one before those in it. */
+/** The keys of each array with holes, outer arrays first. */
 function sparseArrays(root: Tree): string[][] {
-  interface Place {
+  interface TreeNode {
     readonly tree: Tree;
     readonly key: string;
-    readonly above: Place | undefined;
+    readonly above: TreeNode | undefined;
   }
-  const found: string[][] = [];
-  const open: Place[] = [{ tree: root, key: '', above: undefined }];
-  for (let place = open.pop(); place !== undefined; place = open.pop()) {
-    const { tree } = place;
+  const paths: string[][] = [];
+  const open: TreeNode[] = [{ tree: root, key: '', above: undefined }];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    const { tree } = node;
     if (tree.kind === 'leaf') continue;
     if (tree.kind === 'array' && !isDense(tree)) {
       const keys: string[] = [];
-      for (let one: Place = place; one.above !== undefined; one = one.above) keys.push(one.key);
-      found.push(keys.reverse());
+      for (let step: TreeNode = node; step.above !== undefined; step = step.above) keys.push(step.key);
+      paths.push(keys.reverse());
     }
-    for (const [key, child] of tree.children) open.push({ tree: child, key, above: place });
+    for (const [key, child] of tree.children) open.push({ tree: child, key, above: node });
   }
-  return found;
+  return paths;
 }
 
-/** Makes the object that the text had for an array an array again. */
+/** Converts the object that represented an array with holes back to an array. */
 function withArray(root: Tree | undefined, keys: readonly string[]): Tree | undefined {
   const last = keys.at(-1);
   if (last === undefined) return asArray(root);
