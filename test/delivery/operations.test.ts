@@ -87,7 +87,9 @@ test('what cannot be done is exit 1 and names the subscription and why; those be
   expect(await acme.get('b')).toMatchObject({ state: 'active' });
   const early = await subscription('resume', '--tenant', 'acme', '--from', 'start', 'a');
   expect(early).toMatchObject({ code: 1, lines: [] });
-  expect(early.stderr).toBe('annals: subscription a of acme: from is only for a subscription whose position was lost\n');
+  expect(early.stderr).toBe(
+    'annals: subscription a of acme: from is only for a subscription whose position was lost\n',
+  );
   await acme.call('PUT', '/c', { name: 'Some c', enabled: false, target });
   expect(await subscription('resume', '--tenant', 'acme', 'c')).toMatchObject({
     code: 1,
