@@ -17,6 +17,8 @@ declare module 'fastify' {
 const minCompressed = 1024;
 /** A page is made once and sent once, so speed counts for more than the last percent. */
 const quick = { level: constants.Z_BEST_SPEED };
+/** Each piece of a stream leaves when it is there, the first one above all: the headers wait for it. */
+const inPieces = { ...quick, flush: constants.Z_SYNC_FLUSH };
 
 /** Media types whose bodies get shorter; never an event stream, whose events would wait. */
 const compressibleTypes =
@@ -42,7 +44,7 @@ export function compressAnswers(app: HttpServer): void {
       // Either side's end ends the other: an error cuts the answer, and a client that goes ends the reading.
       return done(
         null,
-        pipeline(payload, createGzip(quick), () => {}),
+        pipeline(payload, createGzip(inPieces), () => {}),
       );
     }
     if (!(typeof payload === 'string' || payload instanceof Uint8Array)) return done();

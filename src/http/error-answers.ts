@@ -30,9 +30,12 @@ export function answerErrorsAs(app: HttpServer, bodies: ErrorBodies): void {
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply, bodies));
 }
 
+/** What a route has set for the content that the error replaces. */
+const headersOfContent = ['content-disposition', 'content-encoding', 'accept-ranges', 'etag', 'last-modified'];
+
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, bodies: ErrorBodies): FastifyReply {
-  // It is not the file that was to be sent.
-  reply.removeHeader('content-disposition');
+  for (const header of headersOfContent) reply.removeHeader(header);
+  if (reply.getHeader('cache-control') !== 'no-store') reply.removeHeader('cache-control');
   if (error instanceof AccessTokenFault) {
     return reply.code(401).header('www-authenticate', 'Bearer').send(bodies.fault(error));
   }

@@ -15,17 +15,19 @@ export function awaitFirstPieces(app: HttpServer): void {
       payload.off('readable', begin).off('close', begin).off('error', fail);
       reply.raw.off('close', leave);
     };
-    const begin = () => {
+    // The request's time may be over, and its answer sent.
+    const finish = (error?: Error) => {
       settle();
-      done();
+      if (reply.raw.headersSent) payload.destroy();
+      else if (error === undefined) done();
+      else done(error);
     };
-    const fail = (error: Error) => {
-      settle();
-      done(error);
-    };
+    const begin = () => finish();
+    const fail = (error: Error) => finish(error);
     const leave = () => void payload.destroy(new ClientGone());
     // An empty stream is readable too, at its end.
     payload.on('readable', begin).on('close', begin).on('error', fail);
     reply.raw.on('close', leave);
+    if (reply.raw.closed) leave();
   });
 }

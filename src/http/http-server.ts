@@ -154,10 +154,11 @@ export async function createHttpServer(options: {
   if (consoleAccess !== undefined) guardConsole(app, consoleAccess);
   checkInOrder(app, { verifyAccessToken, verifyBasic, verifyKey, verifyViewerToken, consoleAccess });
   if (requestRates !== undefined) limitRates(app, requestRates);
+  compressAnswers(app);
+  awaitFirstPieces(app);
+  // Behind these two: the limit lasts until the headers go out.
   limitRequests(app, requestLimit);
   cutOffSlowClients(app, options.maxClientSilence);
-  awaitFirstPieces(app);
-  compressAnswers(app);
   // An expectation that nobody knows is let be; Node would refuse it without a body.
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
   return app;

@@ -25,6 +25,12 @@ const staysPlain: Record<string, string> = {
   'GET /console/api/session/keys': 'a session',
   'GET /changelog/:tenant/log/tile/:level/*': 'hashes get no shorter',
   ...Object.fromEntries(
+    ['GET ', 'POST /search', 'GET /:id'].map((route) => [
+      route.replace(' ', ' /ai-service/:tenant/agentic/agents'),
+      'addresses of tool servers can be secrets',
+    ]),
+  ),
+  ...Object.fromEntries(
     ['GET ', 'POST /search', 'GET /:id', 'GET /:id/attempts', 'POST /:id/attempts/search'].map((route) => [
       route.replace(' ', ' /changelog/:tenant/subscriptions'),
       'addresses of targets, and what targets answer, can be secrets',

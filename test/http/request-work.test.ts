@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { ofCurrentWork } from '../../src/core/concurrency/work.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';
@@ -189,6 +189,8 @@ test('what a client that has gone had running in the database ends, though the r
 describe('with a limit of less than a second', () => {
   let quick: TestServer;
   let ended = '';
+  /** It never has a first piece. */
+  const silent = new PassThrough();
 
   beforeAll(async () => {
     quick = await startTestServer({
@@ -202,6 +204,9 @@ describe('with a limit of less than a second', () => {
           return {};
         });
         app.get('/test/:tenant/never', { config }, () => new Promise<object>(() => {}));
+        app.get('/test/:tenant/stream', { config }, async (_request, reply) => {
+          return await reply.type('text/csv').send(silent);
+        });
         app.get('/test/:tenant/later', { config }, async ({ url }) => {
           await open;
           ended = url.endsWith('fails') ? 'fails' : 'succeeds';
@@ -232,6 +237,13 @@ describe('with a limit of less than a second', () => {
       type: 'service_unavailable',
       message: 'The request was not answered within 1 second. Ask for less at once, or try again later.',
     });
+  });
+
+  test('so is a stream without a first piece, which is closed', async () => {
+    const response = await quick.call('/test/acme/stream', { token });
+    expect([response.status, response.headers.get('content-type')]).toEqual([503, 'application/json; charset=utf-8']);
+    expect(await response.json()).toMatchObject({ type: 'service_unavailable' });
+    await eventually(() => silent.destroyed).toBe(true);
   });
 
   test('what the work of such a request comes to afterwards is no second answer', async () => {

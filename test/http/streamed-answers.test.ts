@@ -75,6 +75,10 @@ function addRoutes(app: TestServer['app']): void {
     await once(body, 'close').catch(() => {});
     return await reply.headers({ ...headers, 'content-type': csvType }).send(body);
   });
+  app.get('/fails/later', async (_request, reply) => {
+    const kept = { 'cache-control': 'public, max-age=300', etag: '"1"', 'content-type': csvType };
+    return await reply.headers(kept).send(Readable.from(failingLater()));
+  });
   route('/whole', csvType, () => Readable.from(['ab', 'cde'], { highWaterMark: 0 }));
   app.get('/empty', async (_request, reply) => await reply.type(csvType).send(Readable.from([])));
   route('/waits', csvType, () => {
@@ -84,6 +88,11 @@ function addRoutes(app: TestServer['app']): void {
     });
     return body;
   });
+}
+
+async function* failingLater(): AsyncGenerator<string> {
+  yield 'x'.repeat(100);
+  throw new Error('a secret');
 }
 
 // biome-ignore lint/correctness/useYield: it fails before its first piece.
@@ -123,6 +132,16 @@ describe('a stream', () => {
   ])('that fails before its first piece is an error like every other: %s', async (name, expected) => {
     expectError(await read(`/fails/${name}`), expected);
     expectError(await read(`/fails/${name}`, { 'accept-encoding': 'gzip' }), expected);
+  });
+
+  test('that fails behind its first piece is an error, or cut, and never an error under headers of the content', async () => {
+    for (let times = 0; times < 20; times += 1) {
+      const answer = await read('/fails/later', { 'accept-encoding': 'gzip' }).catch(() => undefined);
+      if (answer === undefined || answer.status === 200) continue;
+      expectError(answer, internal);
+      for (const header of ['content-encoding', 'cache-control', 'etag'])
+        expect(answer.headers[header]).toBeUndefined();
+    }
   });
 
   test('is sent whole otherwise, an empty one too', async () => {

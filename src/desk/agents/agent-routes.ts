@@ -15,6 +15,7 @@ import type { AgentRoutesOptions } from './service.ts';
 const tags = ['Agents'];
 const reading: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
 const writing: readonly Scope[] = ['ai.agent_manage'];
+const neverCompressed = 'addresses of tool servers can be secrets';
 
 /** Agents (contract 8). */
 export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
@@ -29,6 +30,7 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
     many: 'agents',
     item: AgentItem,
     scopes: reading,
+    neverCompressed,
     page: ({ credentials: { tenant } }, asked, wanted) => documents.page(agentRows(tenant), asked, wanted),
   });
 
@@ -38,7 +40,12 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
     tags,
     name: 'Agent',
     one: 'agent',
-    read: { scopes: reading, schema: Agent, find: ({ params: { tenant, id } }) => own.find(tenant, id) },
+    read: {
+      scopes: reading,
+      schema: Agent,
+      neverCompressed,
+      find: ({ params: { tenant, id } }) => own.find(tenant, id),
+    },
     put: {
       scopes: writing,
       errors: ['conflict_resource'],
