@@ -44,7 +44,7 @@ const budgets = createBudgets({
   db,
   documents: { page: () => Promise.reject(new Error('lists are of no use here')) },
   now: Date.now,
-  keysReadAnew: async () => {},
+  keyCachesExpired: async () => {},
 });
 
 await thousandAtOnce();

@@ -22,7 +22,7 @@ import { observedCalls, providerCallObserver, quotaRefusalObserver, tracedCalls 
 import type { LanguageModels } from '../providers/port.ts';
 import { createSelfHostedConnections } from '../providers/self-hosted.ts';
 import { createTransport } from '../providers/transport.ts';
-import { keysReadAnew } from '../tenants/configuration/known-keys.ts';
+import { keyCachesExpired } from '../tenants/configuration/key-cache.ts';
 import { readNotificationEmail } from '../tenants/configuration/notification-email.ts';
 import type { AccessServices } from './access.ts';
 import type { Foundation } from './foundation.ts';
@@ -104,7 +104,7 @@ export async function createDesk(
     jobs,
     notificationEmail,
   });
-  const budgets = createBudgets({ db, documents, now, keysReadAnew });
+  const budgets = createBudgets({ db, documents, now, keyCachesExpired });
   const budgetAlerts = createBudgetAlerts({ db, queueMail: mail.queueMail, notificationEmail, now });
   const models = await readModels(config.modelsFile);
   const openai = createOpenai({

@@ -37,9 +37,9 @@ export function createBudgets(options: {
   documents: DocumentLists;
   now: () => number;
   /** Resolves when no call that begins has read that the tenant has no budgets. */
-  keysReadAnew: () => Promise<void>;
+  keyCachesExpired: () => Promise<void>;
 }): Budgets {
-  const { db, documents, now, keysReadAnew } = options;
+  const { db, documents, now, keyCachesExpired } = options;
   const budgets = ownDocuments<Sent, BudgetTerms>(options, {
     noun,
     table: budgetTable,
@@ -80,7 +80,7 @@ export function createBudgets(options: {
       refuseFaults(body);
       const { id = randomUUID() } = body;
       await budgets.create(author, id, { body });
-      await keysReadAnew();
+      await keyCachesExpired();
       return id;
     },
 
@@ -89,7 +89,7 @@ export function createBudgets(options: {
       if (fault !== undefined) throw invalidBody({ field: 'id', message: fault });
       refuseFaults(body);
       const outcome = await budgets.put(author, id, { body, version: body.metadata?.version });
-      if (outcome === 'created') await keysReadAnew();
+      if (outcome === 'created') await keyCachesExpired();
       return outcome;
     },
   };

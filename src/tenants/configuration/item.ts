@@ -2,8 +2,8 @@ import { mask } from '../../core/mask.ts';
 import { isServerAddress } from '../../providers/server-address.ts';
 
 /**
- * The items with the tenant's own key for each provider, which are always secured. The first one that is set is used. Clients of
- * the API family write the second one of the first provider.
+ * The items with the tenant's own key for each provider, always secured. The first one that is set applies. Clients of
+ * the API family use the first provider's second one.
  */
 export const providerItems = {
   openai: ['providerApiToken', 'openAiApiToken'],
@@ -16,7 +16,7 @@ export const allProviderItems: readonly string[] = Object.values(providerItems).
 
 /** The tenant's own key for a provider. */
 export interface ProviderKey {
-  /** The configuration item that it is from. */
+  /** The configuration item that contains it. */
   readonly item: string;
   /** Empty for a server without a key. */
   readonly token: string;
@@ -24,17 +24,17 @@ export interface ProviderKey {
   readonly baseUrl?: string;
 }
 
-/** Reads the secret of such an item. Undefined where it has not the form of one. */
+/** Parses the secret of such an item. Undefined if malformed. */
 export function readProviderKey(item: string, secret: string): ProviderKey | undefined {
   if (item !== 'selfHostedProvider') return isHeaderToken(secret) ? { item, token: secret } : undefined;
   const server = parsedServer(secret);
   if (server === undefined) return undefined;
-  const { url, apiKey = '', ...others } = server;
+  const { url, apiKey = '', ...unknown } = server;
   const isServer = isServerAddress(url) && (apiKey === '' || (typeof apiKey === 'string' && isHeaderToken(apiKey)));
-  return isServer && Object.keys(others).length === 0 ? { item, token: apiKey, baseUrl: url } : undefined;
+  return isServer && Object.keys(unknown).length === 0 ? { item, token: apiKey, baseUrl: url } : undefined;
 }
 
-/** What is wrong with the secret of such an item. */
+/** The fault of such an item's secret. */
 export function faultOfProviderKey(item: string, secret: string): string | undefined {
   if (readProviderKey(item, secret) !== undefined) return undefined;
   return item === 'selfHostedProvider'
@@ -52,26 +52,26 @@ function parsedServer(secret: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Whether a provider's token has the form that a header takes: visible ASCII alone. */
+/** Whether a provider's token fits in a header: visible ASCII only. */
 function isHeaderToken(value: string): boolean {
   return /^[\x21-\x7e]{1,4096}$/.test(value);
 }
 
-/** A value as a tenant set it: JSON text as it was written, or a string that is stored sealed. */
+/** A value as a tenant set it: JSON text verbatim, or a string that is stored sealed. */
 export type ConfigurationValue = { secured: false; json: string } | { secured: true; secret: string };
 
-/** A value as the database stores it. */
+/** A value as stored. */
 export type StoredValue = { secured: false; json: string } | { secured: true; sealed: Uint8Array };
 
 export interface ConfigurationItem {
   key: string;
   value: StoredValue;
-  /** Counts up with every change, from 1. */
+  /** Incremented with every change, from 1. */
   version: number;
   description: string | undefined;
 }
 
-/** The item as answers and change entries show it: JSON text, in which numbers are as they were written. */
+/** The item as responses and change entries show it: JSON text with numbers verbatim. */
 export function viewOf(item: ConfigurationItem, options: { maskValue?: boolean } = {}): string {
   const { key, value, version, description } = item;
   const shown = value.secured || options.maskValue === true ? JSON.stringify(mask) : value.json;

@@ -1,19 +1,19 @@
 import type { Configuration } from './service.ts';
 
-/** Where e-mails to the tenant go (contract: auto-disable). */
+/** The recipient of e-mails to the tenant (contract: auto-disable). */
 const notificationEmailKey = 'notificationEmail';
 
-/** Characters of JSON text. An address has 254 characters, and JSON can write each with six. */
+/** Characters of JSON text. An address has at most 254 characters, each at most six in JSON. */
 const maxAddressText = 2_000;
 
-/** The address; undefined where the value is missing or is no e-mail address. */
+/** The address; undefined where the value is missing or not an e-mail address. */
 export async function readNotificationEmail(
   configuration: Pick<Configuration, 'read'>,
   tenant: string,
 ): Promise<string | undefined> {
   const value = await configuration.read(tenant, notificationEmailKey);
   if (value === undefined) return undefined;
-  // A value that is longer than any address is no address, so Annals does not read it.
+  // Longer than any address, so it is not parsed.
   if (!value.secured && value.json.length > maxAddressText) return undefined;
   const address: unknown = value.secured ? value.secret : JSON.parse(value.json);
   if (typeof address !== 'string') return undefined;

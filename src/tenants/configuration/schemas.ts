@@ -3,8 +3,8 @@ import { mask } from '../../core/mask.ts';
 import { unsupportedMember } from '../../http/body-members.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 
-// No control characters, which PostgreSQL's text cannot all hold, no commas, which separate keys in `?keys=`, and no
-// lone surrogates, which are no text.
+// No control characters, because PostgreSQL's text rejects NUL; no commas, which separate keys in `?keys=`; and no lone
+// surrogates, which are not text.
 const keyPattern = '^[^\\u0000-\\u001f\\u007f,\\ud800-\\udfff]{1,256}$';
 const textPattern = '^[^\\u0000\\ud800-\\udfff]*$';
 
@@ -35,7 +35,7 @@ const Secret = Type.String({
   description: 'The secret.',
 });
 
-/** Members that the API family publishes and Annals does not do (contract 3). docs/compatibility.md lists them. */
+/** Members of the API family that Annals does not support (contract 3). docs/compatibility.md lists them. */
 const unsupported = {
   restricted: unsupportedMember(
     'be false or left out: clients with the scope configuration.configuration_manage may delete items',
@@ -66,7 +66,7 @@ export const ConfigurationItemSchema = Type.Object(
 
 export const ConfigurationList = Type.Array(ConfigurationItemSchema);
 
-/** What a client sends of an item: the value of a secured one is a string. */
+/** An item in a request: a secured value is a string. */
 interface SentConfiguration {
   value: unknown;
   version?: number;
@@ -74,7 +74,7 @@ interface SentConfiguration {
   secured?: boolean;
 }
 
-/** An item has one of two forms, by `secured`. */
+/** The two forms of an item, by `secured`. */
 function itemForms<Sent extends SentConfiguration>(
   name: string,
   members: Readonly<Record<string, TSchema>>,
@@ -110,9 +110,9 @@ export const NewConfigurations = Type.Array(
 export const ChangedConfiguration = itemForms<SentConfiguration & { key?: string }>(
   'ChangedConfiguration',
   {
-    key: Type.Optional(Type.String({ description: 'If given, the key of the path.' })),
+    key: Type.Optional(Type.String({ description: 'If present, the key of the path.' })),
     version: Type.Optional(
-      Type.Integer({ description: 'The current version. With another one the answer is a conflict.' }),
+      Type.Integer({ description: 'The current version. With another one the response is a conflict.' }),
     ),
   },
   { secret: Secret, examples: [{ key: 'notificationEmail', value: 'desk@example.com', version: 1 }] },

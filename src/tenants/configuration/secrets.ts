@@ -1,7 +1,7 @@
 import type { Sealer } from '../../core/sealing.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
 
-/** What a sealed value is bound to: its row. It does not open in another one. The name of a tenant has no blank. */
+/** Binds a sealed value to its row, so that it opens in no other. A tenant's name contains no blank. */
 function purposeOf(tenant: string, key: string): string {
   return `configuration ${tenant} ${key}`;
 }
@@ -10,7 +10,7 @@ export function sealSecret(sealer: Sealer, tenant: string, key: string, secret: 
   return sealer.seal(Buffer.from(secret, 'utf8'), purposeOf(tenant, key));
 }
 
-/** Throws where none of the secret keys opens it. The message names the row and nothing else. */
+/** Throws if no secret key opens it. The message contains only the row's key. */
 export function openSecret(sealer: Sealer, tenant: string, key: string, sealed: Uint8Array): string {
   const secret = sealer.open(sealed, purposeOf(tenant, key));
   if (secret === undefined) {

@@ -4,14 +4,14 @@ import { parseJson } from '../../core/json/parse.ts';
 import { type JsonSize, sizeOfJson } from '../../core/json/size.ts';
 import { compactText } from '../../core/json/text.ts';
 
-/** A value as a client sent it. */
+/** A value in a request. */
 export interface SentValue {
-  /** JSON text that keeps numbers as they were written (contract: how changes are recorded). */
+  /** JSON text with numbers verbatim (contract: how changes are recorded). */
   json: string;
   size: JsonSize;
 }
 
-/** The `value` of each item of a body. The body has been validated: it is an item, or an array of items. */
+/** The `value` of each item of a validated body: an item, or an array of items. */
 export const sentValues = threaded(import.meta.url, 'sentValues', (bodyText: string): SentValue[] => {
   const body = parseJson(bodyText);
   const items = kindOf(body) === 'array' ? elementsOf(body) : [body];

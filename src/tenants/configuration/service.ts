@@ -21,12 +21,12 @@ import {
   type StoredValue,
   viewOf,
 } from './item.ts';
-import { keysReadAnew, readForAll } from './known-keys.ts';
+import { keyCachesExpired, readForAll } from './key-cache.ts';
 import { openSecret, sealSecret } from './secrets.ts';
 import type { SentValue } from './sent-values.ts';
 import { deleteItem, insertItems, listItems, readItem, readItems, readSealedValues, updateItem } from './store.ts';
 
-/** An item as a client sends it: `value` is parsed, `json` and `size` are those of its text. */
+/** An item in a request: `value` is parsed; `json` and `size` are those of its text. */
 export interface SentItem extends SentValue {
   value: unknown;
   version?: number | undefined;
@@ -34,23 +34,23 @@ export interface SentItem extends SentValue {
   secured?: boolean | undefined;
 }
 
-/** What a tenant has set (contract: configuration). Everything takes the tenant first. */
+/** The configuration of tenants (contract: configuration). Every method takes the tenant first. */
 export interface Configuration {
-  /** The items as JSON texts, by key: all of them, or those of the keys that are there. */
+  /** The items as JSON texts, by key: all, or the existing ones of these keys. */
   list(tenant: string, keys: readonly string[] | undefined): Promise<PageTexts>;
   find(tenant: string, key: string): Promise<ConfigurationItem>;
   create(author: Author, items: readonly (SentItem & { key: string })[]): Promise<ConfigurationItem[]>;
   replace(author: Author, key: string, item: SentItem): Promise<ConfigurationItem>;
   remove(author: Author, key: string): Promise<void>;
-  /** The value in the clear, for the modules that need it; undefined where it is not set. */
+  /** The value in clear text for other modules; undefined where it is not set. */
   read(tenant: string, key: string): Promise<ConfigurationValue | undefined>;
-  /** The tenant's own keys, by provider; those that it has. A change of them that was answered before is among them. */
+  /** The tenant's own keys by provider. Includes every change that was answered before. */
   readProviderKeys(tenant: string): Promise<ProviderKeys>;
 }
 
 export type ProviderKeys = Partial<Record<keyof typeof providerItems, OwnKey>>;
 
-/** A tenant's own key, and whether its budgets may apply to a call with it: whether it had any when the key was read. */
+/** A tenant's own key, and whether the tenant had budgets when it was read. */
 export interface OwnKey extends ProviderKey {
   readonly hasBudgets: boolean;
 }
@@ -60,7 +60,7 @@ export function createConfiguration(options: {
   db: Database;
   sealer: Sealer;
   now: () => number;
-  /** Whether the `url` of `selfHostedProvider` has an address that can never be called. */
+  /** Whether the `url` of `selfHostedProvider` has an address that is always refused. */
   refusesAddress: (url: string) => boolean;
 }): Configuration {
   const { pool, db, sealer, now } = options;
@@ -68,21 +68,21 @@ export function createConfiguration(options: {
     const values = await readSealedValues(pool, tenant, allProviderItems);
     const keyOf = (item: string): OwnKey | undefined => {
       const value = values.get(item);
-      // What was stored before the item was always secured may be no key.
+      // Values from before the item was always secured may be malformed.
       const key = value && readProviderKey(item, openSecret(sealer, tenant, item, value.sealed));
       return key && { ...key, hasBudgets: value.hasBudgets };
     };
     return Object.fromEntries(
       Object.entries(providerItems).flatMap(([provider, items]) => {
-        const key = items.map(keyOf).find((one) => one !== undefined);
+        const key = items.map(keyOf).find((found) => found !== undefined);
         return key === undefined ? [] : [[provider, key]];
       }),
     );
   }
 
-  /** Before a change is answered. */
+  /** Runs before a change is answered. */
   async function changed(...keys: string[]): Promise<void> {
-    if (keys.some((key) => allProviderItems.includes(key))) await keysReadAnew();
+    if (keys.some((key) => allProviderItems.includes(key))) await keyCachesExpired();
   }
 
   function stored(tenant: string, key: string, value: ConfigurationValue, place: string): StoredValue {
@@ -96,14 +96,14 @@ export function createConfiguration(options: {
     async list(tenant, keys) {
       const listed = await listItems(db, tenant, keys, maxPieceBytes);
       const rows = listed.map(({ key, bytes, item }) => ({ id: key, bytes, text: item && viewOf(item) }));
-      const readTexts = async (some: readonly string[]) =>
-        new Map((await readItems(db, tenant, some)).map((item) => [item.key, [viewOf(item)]]));
+      const readTexts = async (missing: readonly string[]) =>
+        new Map((await readItems(db, tenant, missing)).map((item) => [item.key, [viewOf(item)]]));
       return textsOfPage(rows, readTexts);
     },
 
     async find(tenant, key) {
       const item = await readItem(db, tenant, key);
-      if (item === undefined) throw notThere();
+      if (item === undefined) throw notFound();
       return item;
     },
 
@@ -116,7 +116,7 @@ export function createConfiguration(options: {
       refuseRepeatedKeys(items);
       await inTransaction(db, async (transaction) => {
         const inserted = new Set(await insertItems(transaction, tenant, items));
-        if (inserted.size < items.length) throw alreadyThere(items, inserted);
+        if (inserted.size < items.length) throw alreadyExists(items, inserted);
         const at = now();
         for (const item of items) await recordItemChange(transaction, author, { after: item, at });
       });
@@ -128,10 +128,9 @@ export function createConfiguration(options: {
       const { tenant } = author;
       const replaced = await inTransaction(db, async (transaction) => {
         const before = await readItem(transaction, tenant, key, { lock: true });
-        if (before === undefined) throw invalidBody({ field: 'key', message: 'is not there yet; POST makes it' });
-        if (sent.version !== undefined && sent.version !== before.version) throw changedMeanwhile(before.version);
-        // The client has sent back the mask that an answer showed, so the secret stays. If it leaves out `secured`,
-        // that stays as well.
+        if (before === undefined) throw invalidBody({ field: 'key', message: 'does not exist; create it with POST' });
+        if (sent.version !== undefined && sent.version !== before.version) throw versionConflict(before.version);
+        // The client sent the mask back, so the secret stays, as does `secured` if it is left out.
         const secured = allProviderItems.includes(key) || (sent.secured ?? before.value.secured);
         const isMaskOfSecret = before.value.secured && sent.value === mask;
         if (isMaskOfSecret && !secured) throw invalidBody({ field: 'value', message: noLongerSecured });
@@ -149,7 +148,7 @@ export function createConfiguration(options: {
     async remove(author, key) {
       await inTransaction(db, async (transaction) => {
         const before = await deleteItem(transaction, author.tenant, key);
-        if (before === undefined) throw notThere();
+        if (before === undefined) throw notFound();
         await recordItemChange(transaction, author, { before, at: now() });
       });
       await changed(key);
@@ -165,7 +164,7 @@ export function createConfiguration(options: {
   };
 }
 
-/** Checks what a client sent. `place` begins the names of the fields in details. Throws payload_too_large (contract 11). */
+/** Checks a value of a request. `place` prefixes the field names in details. Throws payload_too_large (contract 11). */
 function checkedValue(key: string, { json, size, value, secured }: SentItem, place: string): ConfigurationValue {
   refuseLargeDocument('A configuration value', size);
   if (secured !== true && !allProviderItems.includes(key)) return { secured: false, json };
@@ -175,36 +174,36 @@ function checkedValue(key: string, { json, size, value, secured }: SentItem, pla
   return { secured: true, secret: String(secret) };
 }
 
-/** Nobody may read the secret, so it cannot become a value that everybody reads, and the mask would take its place. */
-const noLongerSecured = 'must be given anew where it is no longer secured: this is the mask that answers show';
+/** A secret may not become readable, and otherwise the mask would replace it. */
+const noLongerSecured = 'must be re-entered where it is no longer secured: this is the mask that responses show';
 
 function faultOfSecret(key: string, value: unknown): string | undefined {
   if (typeof value !== 'string') return 'must be a string, because it is secured';
   if (!value.isWellFormed()) return 'must not contain lone surrogates';
-  if (value === mask) return 'must be the secret itself: this is the mask that answers show';
+  if (value === mask) return 'must be the secret itself: this is the mask that responses show';
   return allProviderItems.includes(key) ? faultOfProviderKey(key, value) : undefined;
 }
 
 function refuseRepeatedKeys(items: readonly ConfigurationItem[]): void {
   const seen = new Set<string>();
   for (const [index, { key }] of items.entries()) {
-    if (seen.has(key)) throw invalidBody({ field: `${index}.key`, message: 'must not be given twice' });
+    if (seen.has(key)) throw invalidBody({ field: `${index}.key`, message: 'must not be repeated' });
     seen.add(key);
   }
 }
 
-function notThere(): AnnalsError {
+function notFound(): AnnalsError {
   return new AnnalsError('resource_not_found', 'There is no configuration with this key.');
 }
 
-function alreadyThere(items: readonly ConfigurationItem[], inserted: ReadonlySet<string>): AnnalsError {
+function alreadyExists(items: readonly ConfigurationItem[], inserted: ReadonlySet<string>): AnnalsError {
   const details = [...items.entries()]
     .filter(([, { key }]) => !inserted.has(key))
     .map(([index]) => ({ field: `${index}.key`, message: 'exists already' }));
   return new AnnalsError('conflict_resource', 'A configuration exists already; none was stored.', { details });
 }
 
-function changedMeanwhile(version: number): AnnalsError {
+function versionConflict(version: number): AnnalsError {
   return new AnnalsError('conflict_resource', 'The configuration has another version.', {
     details: [{ field: 'version', message: `must be ${version}` }],
   });
@@ -217,13 +216,13 @@ interface ItemChange {
   readonly at: number;
 }
 
-/** Records what became of an item, in the transaction that changes it. */
+/** Records a change of an item in the transaction that makes it. */
 async function recordItemChange(
   transaction: DatabaseTransaction,
   author: Author,
   { before, after, at }: ItemChange,
 ): Promise<void> {
-  // A value that was in the clear and becomes a secret is masked too: it may be the same string.
+  // A clear value that becomes a secret is masked too: it may be the same string.
   const maskValue = after?.value.secured === true;
   const isReplaced = maskValue && before !== undefined && before.value !== after.value;
   await recordDocumentChange(transaction, author, {

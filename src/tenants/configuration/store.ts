@@ -4,7 +4,7 @@ import type { Statements } from '../../postgres/statements.ts';
 import type { Tables } from '../../postgres/tables.ts';
 import type { ConfigurationItem } from './item.ts';
 
-/** The items of these keys that are there. */
+/** The existing items of these keys. */
 export async function readItems(db: Database, tenant: string, keys: readonly string[]): Promise<ConfigurationItem[]> {
   const rows = await db
     .selectFrom('configuration')
@@ -22,20 +22,20 @@ export interface ListedItem {
   readonly item: ConfigurationItem | undefined;
 }
 
-/** All items of the tenant, or those of the keys that are there; by key. The first `maxBytes` bytes come with their texts. */
+/** All items, or the existing ones of these keys, by key. The first `maxBytes` bytes include their texts. */
 export async function listItems(
   db: Database,
   tenant: string,
   keys: readonly string[] | undefined,
   maxBytes: number,
 ): Promise<ListedItem[]> {
-  const wanted = keys === undefined ? sql`true` : sql`key = any(${keys}::text[])`;
+  const selection = keys === undefined ? sql`true` : sql`key = any(${keys}::text[])`;
   const { rows } = await sql<Row & { bytes: number; shown: boolean }>`
     with found as (
       select *, sum(bytes) over (order by key) <= ${maxBytes}::bigint as shown
         from (select c.*, coalesce(octet_length(value), 0) + coalesce(octet_length(description), 0)
             + octet_length(key) + 200 as bytes
-          from configuration c where tenant = ${tenant} and ${wanted}) measured
+              from configuration c where tenant = ${tenant} and ${selection}) measured
     )
     select tenant, key, version, bytes, shown, sealed, case when shown then value end as value,
         case when shown then description end as description
@@ -61,8 +61,8 @@ export interface SealedValue {
 }
 
 /**
- * The sealed values of these keys alone, by a prepared statement, because every completion needs them. A call with such a key then asks
- * for budgets, so the same statement answers that.
+ * The sealed values of these keys and, because a call with such a key needs it next, whether there are budgets. A
+ * prepared statement, because every completion runs it.
  */
 export async function readSealedValues(
   pool: Statements,
@@ -84,8 +84,8 @@ export async function insertItems(
   tenant: string,
   items: readonly ConfigurationItem[],
 ): Promise<string[]> {
-  // In the order of keys: two writers of the same keys then wait for each other instead of a deadlock.
-  const rows = [...items].sort((one, other) => (one.key < other.key ? -1 : 1)).map((item) => rowOf(tenant, item));
+  // Ordered by key, so that concurrent writers do not deadlock.
+  const rows = [...items].sort((a, b) => (a.key < b.key ? -1 : 1)).map((item) => rowOf(tenant, item));
   const inserted = await db
     .insertInto('configuration')
     .values(rows)
@@ -100,7 +100,7 @@ export async function updateItem(db: Database, tenant: string, item: Configurati
   await db.updateTable('configuration').set(columns).where('tenant', '=', tenant).where('key', '=', key).execute();
 }
 
-/** Deletes the item and answers what it was; undefined where it is not there. */
+/** Deletes the item and returns it; undefined where it does not exist. */
 export async function deleteItem(db: Database, tenant: string, key: string): Promise<ConfigurationItem | undefined> {
   const row = await db
     .deleteFrom('configuration')

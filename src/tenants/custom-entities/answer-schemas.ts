@@ -10,7 +10,7 @@ const Metadata = Type.Object(shownMetadata, {
 
 const metadata = { version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' };
 
-/** A custom entity type as answers have it (contract 9). */
+/** A custom entity type in responses (contract 9). */
 export const StoredType = Type.Object(
   {
     id: Type.String(),
@@ -30,7 +30,7 @@ export const StoredType = Type.Object(
   },
 );
 
-/** An instance as answers have it: every value as its client wrote it. */
+/** An instance in responses: every value verbatim. */
 export const StoredInstance = Type.Object(
   {
     id: Type.String(),

@@ -7,18 +7,18 @@ import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import { shownName } from '../../recording/name-fault.ts';
 
-/** A type or an instance as a client writes it: the members that Annals keeps, and the other members unchanged. */
+/** A type or an instance in a request: the members that Annals maintains, and the other members unchanged. */
 export interface DocumentInput {
   readonly id: string | undefined;
-  /** The version that the writer expects the document to have. */
+  /** The version that the writer expects. */
   readonly version: number | undefined;
   readonly name: JsonNode | undefined;
-  /** Members of `metadata` besides those that Annals keeps. */
+  /** Members of `metadata`, except those that Annals maintains. */
   readonly metadata: readonly (readonly [string, JsonNode])[];
   readonly rest: readonly (readonly [string, JsonNode])[];
 }
 
-/** The members that Annals keeps about a document. Times are in milliseconds since 1970. */
+/** The members that Annals maintains. Times are in milliseconds since 1970. */
 export interface DocumentState {
   readonly id: string;
   readonly version: number;
@@ -27,9 +27,9 @@ export interface DocumentState {
 }
 
 const maxLevels = 100;
-const kept = new Set(['version', 'createdAt', 'modifiedAt']);
+const maintained = new Set(['version', 'createdAt', 'modifiedAt']);
 
-/** Reads the JSON text of a document. Throws validation_violation with a detail for each wrong field. */
+/** Parses the JSON text of a document. Throws validation_violation with a detail for each wrong field. */
 export function readDocument(text: string): DocumentInput {
   const document = parseObject(text);
   const details: ErrorDetail[] = [];
@@ -41,7 +41,7 @@ export function readDocument(text: string): DocumentInput {
   const idNode = memberOf(document, 'id');
   const id = stringOf(idNode);
   if (idNode !== undefined && id === undefined) wrong('id', 'must be a string');
-  if (memberOf(document, '_id') !== undefined) wrong('_id', 'is how sort calls the id; the field is id');
+  if (memberOf(document, '_id') !== undefined) wrong('_id', 'is the name of the id in sort; the field is id');
   const metadataNode = memberOf(document, 'metadata');
   const metadata =
     metadataNode === undefined
@@ -59,12 +59,12 @@ export function readDocument(text: string): DocumentInput {
     id,
     version,
     name: memberOf(document, 'name'),
-    metadata: [...metadata].filter(([key]) => !kept.has(key)),
+    metadata: [...metadata].filter(([key]) => !maintained.has(key)),
     rest: entriesOf(document).filter(([key]) => key !== 'id' && key !== 'name' && key !== 'metadata'),
   };
 }
 
-/** The JSON text of a document, as Annals stores it and sends it. Every value is as the client wrote it. */
+/** The JSON text of a document, as stored and sent. Every value is verbatim. */
 export function documentText(input: DocumentInput, state: DocumentState): string {
   const metadata = objectText([
     ['version', String(state.version)],
@@ -82,20 +82,20 @@ export function documentText(input: DocumentInput, state: DocumentState): string
 
 /** The number of JSON values that `documentText` writes. */
 export function valuesOfDocument({ name, metadata, rest }: DocumentInput): number {
-  const given = [...(name === undefined ? [] : [name]), ...[...metadata, ...rest].map(([, value]) => value)];
-  return given.reduce((sum, value) => sum + sizeOfJson(value).values, valuesOfService);
+  const values = [...(name === undefined ? [] : [name]), ...[...metadata, ...rest].map(([, value]) => value)];
+  return values.reduce((sum, value) => sum + sizeOfJson(value).values, valuesOfService);
 }
 
-/** The document itself, its id, `metadata`, and the three members of `metadata` that Annals keeps. */
+/** The document itself, its id, `metadata`, and the three members of `metadata` that Annals maintains. */
 const valuesOfService = 6;
 
-/** Reads the time of a stored document, in milliseconds since 1970. */
+/** The creation time of a stored document, in milliseconds since 1970. */
 export function createdAtOf(document: string): number {
   const metadata = memberOf(parseJson(document), 'metadata');
   return Date.parse(stringOf(metadata && memberOf(metadata, 'createdAt')) ?? '');
 }
 
-/** Throws validation_violation where a patched document has other times than the stored one. */
+/** Throws validation_violation where the patch changes the times of the stored document. */
 export function refuseOtherTimes(stored: string, patched: string): void {
   const timeOf = (text: string, name: string) => {
     const node = parseJson(text);
@@ -110,12 +110,12 @@ export function refuseOtherTimes(stored: string, patched: string): void {
   refuse(changed.map((name) => ({ field: `metadata.${name}`, message: 'is read-only' })));
 }
 
-/** The name that change entries show. If the name is a map by language, it is the English one, or else the first one. */
+/** The name shown in change entries. Of a map by language, the English one, or else the first. */
 export function displayName(name: JsonNode | undefined): string | undefined {
   return shownName(stringOf(name) ?? nameByLanguage(name));
 }
 
-/** The name that change entries show of a stored document. */
+/** The name of a stored document in change entries. */
 export const nameOfDocument = threaded(import.meta.url, 'nameOfDocument', (document: string) =>
   displayName(memberOf(parseJson(document), 'name')),
 );

@@ -38,7 +38,7 @@ export async function instanceRoutes(
     errors: ['resource_not_found'],
     headers: ['Server-Timing'],
     of: typeOf,
-    page: ({ params, credentials }, asked, wanted) => instances.list(credentials.tenant, typeOf(params), asked, wanted),
+    page: ({ params, credentials }, query, page) => instances.list(credentials.tenant, typeOf(params), query, page),
   });
 
   app.post(
@@ -83,7 +83,7 @@ export async function instanceRoutes(
     remove: {
       scopes: writing,
       async remove({ params: { type, id }, request, author }) {
-        // A list of ids in the body: the client wants to delete many instances, and not one that is called so.
+        // A body with ids is a bulk deletion, not the deletion of an instance of that name.
         if (id === reservedInstanceId && request.body !== undefined) throw instanceNotFound();
         await instances.remove(author, type, id);
       },
@@ -112,7 +112,7 @@ export async function instanceRoutes(
   );
 }
 
-/** Of parameters that have been validated. */
+/** For validated parameters. */
 function typeOf(params: unknown): string {
   return (params as { type: string }).type;
 }

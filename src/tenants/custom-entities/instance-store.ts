@@ -6,7 +6,7 @@ export interface InstanceColumns {
   readonly wide: number;
 }
 
-/** The instances of a type. To insert one fails on a foreign key if the type does not exist. */
+/** The instances of a type. Inserting one fails with a foreign key violation if the type does not exist. */
 export function instanceTable(type: string): DocumentTable<InstanceColumns> {
   return documentTable<InstanceColumns>('custom_instance', { wide: 'wide' }, { type });
 }

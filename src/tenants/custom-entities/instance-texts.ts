@@ -16,28 +16,28 @@ import {
 import { widthOf } from './instance-store.ts';
 import { patchDocument } from './patch-document.ts';
 
-/** What a client says of an instance besides its content. */
+/** Id and version in a request. */
 export type SentInstance = Pick<DocumentInput, 'id' | 'version'>;
 
 export interface WrittenInstance {
-  /** The JSON text that Annals stores and sends. */
+  /** The JSON text as stored and sent. */
   readonly document: string;
-  /** The text for the jsonb column. */
+  /** The text of the jsonb column. */
   readonly fields: string;
   readonly wide: number;
-  /** The name that change entries show. */
+  /** The name shown in change entries. */
   readonly name: string | undefined;
 }
 
-/** Checks the JSON text of an instance. Throws validation_violation with a detail for each wrong field. */
+/** Parses the JSON text of an instance. Throws validation_violation with a detail for each wrong field. */
 export const readSentInstance = threaded(import.meta.url, 'readSentInstance', (text: string): SentInstance => {
   const { id, version } = readInstance(text);
   return { id, version };
 });
 
 /**
- * The instance with this content. `before` is the stored instance that it replaces. Times are in milliseconds since 1970.
- * Throws payload_too_large (contract 11), and validation_violation for values that the jsonb column cannot hold.
+ * The instance with this content, replacing `before`. Times are in milliseconds since 1970. Throws payload_too_large
+ * (contract 11), and validation_violation for values that jsonb cannot represent.
  */
 export const writtenInstance = threaded(
   import.meta.url,
@@ -57,8 +57,8 @@ export const writtenInstance = threaded(
 );
 
 /**
- * Applies a patch to a stored instance, as `patchDocument` does. A short patch that copies may make a long document. A PUT ignores
- * the times that only the service writes, since answers have them. A patch names what it wants to change.
+ * Applies a patch to a stored instance, as `patchDocument` does. A short patch with copies may produce a long document.
+ * Unlike a PUT, a patch may not change the times that the service writes.
  */
 export const patchedInstance = threaded(
   import.meta.url,
@@ -72,15 +72,15 @@ export const patchedInstance = threaded(
 );
 
 /**
- * The JSON text for the schema, which sees the instance's own fields. Every instance has id, name and metadata; the
- * schema sees them only if it mentions them. So a schema that forbids additional fields need not list these three.
+ * The JSON text for the schema: the instance's own fields, with id, name and metadata only if the schema mentions them.
+ * So a schema that forbids additional fields need not list these three.
  */
 export const textForSchema = threaded(
   import.meta.url,
   'textForSchema',
   (text: string, id: string, jsonSchema: string): string => {
     const input = readInstance(text);
-    const spokenOf = fieldsSpokenOf(jsonSchema);
+    const spokenOf = mentionedFields(jsonSchema);
     return objectText([
       ...(spokenOf.has('id') ? [['id', JSON.stringify(id)] as const] : []),
       ...(spokenOf.has('name') && input.name !== undefined ? [['name', input.name] as const] : []),
@@ -93,12 +93,12 @@ export const textForSchema = threaded(
 function readInstance(text: string): DocumentInput {
   const input = readDocument(text);
   const { name } = input;
-  const named = name === undefined || kindOf(name) === 'string' || isMapByLanguage(name);
-  refuse(named ? [] : [{ field: 'name', message: 'must be a string, or a map by language' }]);
+  const isValid = name === undefined || kindOf(name) === 'string' || isMapByLanguage(name);
+  refuse(isValid ? [] : [{ field: 'name', message: 'must be a string, or a map by language' }]);
   return input;
 }
 
-function fieldsSpokenOf(jsonSchema: string): Set<string> {
+function mentionedFields(jsonSchema: string): Set<string> {
   const schema: { properties?: object; required?: unknown } | boolean = JSON.parse(jsonSchema);
   if (typeof schema === 'boolean') return new Set();
   const required = Array.isArray(schema.required) ? schema.required : [];

@@ -6,9 +6,8 @@ import { projectedText } from '../../query/json-projection.ts';
 import type { FieldIndex } from './sort-indexes.ts';
 
 /**
- * Ranges of keys that the index of the field has. One of them holds for every instance that has a value in the range at the
- * path, also within arrays. They hold for some other instances, too. Empty if the path has places in arrays, which the
- * index does not have.
+ * Ranges of the field's index keys. Every instance with a value in the range at the path, or within arrays there, is in
+ * one of them; some others are too. Empty for a path with array positions, which the index does not contain.
  */
 export function keyRanges(
   value: RawBuilder<unknown>,
@@ -28,17 +27,17 @@ export function keyRanges(
           range.bounds.map((bound) => sql`${between(...classes[bound.type])} and ${bounded(key, bound, inverted)}`),
           sql` and `,
         )})`;
-  // The index does not have the values within arrays. An array on the way to the value makes the key that of null.
+  // The index has no values within arrays. An array on the path yields the key of null.
   const ofArrays = between(...classes.array);
   return path.length === 1 ? [ofScalars, ofArrays] : [ofScalars, ofArrays, between(...classes.missing)];
 }
 
-/** Whether an index can answer ranges of the field. It does not have places in arrays. */
+/** Whether an index can answer ranges of the field, which excludes array positions. */
 export function canHaveRangeIndex(field: string): boolean {
   return !pathOfField(field).some(isArrayIndex);
 }
 
-/** The first bytes of the keys of each type (sql/pagination/indexed/sort_key.sql), and the first byte after them. */
+/** The first bytes of the keys of each type (sql/pagination/indexed/sort_key.sql), and the next byte after them. */
 const classes = {
   string: [Buffer.of(0x10), Buffer.of(0x11)],
   number: [Buffer.of(0x20), Buffer.of(0x23)],
@@ -46,12 +45,12 @@ const classes = {
   missing: [Buffer.of(0x60), Buffer.of(0x61)],
 } as const satisfies Record<string, readonly [Buffer, Buffer]>;
 
-/** Inverted keys are in the opposite order: a range that began before 0x20 ends before 0xe0. */
+/** Inverted keys have the reverse order: a range that began before 0x20 ends before 0xe0. */
 function invertedEnd(end: Buffer): Buffer {
   return Buffer.of(0x100 - (end[0] ?? 0));
 }
 
-/** The keys of strings are cut after 128 characters, so such a key may be equal for texts on both sides of the bound. */
+/** Keys of strings are truncated after 128 characters, so one may be equal for texts on both sides of the bound. */
 function bounded(key: RawBuilder<unknown>, { operator, type, text }: Bound, inverted: boolean): RawBuilder<SqlBool> {
   const bound = type === 'number' ? sql`${text}::jsonb` : sql`to_jsonb(${projectedText(text)}::text)`;
   const isLower = operator === '>' || operator === '>=';
@@ -65,7 +64,7 @@ function beginsWith(key: RawBuilder<unknown>, text: string, inverted: boolean): 
   const begin = [...projectedText(text)].slice(0, maxIndexedCharacters).join('');
   const bytes = Buffer.concat([Buffer.of(0x10), Buffer.from(begin)]);
   const first = inverted ? bytes.map((byte) => 0xff - byte) : bytes;
-  // No key has two such bytes in a row: UTF-8 has none, and an inverted key has one at its end.
+  // No key contains two such bytes in a row: UTF-8 has none, and an inverted key has one at its end.
   const last = Buffer.concat([first, Buffer.of(0xff, 0xff)]);
   return sql`(${key} >= ${first}::bytea and ${key} < ${last}::bytea)`;
 }

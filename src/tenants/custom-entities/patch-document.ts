@@ -9,18 +9,17 @@ import type { JsonNode } from '../../core/json/tape.ts';
 
 export const maxOperations = 1_000;
 
-/** An operation, with its pointers as the client wrote them. */
-interface ReadOperation {
+/** An operation with its pointers verbatim. */
+interface Operation {
   readonly operation: PatchOperation;
   readonly path: string;
   readonly from: string;
 }
 
 /**
- * Applies a patch (RFC 6902) to a document; both are JSON texts. Throws conflict_resource if a `test` fails: then the
- * document is not what the client expects. Throws payload_too_large before the document would exceed its limits. Throws
- * validation_violation for every other error of the patch, for example a target that does not exist. It applies all
- * operations or none.
+ * Applies a patch (RFC 6902) to a document, completely or not at all; both are JSON texts. Throws conflict_resource if
+ * a `test` fails, payload_too_large before the document exceeds its limits, and validation_violation for any other
+ * error, such as a missing target.
  */
 export function patchDocument(document: string, patch: string): string {
   const read = readOperations(patch);
@@ -35,7 +34,7 @@ export function patchDocument(document: string, patch: string): string {
   }
 }
 
-function refusalOf({ index, reason, at }: PatchFault, operation: ReadOperation): AnnalsError {
+function refusalOf({ index, reason, at }: PatchFault, operation: Operation): AnnalsError {
   const pointer = operation[at];
   switch (reason) {
     case 'test failed':
@@ -65,7 +64,7 @@ function refusalOf({ index, reason, at }: PatchFault, operation: ReadOperation):
   }
 }
 
-function readOperations(patch: string): ReadOperation[] {
+function readOperations(patch: string): Operation[] {
   const list = parseJson(patch);
   if (kindOf(list) !== 'array') throw new AnnalsError('validation_violation', 'A patch is an array of operations.');
   const elements = elementsOf(list);
@@ -77,10 +76,10 @@ function readOperations(patch: string): ReadOperation[] {
 
 const operationNames = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const;
 
-function readOperation(node: JsonNode, index: number): ReadOperation {
+function readOperation(node: JsonNode, index: number): Operation {
   const members = kindOf(node) === 'object' ? membersOf(node) : new Map<string, JsonNode>();
-  const given = stringOf(members.get('op'));
-  const op = operationNames.find((name) => name === given);
+  const name = stringOf(members.get('op'));
+  const op = operationNames.find((operation) => operation === name);
   if (op === undefined) throw invalid(index, `op must be one of ${operationNames.join(', ')}`, 'op');
   const value = members.get('value');
   if (op === 'add' || op === 'replace' || op === 'test') {

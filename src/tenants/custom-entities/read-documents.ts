@@ -40,11 +40,11 @@ export function typesOf(tenant: string): DocumentRows {
   return { from: sql`custom_entity`, where: sql`tenant = ${tenant}` };
 }
 
-/** Documents whose fields all have their values in an index. */
+/** Documents whose fields are all indexed by value. */
 interface IndexedRows extends DocumentRows {
   /** See DocumentMapping. */
   readonly contains?: DocumentMapping['contains'];
-  /** The fields that have an index for ranges. */
+  /** The fields with a range index. */
   readonly fieldIndexes?: (db: Database) => Promise<readonly FieldIndex[]>;
 }
 
@@ -58,14 +58,14 @@ export function instancesOf(tenant: string, type: string): IndexedRows {
   };
 }
 
-/** A page of the documents that satisfy the query, each as JSON text. */
+/** A page of the documents that match the query, each as JSON text. */
 export async function findDocuments(
   { db, regexes, paginator }: ReadContext,
   documents: IndexedRows,
-  asked: DocumentQuery,
-  wanted: PageWanted,
+  documentQuery: DocumentQuery,
+  pageRequest: PageWanted,
 ): Promise<Page> {
-  const query = withPlainRegexes(asked);
+  const query = withPlainRegexes(documentQuery);
   const terms = regexTermsOf(query);
   const ranges = await findRanges(db, documents, query);
   const fetch = async (connection: Database | DatabaseTransaction, matched: ReadonlyMap<Match, readonly string[]>) => {
@@ -85,10 +85,10 @@ export async function findDocuments(
       text: sql`document`,
       readTexts: (ids) => readTexts(db, documents, ids),
     };
-    return await paginator.fetch(connection, wanted, collection);
+    return await paginator.fetch(connection, pageRequest, collection);
   };
   if (terms.length === 0) return await fetch(db, new Map());
-  // The strings for the pattern and the page come from one snapshot.
+  // One snapshot for the strings of the pattern and the page.
   const work = async (transaction: DatabaseTransaction) => {
     const budget = new RegexBudget();
     const matched = new Map<Match, readonly string[]>();
@@ -98,27 +98,27 @@ export async function findDocuments(
   return await inTransaction(db, work, { isolation: 'repeatable read' });
 }
 
-/** Maximum number of instances in a range of keys. To compare the keys of more costs more than the exact condition. */
+/** Max. instances in a range of keys. Above that, comparing keys costs more than the exact condition. */
 export const maxInRange = 20_000;
 
-/** The conditions on keys for the ranges of the query that an index leads to few instances for. */
+/** The conditions on keys for the ranges of the query that select few instances by an index. */
 async function findRanges(
   db: Database,
   { from, where, fieldIndexes }: IndexedRows,
   query: DocumentQuery,
 ): Promise<ReadonlyMap<string, RawBuilder<SqlBool>>> {
   const found = new Map<string, RawBuilder<SqlBool>>();
-  const asked = rangesOf(query);
-  if (asked.length === 0 || fieldIndexes === undefined) return found;
+  const ranges = rangesOf(query);
+  if (ranges.length === 0 || fieldIndexes === undefined) return found;
   const indexes = await fieldIndexes(db);
-  for (const { path, range } of asked) {
+  for (const { path, range } of ranges) {
     const name = nameOfRange(path, range);
-    const index = indexes.find((one) => one.path.join('.') === path.join('.'));
+    const index = indexes.find((candidate) => candidate.path.join('.') === path.join('.'));
     const keys = index === undefined ? [] : keyRanges(documentValue(path), index, range);
     if (keys.length === 0 || found.has(name)) continue;
-    // Each range is counted along the index, and no further than to the maximum.
+    // Counts each range along the index, up to the maximum.
     const counts = keys.map(
-      (one) => sql`(select count(*) from (select from ${from} where ${where} and ${one}
+      (key) => sql`(select count(*) from (select from ${from} where ${where} and ${key}
         limit ${maxInRange + 1}::integer) counted)`,
     );
     const { rows } = await sql<{ count: number }>`select (${sql.join(counts, sql` + `)})::integer as count`.execute(db);
@@ -127,13 +127,13 @@ async function findRanges(
   return found;
 }
 
-interface AskedRange {
+interface FieldRange {
   readonly path: readonly string[];
   readonly range: ValueRange;
 }
 
-function rangesOf(condition: DocumentCondition): AskedRange[] {
-  const ofTerm = (field: string, term: Parameters<typeof rangeOfTerm>[0]): AskedRange[] => {
+function rangesOf(condition: DocumentCondition): FieldRange[] {
+  const ofTerm = (field: string, term: Parameters<typeof rangeOfTerm>[0]): FieldRange[] => {
     const range = rangeOfTerm(term);
     return range === undefined ? [] : [{ path: pathOfField(field), range }];
   };
@@ -171,10 +171,10 @@ async function readTexts(
   return partsById(rows);
 }
 
-/** Maximum bytes that Annals reads to match a regular expression against. The pattern has its own budget as well. */
+/** Max. bytes read for matching a regular expression. The pattern has its own limit as well. */
 const maxTriedBytes = 32 * 1024 * 1024;
 
-/** The distinct strings of the field that the regular expression matches; the linear engine finds them (contract 4). */
+/** The distinct strings of the field that match, by the linear-time engine (contract 4). */
 async function matchStrings(
   transaction: DatabaseTransaction,
   regexes: RegexMatcherPool,
@@ -192,7 +192,7 @@ async function matchStrings(
     where ${where}`;
   const parts = [direct, ...(isId(path) ? [] : [ofArrays]), ...(isMapByLanguage(path) ? [ofMaps] : [])];
   const values = sql.join(parts, sql` union all `);
-  // A string without the text that the pattern requires does not match, so Annals does not read it.
+  // Skips strings without the text that the pattern requires, because they cannot match.
   const required = projectedText(requiredText(matcher.source));
   const { rows } = await sql<{ bytes: number | null; text: string | null }>`
     with strings as materialized (

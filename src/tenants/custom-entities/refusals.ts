@@ -1,16 +1,16 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { faultOfDocumentId, notFound } from '../../recording/documents/own-documents.ts';
 
-/** Ids of types: capital letters, digits and `_`; the first character is a letter (contract 9). */
+/** Ids of types: capital letters, digits and `_`, starting with a letter (contract 9). */
 export const typeIdPattern = /^[A-Z][A-Z0-9_]{0,62}$/;
 
 /**
- * The id that no instance can get (contract 9). Clients of the API family send operations on many instances to
- * `…/instances/bulk`. Those must not reach one instance.
+ * The reserved id (contract 9): clients of the API family send bulk operations to `…/instances/bulk`, which must not
+ * reach one instance.
  */
 export const reservedInstanceId = 'bulk';
 
-/** Why an instance's id is wrong, or undefined. */
+/** The fault of an instance's id, if any. */
 export function faultOfInstanceId(id: string): string | undefined {
   if (id === reservedInstanceId) return `must not be ${reservedInstanceId}, which is reserved`;
   return faultOfDocumentId(id);
@@ -33,5 +33,5 @@ export function idDiffers(): AnnalsError {
   });
 }
 
-/** SQLSTATE of a statement that violates a foreign key: the other row is gone, or still in use. */
+/** SQLSTATE of a foreign key violation: the other row is gone or still in use. */
 export const foreignKeyViolation = '23503';

@@ -44,8 +44,8 @@ async function typeRoutes(
     async (request, reply) => {
       const { tenant } = request.params;
       const { q = '' } = request.query;
-      const wanted = paginator.read(request, { tenant, operation: 'list types', filter: q });
-      const { texts, headers } = await types.list(tenant, q, wanted);
+      const page = paginator.read(request, { tenant, operation: 'list types', filter: q });
+      const { texts, headers } = await types.list(tenant, q, page);
       return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
     },
   );
@@ -91,13 +91,10 @@ async function typeRoutes(
   });
 }
 
-/** Milliseconds. Annals builds the index once; a check whether it exists costs almost nothing. */
+/** Milliseconds. Built once; checking for it costs next to nothing. */
 const lookEvery = 60_000;
 
-/**
- * The background work of custom entities: it builds the index for filters after the start. Queries use the index once it
- * exists.
- */
+/** Builds the index for filters in the background. Queries use it once it exists. */
 export async function customEntitiesUpkeep(app: HttpServer, { db }: { db: Database }): Promise<void> {
   whileListening(app, {
     upkeep: [

@@ -4,7 +4,7 @@ import { AnnalsError, type ErrorDetail } from '../../core/errors.ts';
 import type { SchemaReply, SchemaRequest } from './schema-worker.ts';
 
 export interface SchemaChecker {
-  /** Throws validation_violation if the text is not a usable JSON Schema 2020-12. */
+  /** Throws validation_violation unless the text is a valid JSON Schema 2020-12. */
   checkSchema(schema: string): Promise<void>;
   /** Throws validation_violation with a detail for each wrong field of the document. */
   checkDocument(schema: string, document: string): Promise<void>;
@@ -12,14 +12,14 @@ export interface SchemaChecker {
   close(): Promise<void>;
 }
 
-/** Maximum milliseconds of one check. In some schemas, each level of a document doubles the work. */
+/** Max. milliseconds of a check. Some schemas double the work with each level of a document. */
 export const maxSchemaCheck = 1_000;
-/** One tenant has one of them. */
+/** At most one per tenant. */
 export const schemaThreads = 2;
 
 /**
- * Checks documents against the schemas that tenants write, in separate threads. So a slow schema delays the check of
- * another tenant for no longer than the limit, and it does not delay other work.
+ * Checks documents against tenants' schemas in separate threads, so that a slow schema delays other tenants' checks by
+ * at most the time limit, and other work not at all.
  */
 export function createSchemaChecker(options: { timeLimit?: number } = {}): SchemaChecker {
   const pool = new ThreadPool<SchemaRequest, SchemaReply>({
@@ -30,11 +30,11 @@ export function createSchemaChecker(options: { timeLimit?: number } = {}): Schem
   });
   const limit = options.timeLimit ?? maxSchemaCheck;
 
-  async function ask(request: SchemaRequest): Promise<SchemaReply | 'too slow'> {
+  async function check(request: SchemaRequest): Promise<SchemaReply | 'too slow'> {
     try {
       return await pool.ask(request, limit);
     } catch (error) {
-      // Whatever ended the thread, the schema caused it with the document. It is not a fault of the service.
+      // The schema and the document ended the thread, not a fault of the service.
       if (error instanceof ThreadLost) return 'too slow';
       throw error;
     }
@@ -42,13 +42,13 @@ export function createSchemaChecker(options: { timeLimit?: number } = {}): Schem
 
   return {
     async checkSchema(schema) {
-      const reply = await ask({ schema, document: undefined });
+      const reply = await check({ schema, document: undefined });
       if (reply === 'too slow') throw invalidSchema([{ field: 'jsonSchema', message: 'takes too long to compile' }]);
       if ('fault' in reply) throw invalidSchema(reply.fault.map(withinSchema));
     },
 
     async checkDocument(schema, document) {
-      const reply = await ask({ schema, document });
+      const reply = await check({ schema, document });
       if (reply === 'too slow') {
         throw invalidDocument([{ field: '', message: 'takes too long to check against the schema of its type' }]);
       }

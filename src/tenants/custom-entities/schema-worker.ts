@@ -5,21 +5,21 @@ import { answerRequests } from '../../core/concurrency/thread-worker.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
 import { canonicalJson } from '../../core/json/canonical.ts';
 
-/** A schema to check, or a document to check against it; both are JSON texts. */
+/** A schema to check, or a document to check against it, as JSON texts. */
 export interface SchemaRequest {
   readonly schema: string;
   readonly document: string | undefined;
 }
 
-/** The errors of the document, or why the schema is not valid. */
+/** The errors of the document, or the faults of the schema. */
 export type SchemaReply = { readonly details: readonly ErrorDetail[] } | { readonly fault: readonly ErrorDetail[] };
 
-/** Maximum number of errors: enough to correct a document. */
+/** Max. reported errors. */
 const maxDetails = 100;
 const maxCompiledSchemas = 500;
 const dialects = [undefined, 'https://json-schema.org/draft/2020-12/schema'];
 
-/** The key is the text of the schema, which changes with the version of its type. */
+/** By the text of the schema, which changes with its type's version. */
 const compiled = new Map<string, ValidateFunction>();
 const metaSchema = new Ajv2020({ strict: false, validateFormats: false, logger: false, allErrors: true });
 
@@ -32,7 +32,7 @@ class SchemaFault extends Error {
   }
 }
 
-// The first schema takes long: Ajv compiles its meta-schema. The time of a check does not include that.
+// Warms up: Ajv compiles its meta-schema with the first schema, which no check should wait for.
 answer({ schema: '{"type":"object"}', document: '{}' });
 answerRequests(answer);
 
@@ -60,8 +60,8 @@ function compile(text: string): ValidateFunction {
 }
 
 /**
- * Each schema has its own instance of Ajv, so that no schema sees the `$id` of another one. The instance has no
- * meta-schemas and can load nothing, so a `$ref` reaches only its own schema, and the whole of it by `#`.
+ * Each schema gets its own Ajv instance, so that it cannot see another's `$id`. Without meta-schemas or loading, a
+ * `$ref` reaches only its own schema, the root by `#`.
  */
 function compileSafely(schema: object | boolean): ValidateFunction {
   const ajv = new Ajv2020({
@@ -69,12 +69,12 @@ function compileSafely(schema: object | boolean): ValidateFunction {
     strict: false,
     // 1e400 is a valid JSON number, but not a finite double.
     strictNumbers: false,
-    // In 2020-12 a format is an annotation.
+    // In 2020-12, `format` is an annotation.
     validateFormats: false,
     validateSchema: false,
     meta: false,
     inlineRefs: false,
-    // The properties that every object inherits are not in the document.
+    // Excludes properties that every object inherits.
     ownProperties: true,
     logger: false,
     code: { regExp: Object.assign(linearPattern, { code: 'linearPattern' }) },
@@ -87,7 +87,7 @@ function compileSafely(schema: object | boolean): ValidateFunction {
     validate: hasUniqueItems,
     errors: false,
   });
-  // Ajv divides doubles, and 19.99 would be no multiple of 0.01.
+  // Ajv divides doubles, in which 19.99 is not a multiple of 0.01.
   ajv.removeKeyword('multipleOf');
   ajv.addKeyword({
     keyword: 'multipleOf',
@@ -106,19 +106,19 @@ function compileSafely(schema: object | boolean): ValidateFunction {
   }
 }
 
-/** Patterns run in time linear in the text (contract 9): the engine of the query language runs them. */
+/** Linear-time patterns (contract 9), run by the query language's engine. */
 function linearPattern(pattern: string) {
   const expression = RE2JS.compile(RE2JS.translateRegExp(pattern));
-  // Ajv uses this text to tell patterns apart.
+  // Ajv tells patterns apart by this text.
   return { test: (text: string) => expression.test(text), toString: () => `/${pattern}/` };
 }
 
-/** Ajv compares each item with every other item; this function looks each item up. */
-function hasUniqueItems(wanted: boolean, items: readonly unknown[]): boolean {
-  return !wanted || new Set(items.map(canonicalJson)).size === items.length;
+/** Replaces Ajv's pairwise comparison, which is quadratic. */
+function hasUniqueItems(mustBeUnique: boolean, items: readonly unknown[]): boolean {
+  return !mustBeUnique || new Set(items.map(canonicalJson)).size === items.length;
 }
 
-/** One detail for each wrong field: the first error of that field. */
+/** One detail per wrong field: its first error. */
 function detailsOf(errors: readonly ErrorObject[]): ErrorDetail[] {
   const details = new Map<string, string>();
   for (const error of errors) {
@@ -129,7 +129,7 @@ function detailsOf(errors: readonly ErrorObject[]): ErrorDetail[] {
   return [...details].map(([field, message]) => ({ field, message }));
 }
 
-/** The path of the field as change entries write it. For a missing or an extra field, it is the path of that field. */
+/** The path of the field as in change entries; for a missing or an extra field, that field's path. */
 function fieldOf({ instancePath, params }: ErrorObject): string {
   const keys = instancePath
     .split('/')
@@ -148,33 +148,33 @@ function messageOf({ keyword, message = 'is not valid' }: ErrorObject): string {
 }
 
 /**
- * Whether a number is a whole multiple of another one, both as the decimals that they are written as: 19.99 is a multiple
- * of 0.01, although the quotient of the doubles is 1998.9999999999998. `divisor` is above 0.
+ * Whether a number is a multiple of `divisor`, above 0, in decimal arithmetic: 19.99 is a multiple of 0.01, although
+ * the quotient of the doubles is 1998.9999999999998.
  */
 function isMultipleOf(divisor: number, value: number): boolean {
-  // 1e400 is a valid JSON number, but not a finite double. Nobody can say what it is a multiple of, and of it only 0 is one.
+  // 1e400 is valid JSON but not a finite double, so its divisibility is unknown. Only 0 is a multiple of it.
   if (!Number.isFinite(value)) return false;
   if (!Number.isFinite(divisor)) return value === 0;
-  const one = decimalOf(value);
-  const other = decimalOf(divisor);
-  const exponent = Math.min(one.exponent, other.exponent);
-  return scaled(one, exponent) % scaled(other, exponent) === 0n;
+  const dividend = decimalOf(value);
+  const unit = decimalOf(divisor);
+  const exponent = Math.min(dividend.exponent, unit.exponent);
+  return scaled(dividend, exponent) % scaled(unit, exponent) === 0n;
 }
 
-/** The number is `digits * 10 ** exponent`. */
+/** `digits * 10 ** exponent`. */
 interface Decimal {
   readonly digits: bigint;
   readonly exponent: number;
 }
 
-/** Of the shortest text that names the double. */
+/** From the shortest text that identifies the double. */
 function decimalOf(value: number): Decimal {
   const [mantissa = '', power = '0'] = value.toExponential().split('e');
   const [whole = '', fraction = ''] = mantissa.split('.');
   return { digits: BigInt(whole + fraction), exponent: Number(power) - fraction.length };
 }
 
-/** The digits in units of `10 ** exponent`. Exponents of doubles are within ±350, so the power is short. */
+/** The digits in units of `10 ** exponent`. Exponents of doubles are within ±350, so the power is small. */
 function scaled(decimal: Decimal, exponent: number): bigint {
   return decimal.digits * 10n ** BigInt(decimal.exponent - exponent);
 }

@@ -69,7 +69,7 @@ export const NewCustomEntityType = Type.Object(
 );
 
 export const CustomEntityType = Type.Object(
-  { id: Type.Optional(Type.String({ description: 'If given, the id of the path.' })), ...typeMembers },
+  { id: Type.Optional(Type.String({ description: 'If present, the id of the path.' })), ...typeMembers },
   { $id: 'CustomEntityTypeInput', additionalProperties: false, examples: examplesOfTypes },
 );
 
@@ -95,7 +95,7 @@ export const CustomInstance = Type.Object(
       Type.Unsafe<unknown>({
         not: {},
         description: 'The name of the id in `sort`. No instance has this member.',
-        'x-must': 'be left out: it is how sort calls the id; the field is id',
+        'x-must': 'be left out: it is the name of the id in sort; the field is id',
       }),
     ),
   },
@@ -119,7 +119,7 @@ const from = Pointer('Where the value is taken from.');
 const value = Type.Unknown({ description: 'Any JSON.' });
 const closed = { additionalProperties: false } as const;
 
-/** What RFC 6902 says of members that an operation does not have: they are ignored where the format has them at all. */
+/** RFC 6902 ignores members that an operation does not use, if the format defines them. */
 const ofOthers = { from: Type.Optional(from), value: Type.Optional(value) };
 
 /** A patch (RFC 6902). */

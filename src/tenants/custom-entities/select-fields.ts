@@ -6,19 +6,16 @@ import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import { parsePath, splitUnescaped } from '../../pagination/sort.ts';
 
-/**
- * The fields of a document that the client selects. The value of a key is everything, or the selected fields inside of
- * it.
- */
+/** The selected fields of a document, by key: everything, or the selected fields within. */
 export type FieldSelection = Map<string, FieldSelection | 'everything'>;
 
 const maxFields = 100;
-/** As many as an instance has levels. A selection has a map in a map for each key, and a copy for a worker thread takes stack for each. */
+/** As many as an instance has levels. Maps nest per key, and cloning them for a worker thread uses stack for each. */
 const maxKeys = 100;
 
 /**
- * Reads `fields=name,price.amount`: paths as in `sort`. The result always includes the id. Throws validation_violation
- * for an empty path, for more than 100 paths, and for a path of more than 100 keys.
+ * Parses `fields=name,price.amount`: paths as in `sort`. The id is always included. Throws validation_violation for an
+ * empty path, more than 100 paths, or a path of more than 100 keys.
  */
 export function parseFields(text: string | undefined): FieldSelection | undefined {
   if (text === undefined) return undefined;
@@ -34,7 +31,7 @@ export function parseFields(text: string | undefined): FieldSelection | undefine
   return selection;
 }
 
-/** Documents with only the selected fields, in each document's order. Every value is as the client wrote it. */
+/** Documents with only the selected fields, in document order. Every value is verbatim. */
 export const selectFields = threaded(
   import.meta.url,
   'selectFields',
@@ -54,7 +51,7 @@ function add(selection: FieldSelection, [key = '', ...rest]: string[]): void {
   add(inner, rest);
 }
 
-/** In an array, the selection applies to each of its objects. */
+/** In an array, the selection applies to each object. */
 function selectedText(value: JsonNode, selection: FieldSelection): string {
   if (kindOf(value) === 'array') {
     const inner = elementsOf(value).filter((element) => kindOf(element) === 'object' || kindOf(element) === 'array');
@@ -62,10 +59,10 @@ function selectedText(value: JsonNode, selection: FieldSelection): string {
   }
   const members: [string, string][] = [];
   for (const [key, member] of membersOf(value)) {
-    const wanted = selection.get(key);
-    if (wanted === 'everything') members.push([key, compactText(member)]);
-    else if (wanted !== undefined && ['object', 'array'].includes(kindOf(member))) {
-      members.push([key, selectedText(member, wanted)]);
+    const selected = selection.get(key);
+    if (selected === 'everything') members.push([key, compactText(member)]);
+    else if (selected !== undefined && ['object', 'array'].includes(kindOf(member))) {
+      members.push([key, selectedText(member, selected)]);
     }
   }
   return objectText(members);

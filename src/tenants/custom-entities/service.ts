@@ -11,13 +11,13 @@ import { typeTable } from './type-store.ts';
 import { createOwnInstances, type OwnInstances } from './write-instances.ts';
 import { createOwnTypes, type OwnTypes, type WriteContext } from './write-types.ts';
 
-/** Custom entity types and their instances (contract 9); documents go in and out as JSON texts. */
+/** Custom entity types and their instances (contract 9), as JSON texts. */
 export interface CustomEntities {
   readonly types: OwnTypes & {
-    list(tenant: string, q: string, wanted: PageWanted): Promise<Page>;
+    list(tenant: string, q: string, page: PageWanted): Promise<Page>;
   };
   readonly instances: OwnInstances & {
-    list(tenant: string, type: string, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
+    list(tenant: string, type: string, query: AskedOfList, page: PageWanted): Promise<Page>;
   };
 }
 
@@ -28,19 +28,19 @@ export function createCustomEntities(
   return {
     types: {
       ...createOwnTypes(context),
-      list: (tenant, q, wanted) => findDocuments(context, typesOf(tenant), parseDocumentQuery(q), wanted),
+      list: (tenant, q, page) => findDocuments(context, typesOf(tenant), parseDocumentQuery(q), page),
     },
     instances: {
       ...createOwnInstances(context),
-      list: (tenant, type, { q = '', fields }, wanted) =>
+      list: (tenant, type, { q = '', fields }, pageRequest) =>
         withFields(fields, async () => {
           const query = parseDocumentQuery(q);
           const began = performance.now();
-          const page = await findDocuments(context, instancesOf(tenant, type), query, wanted);
+          const page = await findDocuments(context, instancesOf(tenant, type), query, pageRequest);
           const took = performance.now() - began;
           // An empty list may mean that the type does not exist.
           if (isEmptyPage(page.texts) && (await typeTable.find(db, tenant, type)) === undefined) throw typeNotFound();
-          const timing = await timingOfSlowPage(db, context.logger, { took, sort: wanted.sort, query });
+          const timing = await timingOfSlowPage(db, context.logger, { took, sort: pageRequest.sort, query });
           return { texts: page.texts, headers: { ...page.headers, ...timing } };
         }),
     },

@@ -7,7 +7,7 @@ import { withPlainRegexes } from '../../query/plain-regex.ts';
 import { canHaveRangeIndex } from './key-ranges.ts';
 import { hasSortIndex, listFieldIndexes } from './sort-indexes.ts';
 
-/** A page that takes this many milliseconds or more counts as slow. */
+/** Milliseconds from which a page counts as slow. */
 export const slowPage = 1_000;
 
 export interface SlowPage {
@@ -18,16 +18,16 @@ export interface SlowPage {
 }
 
 /**
- * The `Server-Timing` header of a slow page of instances whose sort or filter has no index. The log names the index to
- * build. A quick page, and a page with indexes, has no header.
+ * The `Server-Timing` header of a slow page of instances whose sort or filter has no index; otherwise none. The log
+ * names the missing index.
  */
 export async function timingOfSlowPage(
   db: Database,
   logger: Pick<FastifyBaseLogger, 'warn'>,
-  { took, sort, query: asked }: SlowPage,
+  { took, sort, query: filter }: SlowPage,
 ): Promise<Record<string, string>> {
   if (took < slowPage) return {};
-  const query = withPlainRegexes(asked);
+  const query = withPlainRegexes(filter);
   const reasons: string[] = [];
   const warn = (about: object, message: string) => logger.warn({ milliseconds: Math.round(took), ...about }, message);
   const terms = unindexedTerms(query);
@@ -53,10 +53,10 @@ export async function timingOfSlowPage(
   return { 'Server-Timing': `list;dur=${took.toFixed(1)};desc="${reasons.join(', ')}"` };
 }
 
-/** A term that the index for values cannot answer. */
+/** A term that the value index cannot answer. */
 interface UnindexedTerm {
   readonly field: string;
-  /** An index that begins with the field can answer it. */
+  /** Whether a sort index on the field could answer it. */
   readonly isRange: boolean;
 }
 

@@ -9,19 +9,19 @@ import { type MadeIndex, madeIndexes } from '../../postgres/indexes/late-indexes
 import { documentValue } from './document-value.ts';
 import { dropUnfinished } from './unfinished-index.ts';
 
-/** An index for a sort. Annals reads instances by it in both directions, at any page. */
+/** A sort index. Serves instances in both directions, at any page. */
 export interface SortIndex extends Omit<MadeIndex, 'comment'> {
-  /** The sort that the index serves, with `_id` at its end. Null until the index is complete. */
+  /** The sort that it serves, ending with `_id`. Null until the index is complete. */
   readonly sort: string | null;
 }
 
-/** An entry of the index must fit into a third of a database page. This many keys of 128 characters and an id fit. */
+/** An entry must fit into a third of a database page: this many keys of 128 characters and an id do. */
 const maxFields = 4;
 const namePrefix = 'custom_instance_sort_';
 
 /**
- * Builds the index for a sort; idempotent. Clients can read and write instances during the build. The build takes as long
- * as a read of all instances of all tenants. Throws validation_violation for a sort by `_id` alone or by too many fields.
+ * Builds the index for a sort; idempotent. Does not block reads or writes. Takes as long as reading the instances of
+ * all tenants. Throws validation_violation for a sort by `_id` alone or by too many fields.
  */
 export async function createSortIndex(db: Database, text: string): Promise<SortIndex> {
   const sort = parseSort(text);
@@ -29,26 +29,26 @@ export async function createSortIndex(db: Database, text: string): Promise<SortI
   const columns = columnsOf(db, sort);
   const state = await dropUnfinished(db, name);
   const create = `create index concurrently if not exists ${name} on custom_instance ${columns}`;
-  // A cluster takes an index that is there for invalid where it is to be created again, "if not exists" or not.
+  // Citus reports an existing index as invalid when it is created again, even with "if not exists".
   if (state === 'missing') await sql.raw(create).execute(db);
   await sql.raw(`comment on index ${name} is ${pg.escapeLiteral(sort.text)}`).execute(db);
-  // Without statistics of the keys, the planner may not use the index.
+  // Without statistics of the keys the planner may not use the index.
   await sql`analyze custom_instance`.execute(db);
-  const made = (await listSortIndexes(db)).find((index) => index.name === name);
-  if (made === undefined) throw new Error(`the index ${name} was made and is not there`);
-  return made;
+  const created = (await listSortIndexes(db)).find((index) => index.name === name);
+  if (created === undefined) throw new Error(`The index ${name} was created but cannot be found.`);
+  return created;
 }
 
-/** The columns of the index for a sort. An index cannot have parameters: they have literals only. */
+/** The columns of the index for a sort, with literals: an index cannot have parameters. */
 function columnsOf(db: Database, sort: Sort): string {
   const { keys } = keysetOf({ field: documentValue }, sort);
   if (keys.length === 0 || keys.length > maxFields) {
-    throw new AnnalsError('validation_violation', `An index is for a sort of 1 to ${maxFields} fields besides _id.`);
+    throw new AnnalsError('validation_violation', `An index is for a sort of 1 to ${maxFields} fields apart from _id.`);
   }
   return `(tenant, type, ${keys.map((key) => `(${inlined(db, key)})`).join(', ')}, id)`;
 }
 
-/** The statement that makes a sort's index of a database anew, by its name and comment. Undefined where they are not those of such an index. */
+/** The statement that rebuilds a database's sort index, by its name and comment. Undefined for any other index. */
 export function sortIndexStatement(
   db: Database,
   { name, comment }: Pick<MadeIndex, 'name' | 'comment'>,
@@ -63,20 +63,20 @@ export function sortIndexStatement(
   }
 }
 
-/** All indexes for sorts, with those that are not complete. */
+/** All sort indexes, including incomplete ones. */
 export async function listSortIndexes(db: Database): Promise<SortIndex[]> {
   const indexes = await madeIndexes(db, `${namePrefix}%`);
   return indexes.map(({ comment, ...index }) => ({ ...index, sort: comment }));
 }
 
-/** A field that an index begins with. Annals finds ranges of its values by the index. */
+/** The first field of an index, which answers ranges of its values. */
 export interface FieldIndex {
   readonly path: readonly string[];
-  /** The index has the inverted keys of the field. */
+  /** Whether the index contains the inverted keys of the field. */
   readonly inverted: boolean;
 }
 
-/** The first field of each index for a sort. */
+/** The first field of each sort index. */
 export async function listFieldIndexes(db: QueryExecutorProvider): Promise<FieldIndex[]> {
   const { rows } = await sql<{ sort: string }>`
     select obj_description(i.indexrelid) as sort from pg_index i join pg_class c on c.oid = i.indexrelid
@@ -100,9 +100,9 @@ export async function hasSortIndex(db: Database, { text }: Sort): Promise<boolea
 /** Returns false if the sort has no index. */
 export async function dropSortIndex(db: Database, text: string): Promise<boolean> {
   const name = nameOf(parseSort(text).text);
-  const known = (await listSortIndexes(db)).some((index) => index.name === name);
-  if (known) await sql.raw(`drop index concurrently if exists ${name}`).execute(db);
-  return known;
+  const exists = (await listSortIndexes(db)).some((index) => index.name === name);
+  if (exists) await sql.raw(`drop index concurrently if exists ${name}`).execute(db);
+  return exists;
 }
 
 function nameOf(sort: string): string {

@@ -5,7 +5,7 @@ import { instanceTable, widthOf } from './instance-store.ts';
 import { typeTable } from './type-store.ts';
 import { readSentType, writtenType } from './type-texts.ts';
 
-/** An instance as its history left it. Times are in milliseconds since 1970. */
+/** An instance in the state of its recorded history. Times are in milliseconds since 1970. */
 export interface KnownInstance {
   readonly id: string;
   /** JSON text of its own fields. */
@@ -16,8 +16,8 @@ export interface KnownInstance {
 }
 
 /**
- * Stores a type, written as a client would, and instances of it whose history is recorded elsewhere: it records nothing.
- * A type that is there already stays as it is, with its instances. `now` is in milliseconds since 1970.
+ * Stores a type and instances whose history is recorded elsewhere, so it records nothing. An existing type stays
+ * unchanged, with its instances. `now` is in milliseconds since 1970.
  */
 export async function storeDocuments(
   transaction: DatabaseTransaction,

@@ -2,7 +2,7 @@ interface CustomEntityTable {
   tenant: string;
   id: string;
   version: number;
-  /** The type as JSON text, as Annals sends it. */
+  /** The type as JSON text, as sent. */
   document: string;
   /** The type as jsonb, for filters and sorting. */
   fields: string;
@@ -16,7 +16,7 @@ interface CustomInstanceTable {
   version: number;
   document: string;
   fields: string;
-  /** 1: the index for values leaves the instance out. */
+  /** 1: not in the value index. */
   wide: number;
 }
 

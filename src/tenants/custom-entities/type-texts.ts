@@ -8,26 +8,26 @@ import type { DocumentRow } from '../../recording/documents/document-table.ts';
 import { createdAtOf, type DocumentInput, displayName, documentText, readDocument, refuse } from './document.ts';
 import { idDiffers, typeIdPattern } from './refusals.ts';
 
-/** A type as a client sent it. */
+/** A type in a request. */
 export interface SentType {
   /** JSON text. */
   readonly text: string;
   readonly id: string;
-  /** The version that the client expects the type to have. */
+  /** The version that the client expects. */
   readonly version: number | undefined;
   readonly jsonSchema: string | null;
 }
 
 export interface WrittenType extends DocumentRow {
   readonly jsonSchema: string | null;
-  /** The name that change entries show. */
+  /** The name shown in change entries. */
   readonly name: string | undefined;
 }
 
 const maxSchemaBytes = 64 * 1024;
 const maxSchemaLevels = 32;
 
-/** Checks the JSON text of a type. Throws validation_violation with a detail for each wrong field. */
+/** Parses the JSON text of a type. Throws validation_violation with a detail for each wrong field. */
 export const readSentType = threaded(
   import.meta.url,
   'readSentType',
@@ -40,7 +40,7 @@ export const readSentType = threaded(
   },
 );
 
-/** The type as Annals stores it. `before` is the stored type that it replaces. Times are in milliseconds since 1970. */
+/** The type as stored, replacing `before`. Times are in milliseconds since 1970. */
 export const writtenType = threaded(
   import.meta.url,
   'writtenType',
@@ -56,7 +56,7 @@ export const writtenType = threaded(
   },
 );
 
-/** The faults that the schema of the body cannot find. `id` is that of a path, or of a body that has been validated. */
+/** The faults that the body's schema cannot find. `id`: from the path or a validated body. */
 function faultsOf(id: string, { rest }: DocumentInput): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   if (!typeIdPattern.test(id)) {

@@ -3,8 +3,8 @@ import type { Database } from '../../postgres/database.ts';
 import { isBeingBuilt } from '../../postgres/indexes/index-builds.ts';
 
 /**
- * Looks up an index. An index that another process is building counts as present. An index whose build broke off is
- * useless and blocks a new build, so this function drops it.
+ * Finds an index. One that another process is building counts as present. Drops an invalid one, which is useless and
+ * blocks a new build.
  */
 export async function dropUnfinished(db: Database, name: string): Promise<'there' | 'being made' | 'missing'> {
   const { rows } = await sql<{ valid: boolean; beingMade: boolean }>`

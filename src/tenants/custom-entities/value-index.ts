@@ -5,33 +5,30 @@ import { step } from '../../query/array-values.ts';
 import { isArrayIndex } from '../../query/document-field.ts';
 import { dropUnfinished } from './unfinished-index.ts';
 
-/** The index that answers `field:value` of any field of instances (docs/decisions/documents.md). */
+/** The index for `field:value` of any field of instances (docs/decisions/documents.md). */
 export const valueIndexName = 'custom_instance_narrow_values';
 
-/** The index that leads to the instances which that index leaves out. */
+/** The index of the instances that the value index leaves out. */
 const wideIndexName = 'custom_instance_wide';
 
 /**
- * Maximum number of JSON values of an instance in the index. The index takes some 10 µs for each value, so an instance
- * of 100,000 values would delay the next writer by a second.
+ * Max. JSON values of an indexed instance. Each value takes some 10 µs, so an instance of 100,000 would delay the next
+ * writer by a second.
  */
 export const maxIndexedValues = 5_000;
 
-// Each tenant and type has its own object around the value, so the same value of another tenant is another key of the
-// index.
+// Keyed by tenant and type, so that equal values of other tenants have other keys.
 const indexed = sql`jsonb_set('{}', array[tenant || ' ' || type], fields)`;
-/**
- * A key of digits can be a key of an object or a place in an array. Each such key doubles the ways to write the path.
- */
+/** A key of digits may be an object key or an array position. Each one doubles the variants of the path. */
 const maxVariants = 4;
 const maxSegments = 16;
-/** A document has at most this many levels of arrays and objects. */
+/** Max. nesting of a document. */
 const maxLevels = 100;
 
 /**
- * A condition that the index answers. It is true for every instance of the type that has a value equal to `json`, a
- * scalar as JSON text, at the path, also within arrays. It is also true for some other instances. Undefined if the path
- * is too long or has too many keys of digits. Instances with too many values are read one by one.
+ * A condition that the index answers: true for every instance of the type with a value equal to `json`, a scalar as
+ * JSON text, at the path or within arrays there, and for some others. Undefined if the path is too long or has too many
+ * digit keys. Instances with too many values are read one by one.
  */
 export function containsValue(
   { tenant, type }: { tenant: string; type: string },
@@ -41,16 +38,16 @@ export function containsValue(
   const variants = variantsOf(path);
   if (variants.length > maxVariants || path.length > maxSegments) return undefined;
   const root = `$${step(`${tenant} ${type}`)}`;
-  // PostgreSQL goes on in the elements of one array by itself, which is quick. Arrays within arrays need a step each.
+  // `[*]` unnests one array quickly. Arrays within arrays need a step each.
   const quick = variants.map((steps) => `${root}${steps.join('')}[*]`);
-  const deep = variants.map((steps) => root + steps.map((one) => one + '[*]'.repeat(maxLevels)).join(''));
+  const deep = variants.map((steps) => root + steps.map((key) => key + '[*]'.repeat(maxLevels)).join(''));
   const conditions = [...quick, ...deep].map(
     (values) => sql<SqlBool>`(wide = 0 and ${indexed} @? ${`${values} ? (@ == ${json})`}::jsonpath)`,
   );
   return sql`(${sql.join(conditions, sql` or `)} or wide = 1)`;
 }
 
-/** The steps of the path. A step to a place in an array is left out, because the index does not have places. */
+/** The steps of the path, without array positions, which the index does not contain. */
 function variantsOf(path: readonly string[]): string[][] {
   let variants: string[][] = [[]];
   for (const key of path) {
@@ -62,9 +59,8 @@ function variantsOf(path: readonly string[]): string[][] {
 }
 
 /**
- * Builds the index if it does not exist; returns true if this call has built it.
- * Clients can read and write instances during the build. If several processes call it at once, one of them builds the
- * index.
+ * Builds the index if missing; returns whether this call built it. Does not block reads or writes. Of several concurrent
+ * calls, one builds.
  */
 export async function createValueIndex(db: Database): Promise<boolean> {
   await buildIndex(db, {
@@ -74,10 +70,10 @@ export async function createValueIndex(db: Database): Promise<boolean> {
   });
   const state = await dropUnfinished(db, valueIndexName);
   if (state === 'missing') {
-    // The writer that fills the list of pending values empties it, so the list is short.
+    // Flushed by the writer that fills it, so the pending list stays short.
     await sql`create index concurrently if not exists ${sql.ref(valueIndexName)} on custom_instance
       using gin ((${indexed}) jsonb_path_ops) with (gin_pending_list_limit = 256) where wide = 0`.execute(db);
-    // The planner needs to know which values are frequent.
+    // The planner needs the frequent values.
     await sql`analyze custom_instance`.execute(db);
   }
   return state === 'missing';

@@ -29,7 +29,7 @@ interface Type extends StoredDocument {
   readonly jsonSchema: string | null;
 }
 
-/** An instance as a client sent it, or as a patch makes it. */
+/** An instance of a request or a patch. */
 interface Sent extends SentInstance {
   /** JSON text. */
   readonly text: string;
@@ -37,7 +37,7 @@ interface Sent extends SentInstance {
 
 export interface OwnInstances {
   find(tenant: string, type: string, id: string): Promise<string>;
-  /** Returns the id. If the document has none, Annals makes a random one. */
+  /** Returns the id: that of the document, or a random one. */
   create(author: Author, type: string, text: string): Promise<string>;
   put(author: Author, type: string, id: string, text: string): Promise<Put>;
   /** `patch` is the JSON text of a patch (RFC 6902). */
@@ -45,7 +45,7 @@ export interface OwnInstances {
   remove(author: Author, type: string, id: string): Promise<void>;
 }
 
-/** Instances by id, and their writing (contract 9). */
+/** Reads and writes instances by id (contract 9). */
 export function createOwnInstances(context: WriteContext): OwnInstances {
   const { db } = context;
 
@@ -99,7 +99,7 @@ export function createOwnInstances(context: WriteContext): OwnInstances {
       if (id === reservedInstanceId) throw instanceNotFound();
       const type = await typeOf(author.tenant, typeId);
       for (;;) {
-        // Patches and checks without a lock, because a schema may be slow. Annals stores exactly what it has checked.
+        // Patches and checks without a lock, because a schema may be slow, and stores exactly what was checked.
         const current = await instanceTable(typeId).find(db, author.tenant, id);
         if (current === undefined) throw instanceNotFound();
         const text = await patchedInstance(current.document, patch);

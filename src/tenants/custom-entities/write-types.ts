@@ -29,12 +29,12 @@ export interface OwnTypes {
   remove(author: Author, id: string): Promise<void>;
 }
 
-/** Types by id, and their writing (contract 9). Annals records these changes as it does for instances. */
+/** Reads and writes types by id (contract 9), recording changes as for instances. */
 export function createOwnTypes(context: WriteContext): OwnTypes {
   const types = ownDocuments(context, {
     noun: typeNoun,
     table: typeTable,
-    // It has small letters, so no type can have it as its id.
+    // Lower case, so it is never a type's id.
     entity: 'custom-entity',
     async written(sent: SentType, writing, before) {
       const { name, ...row } = await writtenType(

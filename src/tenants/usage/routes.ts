@@ -4,7 +4,7 @@ import { json } from '../../http/openapi/answers.ts';
 import { UsageAnswer, UsagePath } from './schemas.ts';
 import type { Usage } from './service.ts';
 
-/** What a tenant has used (contract 14). */
+/** The usage of a tenant (contract 14). */
 export async function usageRoutes(
   app: HttpServer,
   { usage, now }: { usage: Pick<Usage, 'read'>; now: () => number },
@@ -27,7 +27,7 @@ export async function usageRoutes(
   );
 }
 
-/** Counts the requests of each tenant, as the log has a line for each. To be called before routes are registered. */
+/** Counts the requests of each tenant, one per line of the request log. Call it before routes are registered. */
 export function countRequests(app: HttpServer, usage: Pick<Usage, 'countRequest'>): void {
   app.addHook('onResponse', (request, _reply, done) => {
     const tenant = request.verifiedCredentials?.tenant;

@@ -6,15 +6,15 @@ import { OutcomeUnknown, TenantCounter } from '../../postgres/tenants/tenant-cou
 import type { UsageOfDay } from './schemas.ts';
 import { type AddedMeasure, addMeasures, readUsage } from './usage-store.ts';
 
-/** What tenants use, by UTC day. */
+/** The usage of tenants by UTC day. */
 export interface Usage {
-  /** A line for each day, the oldest first, also for days on which nothing was used. */
+  /** One row per day, oldest first, including days without usage. */
   read(tenant: string, days: Days): Promise<Static<typeof UsageOfDay>[]>;
-  /** Counts a request, which is stored within 2 seconds. */
+  /** Counts a request. Stored within 2 seconds. */
   countRequest(tenant: string): void;
-  /** Stores what was counted so far. */
+  /** Stores the counts so far. */
   store(): Promise<void>;
-  /** Stores what is left. To be called when no request runs any more. */
+  /** Stores the remaining counts. Call it when no request is running. */
   close(): Promise<void>;
 }
 
@@ -22,13 +22,13 @@ export function createUsage(options: {
   pool: TenantPool;
   logger: FastifyBaseLogger;
   now: () => number;
-  /** Counts the tokens of all calls of models that have ended. */
+  /** Counts the tokens of all finished model calls. */
   sumCalls: (tenant: string) => Promise<void>;
 }): Usage {
   const { pool, logger, now, sumCalls } = options;
   const onError = (err: unknown, counted: readonly AddedMeasure[]) => {
     if (err instanceof OutcomeUnknown) logger.error({ err, counted }, 'the usage of tenants may not have been counted');
-    else logger.warn({ err }, 'what tenants have used could not be counted; it is tried again');
+    else logger.warn({ err }, 'the usage of tenants could not be counted; retrying');
   };
   const requests = new TenantCounter<AddedMeasure>({
     keyOf: ({ tenant, day, measure }) => `${day} ${measure} ${tenant}`,

@@ -11,10 +11,7 @@ export interface CountedMeasure {
   amount: number;
 }
 
-/**
- * What the tenant has used on these days, including entries that are not folded yet. One statement reads it, and so one
- * snapshot.
- */
+/** The tenant's usage on these days, including entries not yet aggregated. One statement, so one snapshot. */
 export async function readUsage(pool: TenantPool, tenant: string, days: Days): Promise<CountedMeasure[]> {
   const { rows } = await pool.query<{ day: number; measure: Measure; amount: number }>({
     name: 'usage_read',
@@ -35,19 +32,19 @@ export async function readUsage(pool: TenantPool, tenant: string, days: Days): P
   return rows;
 }
 
-/** What is added to the use of a tenant on a day. */
+/** An increment of a tenant's usage on a day. */
 export interface AddedMeasure extends CountedMeasure {
   tenant: string;
 }
 
 /**
- * Adds what was used, all or none; that of tenants that are not there any more is left out. Rejects with OutcomeUnknown where
- * the connection was lost meanwhile.
+ * Adds the increments, all or none, except those of deleted tenants. Rejects with OutcomeUnknown if the connection is
+ * lost.
  */
 export async function addMeasures(pool: CountingPool, added: readonly AddedMeasure[]): Promise<void> {
   await addCounts(pool, {
     name: 'usage_add',
-    // All writers use the same order, so that two of them never wait for each other.
+    // Every writer uses the same order, to avoid deadlocks.
     text: `
       insert into usage_count as so_far (tenant, day, measure, amount)
         select t.tenant, used.day, used.measure, used.amount

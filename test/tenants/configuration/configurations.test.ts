@@ -110,7 +110,7 @@ test('PUT answers 400 where the body has another key, or the key is not there ye
   });
   expect(await send('PUT', `${base}/f`, '{"key":"f","value":1}')).toMatchObject({
     status: 400,
-    body: { details: [{ field: 'key', message: 'is not there yet; POST makes it' }] },
+    body: { details: [{ field: 'key', message: 'does not exist; create it with POST' }] },
   });
 });
 
