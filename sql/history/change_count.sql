@@ -22,7 +22,9 @@
 --   1. A cell tells what comes after the child that the moment is in. In the example, for a moment in child 5, that is
 --      130 - 100 = 30. What it leaves open is how the 60 entries of child 5 lie before and after the moment.
 --   2. If that child is dense (change_dense: it has 64 entries or more), it has a tally of its own on the next level,
---      which tells it in the same way. Otherwise its entries are read. So are those of a second.
+--      which tells it in the same way. Otherwise its entries are read. So are those of a second. A cell of an actor
+--      has tallies of all its kinds or of none, and where it has them, so have the cells that hold it: for entries of
+--      some kinds, those of the coarsest cell or child without them are read (change_dense_pairs).
 --   3. What comes after moment i is in range i or in a later one. It is added to range i and taken from range i - 1.
 --      So an entry that comes after moments 1, 2 and 3 counts 1 in the end, in range 3. Of an entry that is read, that
 --      is 1 in its own range, and -1 in the range in which its child begins: there the way down counts it.
@@ -37,7 +39,8 @@
 --                     time when the tables were empty, and must not depend on their sizes:
 --   cross join lateral (... offset 0)
 --                     A fence: PostgreSQL does not merge such a subquery into the statement around it. It runs once
---                     for each row to the left, a key or a cell, and nothing but an index can serve it.
+--                     for each row to the left, a key or a cell, and nothing but an index can serve it. Nor does it
+--                     put the rows of all keys into a hash table for `exists`.
 --   order by at, sequence with enable_sort = off
 --                     Only the index that is meant has the range and this order. Another one would have to be sorted.
 --   enable_seqscan = off
@@ -56,6 +59,7 @@ declare
   only_plans constant boolean := of_tenant = '';
   by_actors constant boolean := of_actors <> '{0}' or split = 'actor';
   of_any_kind constant boolean := of_kinds in ('{}', '{0}');
+  by_pairs constant boolean := by_actors and not of_any_kind;
   cuts constant bigint[] := case when before is null then moments else moments || before end;
   last_range constant integer := cardinality(moments);
   -- what has tallies: actors, or else kinds (0: the tenant)
@@ -97,6 +101,8 @@ declare
   sparse_keys bigint[] := '{}';
   sparse_marks integer[] := '{}';
   few_keys bigint[];
+  -- those that may have a cell of level 0 without tallies of their kinds
+  thin_keys bigint[];
   few_marks integer[];
   found_keys bigint[];
   found_ranges integer[];
@@ -168,7 +174,7 @@ begin
     mark_factors[marks] := 1;
   end loop;
 
-  if by_actors and not of_any_kind then
+  if by_pairs then
     -- To read the few entries of an actor costs less than its tallies by kind. The last mark stands for the whole time.
     marks := marks + 1;
     mark_lengths[marks] := end_of_time;
@@ -176,10 +182,11 @@ begin
     mark_ends[marks] := coalesce(before, end_of_time);
     mark_earliers[marks] := 0;
     select coalesce(array_agg(actor.key) filter (where actor.entries < 50 * (1 + cardinality(of_kinds))), '{}'),
-           array_agg(actor.key) filter (where actor.entries >= 50 * (1 + cardinality(of_kinds)))
-      into sparse_keys, keys
+           array_agg(actor.key) filter (where actor.entries >= 50 * (1 + cardinality(of_kinds))),
+           array_agg(actor.key) filter (where actor.entries >= 50 * (1 + cardinality(of_kinds)) and actor.is_thin)
+      into sparse_keys, keys, thin_keys
       from (
-        select of.key, sum(t.entries) as entries
+        select of.key, sum(t.entries) as entries, bool_or(t.total < change_dense_pairs()) as is_thin
           from unnest(keys) as of (key)
           cross join unnest(moments[1] / change_cell(0) || later) with ordinality as coarse (bucket, place)
           cross join lateral (
@@ -187,7 +194,8 @@ begin
             select one.upto[cardinality(one.upto)]
                      - case coarse.place when 1 then coalesce(one.upto[width_bucket(
                          (moments[1] % change_cell(0) / change_cell(1) - 1)::smallint, one.children)], 0) else 0 end
-                     as entries
+                     as entries,
+                   one.upto[cardinality(one.upto)] as total
               from change_tally one
               where one.tenant = of_tenant and one.level = 0 and one.bucket = coarse.bucket and one.actor = of.key
                 and one.kind = 0
@@ -196,6 +204,25 @@ begin
           group by 1
       ) as actor;
     sparse_marks := array_fill(marks, array[cardinality(sparse_keys)]);
+    -- So are the entries of the others in cells of level 0 that have no tallies of their kinds.
+    foreach number in array moments[1] / change_cell(0) || later loop
+      exit when thin_keys is null and not only_plans;
+      select array_agg(of.key) into few_keys
+        from unnest(thin_keys) as of (key)
+        where not exists (
+          select from change_tally one
+            where one.tenant = of_tenant and one.level = 0 and one.bucket = number and one.actor = of.key
+              and one.kind > 0
+            offset 0);
+      continue when few_keys is null;
+      marks := marks + 1;
+      mark_lengths[marks] := change_cell(0);
+      mark_sinces[marks] := greatest(moments[1], number * change_cell(0));
+      mark_ends[marks] := least(before, (number + 1) * change_cell(0));
+      mark_earliers[marks] := 0;
+      sparse_keys := sparse_keys || few_keys;
+      sparse_marks := sparse_marks || array_fill(marks, array[cardinality(few_keys)]);
+    end loop;
   end if;
 
   -- The way down. Keys with a dense child go on to the next level. Other children that moments cut are kept in
@@ -216,13 +243,29 @@ begin
                mark_factors[tally.mark] <> 0 and (of_any_kind or tally.kind <> 0) as counts,
                tally.upto[cardinality(tally.upto)] - coalesce(tally.upto[tally.place], 0) as entries,
                mark_sinces[tally.mark] is not null and (tally.kind = 0 or not by_actors)
-                 and tally.children[tally.place] = mark_children[tally.mark] as is_cut,
-               tally.depth < 4
-                 and tally.upto[tally.place] - coalesce(tally.upto[tally.place - 1], 0) >= change_dense() as is_dense
+                 and tally.children[tally.place] = mark_children[tally.mark]
+                 and (not by_pairs or tally.upto[cardinality(tally.upto)] >= change_dense_pairs() or exists (
+                   select from change_tally one
+                     where one.tenant = of_tenant and one.level = tally.depth and one.bucket = tally.bucket
+                       and one.actor = tally.key and one.kind > 0
+                     offset 0
+                 )) as is_cut,
+               tally.depth < 4 and mark_sinces[tally.mark] is not null and (tally.kind = 0 or not by_actors)
+                 and tally.upto[tally.place] - coalesce(tally.upto[tally.place - 1], 0) >= change_dense()
+                 and (not by_pairs
+                   or tally.upto[tally.place] - coalesce(tally.upto[tally.place - 1], 0) >= change_dense_pairs()
+                   or exists (
+                   select from change_tally one
+                     where one.tenant = of_tenant and one.level = tally.depth + 1
+                       and one.bucket = mark_sinces[tally.mark] / mark_lengths[tally.mark]
+                       and one.actor = tally.key and one.kind > 0
+                     offset 0
+                 )) as is_dense
           from (
             select marked.*, width_bucket(mark_children[marked.mark], marked.children) as place
               from (
-                select cell.depth, of.key, t.kind, t.children, t.upto, generate_series(cell.first, cell.last) as mark
+                select cell.depth, cell.bucket, of.key, t.kind, t.children, t.upto,
+                       generate_series(cell.first, cell.last) as mark
                   from unnest(cell_depths, cell_buckets, cell_firsts, cell_lasts) as cell (depth, bucket, first, last)
                   cross join unnest(keys) as of (key)
                   cross join lateral (
@@ -237,6 +280,8 @@ begin
                   where cell.depth between first_depth and last_depth
               ) as marked
           ) as tally
+          -- fenced: each is looked up once
+          offset 0
       ) as one;
     return query select * from unnest(found_keys, found_ranges, found_entries);
     sparse_keys := sparse_keys || few_keys;

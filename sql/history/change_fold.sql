@@ -11,12 +11,16 @@
 -- cells of the next level. One that has no row there yet is built. What a statement finds goes on in arrays, because
 -- a cluster refuses a statement that writes in a WITH query and reads other rows beside it.
 --
+-- A cell of an actor has rows of all its kinds or of none (change_dense_pairs). Rows of kinds that are there are kept
+-- up, and imply those of the coarser cells: change_count relies on both.
+--
 -- Planned each time, with the numbers of rows there are. A cell is one range of the index in whose order it is read
 -- (see change_count).
 create function change_fold(of_tenant text, most bigint default 500000) returns bigint
 language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off set enable_sort = off
 set jit = off as $$
 declare
+  highest_kind constant bigint := 9223372036854775807;
   folded bigint := 0;
   last_delta bigint;
   -- of those that are left
@@ -30,9 +34,9 @@ declare
   ats bigint[];
   kinds bigint[];
   actors bigint[];
-  -- the cells of a level that are to have rows: of the tenant, of a kind or of an actor (0: not told apart), and
-  -- whether it is known what they hold already, in a row or because they are new, so that only what is new has to be
-  -- added
+  -- the cells of a level that are to have rows: of the tenant, of a kind, of an actor (0: not told apart) or of the
+  -- kinds of an actor (kind -1), and whether it is known what they hold already, in rows or because they are new, so
+  -- that only what is new has to be added; on level 0 only those of the kinds of an actor
   dense_kinds bigint[] := '{}';
   dense_actors bigint[] := '{}';
   dense_buckets bigint[] := '{}';
@@ -86,6 +90,25 @@ begin
     select min(d.delta) from change_delta d
       where d.tenant = of_tenant and (d.position is null or d.delta > last_delta));
 
+  select array_agg(-1), array_agg(of.actor), array_agg(of.bucket), array_agg(of.earlier is null or of.by_kind)
+    into dense_kinds, dense_actors, dense_buckets, dense_known
+    from (
+      select added.actor, added.bucket, added.entries, own.entries as earlier, exists (
+               select from change_tally t where t.tenant = of_tenant and t.level = 0 and t.bucket = added.bucket
+                  and t.actor = added.actor and t.kind > 0 offset 0) as by_kind
+        from (
+          select w.actor, w.at / change_cell(0) as bucket, count(*) as entries
+            from unnest(ats, actors) as w (at, actor) group by 1, 2
+        ) as added
+        cross join lateral (
+          -- null: there is none
+          select max(t.upto[cardinality(t.upto)]) as entries from change_tally t
+            where t.tenant = of_tenant and t.level = 0 and t.bucket = added.bucket and t.actor = added.actor
+              and t.kind = 0
+        ) as own
+    ) as of
+    where of.by_kind or coalesce(of.earlier, 0) + of.entries >= change_dense_pairs();
+
   for depth in 0..4 loop
     cell := change_cell(depth);
     part := change_cell(depth + 1);
@@ -132,13 +155,14 @@ begin
       -- without what is left in deltas
       select dense.kind, dense.actor, unfolded.kind, unfolded.child, -1
         from (
-          -- fenced: what is left may be millions of entries, and each is looked up under its three keys
+          -- fenced: what is left may be millions of entries, and each is looked up under its four keys
           select pending.kind, pending.at / part as child, pending.at / cell as bucket, key.kind as key_kind,
                  key.actor as key_actor
             from change_delta d
             cross join lateral unnest(d.ats, d.kinds, d.actors) as pending (at, kind, actor)
-            cross join lateral (values (0::bigint, 0::bigint), (pending.kind, 0), (0, pending.actor))
-              as key (kind, actor)
+            cross join lateral (
+              values (0::bigint, 0::bigint), (pending.kind, 0), (0, pending.actor), (-1, pending.actor)
+            ) as key (kind, actor)
             where (select not bool_and(one.known) from dense one)
               and d.tenant = of_tenant and d.delta >= first_left
             offset 0
@@ -157,21 +181,20 @@ begin
         where depth = 0 or (by_kind.kind, 0, by_kind.child / parts) in (
           select dense.kind, dense.actor, dense.bucket from dense where dense.known)
       union all
-      -- of an actor the tallies by kind stand where that of all its entries does
-      select key.kind, entry.actor, entry.child, sum(entry.entries), false
+      select 0, entry.actor, entry.child, sum(entry.entries), false
         from entry
-        cross join lateral (values (0::bigint), (entry.kind)) as key (kind)
         where depth = 0 or (0, entry.actor, entry.child / parts) in (
           select dense.kind, dense.actor, dense.bucket from dense where dense.known)
-        group by key.kind, entry.actor, entry.child
+        group by entry.actor, entry.child
+      union all
+      select entry.kind, entry.actor, entry.child, entry.entries, false
+        from entry
+        where (-1, entry.actor, entry.child / parts) in (
+          select dense.kind, dense.actor, dense.bucket from dense where dense.known)
       union all
       select key.kind, built.of_actor, built.child, sum(built.entries), true
         from built
-        cross join lateral (
-          select built.of_kind as kind
-          union all
-          select built.kind where built.of_actor > 0
-        ) as key
+        cross join lateral (select case built.of_kind when -1 then built.kind else built.of_kind end) as key (kind)
         group by key.kind, built.of_actor, built.child
     ), merged as materialized (
       select side.kind, side.actor, side.bucket, side.child, sum(side.entries)::bigint as entries,
@@ -212,20 +235,29 @@ begin
       on conflict (tenant, level, bucket, actor, kind)
         do update set children = excluded.children, upto = excluded.upto;
 
-    select array_agg(next.kind), array_agg(next.actor), array_agg(next.bucket), array_agg(known.known)
+    select array_agg(next.kind), array_agg(next.actor), array_agg(next.bucket),
+           array_agg(next.fresh or next.has_rows)
       into dense_kinds, dense_actors, dense_buckets, dense_known
       from (
-        select merged.kind, merged.actor, merged.bucket * parts + merged.child as bucket, merged.fresh
+        select key.kind, merged.actor, merged.bucket * parts + merged.child as bucket, merged.entries, merged.fresh,
+               exists (
+                 select from change_tally t
+                   where t.tenant = of_tenant and t.level = depth + 1
+                     and t.bucket = merged.bucket * parts + merged.child and t.actor = merged.actor
+                     and t.kind between abs(key.kind) and case key.kind when -1 then highest_kind else key.kind end
+                   offset 0
+               ) as has_rows
           from unnest(merged_kinds, merged_actors, merged_buckets, merged_children, merged_entries, merged_touched,
                       merged_fresh) as merged (kind, actor, bucket, child, entries, touched, fresh)
+          cross join lateral (
+            select merged.kind
+            union all
+            select -1 where merged.kind = 0 and merged.actor > 0
+          ) as key (kind)
           where depth < 4 and merged.touched and merged.entries >= change_dense()
             and (merged.kind = 0 or merged.actor = 0)
       ) as next
-      cross join lateral (
-        select next.fresh or exists (
-          select from change_tally t where t.tenant = of_tenant and t.level = depth + 1 and t.bucket = next.bucket
-             and t.actor = next.actor and t.kind = next.kind) as known
-      ) as known;
+      where next.kind >= 0 or next.has_rows or next.entries >= change_dense_pairs();
     exit when dense_kinds is null;
     -- what no dense cell has is not looked at again
     if depth >= 1 then

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { foldHistory, foldPortion } from '../../../src/history/tallies/fold.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random, seed } from '../../support/oracle/random.ts';
 import {
   columnsOf,
@@ -11,7 +12,7 @@ import {
 } from '../../support/oracle/selections.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import type { TestDatabase } from '../../support/server/database.ts';
-import { openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
 import { day, firstRow, now, readEntries, recordRandom } from '../../support/server/random-history.ts';
 import { checkTallyRows } from '../../support/server/tally-rows.ts';
 
@@ -63,6 +64,74 @@ test.each([
     await checkTallyRows(database, tenant, await readEntries(database, tenant));
   },
 );
+
+test('tallies of rare pairs from an earlier version stay exact, and none of their entries counts twice', async () => {
+  const random = new Random(seed);
+  await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
+  const check = async () => {
+    const entries = await readEntries(database, tenant);
+    const kinds = [...new Set(entries.map((entry) => entry.kind))];
+    const actors = [...new Set(entries.map((entry) => entry.actor))];
+    for (let trial = 0; trial < trials(4); trial++) {
+      const selections = actors.map((actor) => ({ actors: [actor], kinds: [random.pick(kinds)] }));
+      await checkCount(random, selections, { entries, kinds });
+    }
+  };
+  const foldSome = async () => {
+    for (let batch = 0; batch < 4; batch++) {
+      await record(random, 700, 60);
+      await foldHistory(database.db, tenant, random.pick([100, 2_000, 500_000]));
+    }
+  };
+  const definition = (entries: number) => `create or replace function change_dense_pairs() returns bigint
+    language sql immutable parallel safe as 'select ${entries}::bigint'`;
+  await database.pool.query(definition(1));
+  await foldSome();
+  await database.pool.query(definition(256));
+  await check();
+  await foldSome();
+  await check();
+  await checkTallyRows(database, tenant, await readEntries(database, tenant), { hasEarlierPairs: true });
+});
+
+// 60: the finer cell has tallies only after its first entries are gone, and then counts fewer than the coarser one says.
+test.each([200, 60])('entries of a pair after a horizon are counted where %d before it are gone', async (dropped) => {
+  await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
+  // 2026-07-25, in the coarsest cell but one from 2026-07-06 on
+  const horizon = Date.UTC(2026, 6, 25);
+  const recordMany = async (count: number, since: number, type: 'create' | 'update') => {
+    const step = Math.floor((5 * day) / count);
+    const changes = Array.from({ length: count }, (_none, index) =>
+      changeOf({ at: since + index * step, type, actor: 'Mia' }),
+    );
+    await createRecorder(database.db, tenant, () => now)(changes);
+    await foldHistory(database.db, tenant);
+  };
+  await recordMany(dropped, horizon - 6 * day, 'update');
+  await database.pool.query('delete from change_entry where at < $1', [horizon]);
+  for (const [count, type] of [
+    [256 - dropped, 'create'],
+    [10, 'update'],
+    [300, 'create'],
+  ] as const) {
+    await recordMany(count, horizon + day / 3, type);
+    const entries = await readEntries(database, tenant);
+    const kinds = [...new Set(entries.map((entry) => entry.kind))];
+    const actors = [...new Set(entries.map((entry) => entry.actor))];
+    for (const kind of kinds) {
+      for (const since of [horizon, horizon + day + 1, horizon + 3 * day + 77_777]) {
+        const { total } = await firstRow<{ total: number }>(database, 'change_total($1, $2, $3, $4, null) as total', [
+          tenant,
+          [`{${actors.join(',')}}`],
+          [`{${kind}}`],
+          since,
+        ]);
+        const expected = entries.filter((entry) => entry.kind === kind && entry.at >= since).length;
+        expect({ count, kind, since, total: Number(total) }).toEqual({ count, kind, since, total: expected });
+      }
+    }
+  }
+});
 
 /** Some batches more, of which some are folded and others wait: a cell that becomes dense must not count these twice. */
 async function foldPartly(random: Random): Promise<void> {
