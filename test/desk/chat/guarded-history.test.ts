@@ -1,13 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { packageFolder } from '../../../src/core/package-folder.ts';
-import { migrate } from '../../../src/postgres/migrate/migrate.ts';
-import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { callAgentic, putAgent } from '../../support/server/agents.ts';
-import { createEmptyTestDatabase } from '../../support/server/database.ts';
 import { endOfJob, startExport } from '../../support/server/jobs.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
@@ -233,70 +226,4 @@ test('an export tells clients without a changelog scope that it is there, and no
     expect(await list(outsider, '/jobs', { q: `id:"${id}" ${guess}` })).toEqual([]);
   }
   expect((await get(outsider, `/jobs/${id}/content`)).status).toBe(403);
-});
-
-test('jobs and logs from before there was such a guard are guarded as far as nobody knows better', async () => {
-  const database = await createEmptyTestDatabase();
-  const folder = await mkdtemp(join(tmpdir(), 'annals-migrations-'));
-  onTestFinished(async () => {
-    await database.drop();
-    await rm(folder, { recursive: true });
-  });
-  const folders = { migrations: folder, routines: join(folder, 'sql') };
-  await mkdir(folders.routines);
-  await writeFile(join(folders.routines, 'version.txt'), '1');
-  const source = join(packageFolder(), 'migrations');
-  const files = (await readdir(source)).filter((name) => name.endsWith('.sql')).sort();
-  const copy = async (names: string[]) => {
-    for (const name of names) await cp(join(source, name), join(folder, name));
-  };
-  await copy(files.filter((name) => name < '0010'));
-  await migrate(database.pool, folders);
-  await createTenant(database.db, tenant);
-  const jobs = {
-    chat: { id: 'chat', message: 'Who?', response: [{ message: secret }], metadata: {} },
-    export: { id: 'export', metadata: { q: secret, entries: 2, bytes: 9, format: 'CSV' } },
-    open: { id: 'open', message: 'Who?', metadata: {} },
-  };
-  for (const [id, job] of Object.entries(jobs)) {
-    await database.pool.query(
-      `insert into job (tenant, id, type, status, input, document, fields)
-         values ($1, $2, $3, 'success', '{}', $4::text, $4::jsonb)`,
-      [tenant, id, id === 'export' ? 'EXPORT' : 'AGENT_CHAT', JSON.stringify(job)],
-    );
-  }
-  const messages = ['Call 1 of the model', `Tool round 1: change-history, found 1 entries, shown 1: actor:${secret}`];
-  await database.pool.query(
-    `insert into agent_request_log (tenant, id, document, fields) values ($1, 'log', $2::text, $2::jsonb)`,
-    [tenant, JSON.stringify({ id: 'log', messages: messages.map((message) => ({ message })) })],
-  );
-  await copy(files.filter((name) => name.startsWith('0010')));
-  await migrate(database.pool, folders);
-  const { rows } = await database.pool.query<{ id: string; shown: string; fields: string; full: string | null }>(`
-    select id, document as shown, fields::text, full_document as full from job
-    union all select id, document, fields::text, full_document from agent_request_log order by id`);
-  const all = rows.map(({ id, shown, full }) => [id, JSON.parse(shown), full === null ? null : JSON.parse(full)]);
-  const guarded = ['metadata.q', 'metadata.entries', 'metadata.bytes', 'metadata.error.message'];
-  expect(all).toEqual([
-    [
-      'chat',
-      { id: 'chat', message: 'Who?', metadata: { guarded: ['response'] } },
-      { ...jobs.chat, metadata: { guarded: ['response'] } },
-    ],
-    [
-      'export',
-      { id: 'export', metadata: { format: 'CSV', guarded } },
-      { id: 'export', metadata: { ...jobs.export.metadata, guarded } },
-    ],
-    [
-      'log',
-      {
-        id: 'log',
-        messages: [{ message: messages[0] }, { message: expect.stringContaining('A call'), guarded: true }],
-      },
-      { id: 'log', messages: [{ message: messages[0] }, { message: messages[1], guarded: true }] },
-    ],
-    ['open', jobs.open, null],
-  ]);
-  expect(rows.map(({ shown, fields }) => shown + fields).join()).not.toContain(secret);
 });
