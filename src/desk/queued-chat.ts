@@ -11,8 +11,8 @@ export interface QueuedChat {
   readonly message: string;
   readonly sessionId: string;
   readonly requestId: string;
-  /** The id of its request log. Older queued chats have none; they get one when they run. */
-  readonly logId?: string | undefined;
+  /** The id of its request log. */
+  readonly logId: string;
   /** Its place in its session. Left out in chats that take their place when they run. */
   readonly place?: number | undefined;
   readonly credentials: ChattingClient;

@@ -152,6 +152,18 @@ describe('a database whose last version left something unfinished', () => {
       `insert into configuration (tenant, key, value, version) values ('acme', 'openAiApiToken', '"sk"', 1)`,
       `delete from configuration where key = 'openAiApiToken'`,
     ],
+    [
+      'chats under way without a log',
+      `insert into agent_session (tenant, id) values ('acme', 's'); insert into agent_turn
+         (tenant, session_id, position, request_id, agent_id, state, expires_at) values ('acme', 's', 1, 'r', 'a', 'running', now())`,
+      'delete from agent_turn; delete from agent_session',
+    ],
+    [
+      'chats without a place in their session',
+      `insert into job (tenant, id, type, status, document, fields, input)
+         values ('acme', 'chat', 'AGENT_CHAT', 'in_progress', '{}', '{}', '{}')`,
+      `delete from job where id = 'chat'`,
+    ],
     ...[
       ['change_entry_id', 'change_entry'],
       ['change_entry_kind', 'change_entry'],

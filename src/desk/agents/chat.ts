@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import { defaultLease, keepLease } from '../../core/concurrency/lease.ts';
 import { Semaphore } from '../../core/concurrency/semaphore.ts';
 import { doWork } from '../../core/concurrency/work.ts';
@@ -73,7 +72,7 @@ export function createChats(options: ChatOptions): Chats {
   }
 
   async function begin(request: ChatRequest): Promise<RunningChat> {
-    const { tenant, place, logId = randomUUIDv7() } = request;
+    const { tenant, place, logId } = request;
     const began = performance.now();
     const runningOf = (agent: RunningChat['agent'], position: number): RunningChat => ({
       request,
@@ -91,7 +90,7 @@ export function createChats(options: ChatOptions): Chats {
       return running;
     }
     return await inTurn(request, async (agent) => {
-      const turn = { ...request, logId, lease };
+      const turn = { ...request, lease };
       const position = await inTransaction(db, (transaction) => takePlace(transaction, tenant, turn), { retries: 3 });
       return runningOf(agent, position);
     });
@@ -132,22 +131,22 @@ export function createChats(options: ChatOptions): Chats {
     },
 
     async accept(chat, enqueue) {
-      const { tenant, logId = randomUUIDv7() } = chat;
+      const { tenant } = chat;
       return await inTurn(chat, () =>
         inTransaction(db, async (transaction) => {
-          const place = await takePlace(transaction, tenant, { ...chat, logId, lease: 0 });
-          return await enqueue(transaction, { ...chat, logId, place });
+          const place = await takePlace(transaction, tenant, { ...chat, lease: 0 });
+          return await enqueue(transaction, { ...chat, place });
         }),
       );
     },
 
     async refuse(chat, error) {
-      const { tenant, sessionId, place, logId = randomUUIDv7() } = chat;
+      const { tenant, sessionId, place } = chat;
       if (place === undefined) return;
       const reason = { text: error.message, cause: causeOf(error) };
       await inTransaction(db, async (transaction) => {
         await dropTurn(transaction, tenant, { sessionId, position: place });
-        const unanswered = { ...chat, logId, duration: 0, tokens: { prompt: 0, completion: 0 } };
+        const unanswered = { ...chat, duration: 0, tokens: { prompt: 0, completion: 0 } };
         await logUnansweredChat(transaction, tenant, unanswered, { ...reason, at: now() });
       });
     },

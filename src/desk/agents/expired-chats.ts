@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
@@ -43,8 +42,7 @@ async function logExpiredOf(db: Database, tenant: string, now: () => number): Pr
     await inTransaction(db, async (transaction) => {
       const expired = await dropExpiredTurn(transaction, tenant, turn);
       if (expired === undefined) return;
-      const { logId, ...chat } = expired;
-      const unanswered = { ...chat, logId: logId ?? randomUUIDv7(), sessionId: turn.sessionId };
+      const unanswered = { ...expired, sessionId: turn.sessionId };
       const text =
         'Its process or its job ended before there was an answer. If a call of the model was under way, its tokens are unknown.';
       await logUnansweredChat(transaction, tenant, unanswered, { text, cause: 'cancelled', at: now() });

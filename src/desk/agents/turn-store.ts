@@ -37,8 +37,7 @@ export interface EarlierTurns {
 
 export interface ExpiredTurn {
   readonly requestId: string;
-  /** Null in turns that are older than this field. */
-  readonly logId: string | null;
+  readonly logId: string;
   readonly agentId: string;
   /** Milliseconds since the turn began, by the same clock that gave its start. */
   readonly duration: number;
@@ -250,6 +249,8 @@ export async function dropExpiredTurn(
     .where(({ and }) => and({ tenant, session_id: sessionId, position, state: 'running' }))
     .where(sql<boolean>`not ${isUnderWay(tenant)}`)
     .forUpdate()
+    // Null in answered turns of earlier versions alone.
+    .$narrowType<{ logId: string }>()
     .executeTakeFirst();
   if (row === undefined) return undefined;
   await dropTurn(transaction, tenant, { sessionId, position });

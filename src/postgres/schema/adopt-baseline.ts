@@ -34,6 +34,11 @@ const unfinished: readonly (readonly [what: string, query: string])[] = [
     `select tenant from configuration where value is not null and key in ('providerApiToken', 'openAiApiToken', ` +
       `'anthropicApiToken', 'googleApiToken', 'selfHostedProvider')`,
   ],
+  ['chats under way without a log', "select tenant from agent_turn where state = 'running' and log_id is null"],
+  [
+    'chats without a place in their session',
+    "select tenant from job where type = 'AGENT_CHAT' and status = 'in_progress' and place is null",
+  ],
   [
     'indexes that are not replaced',
     `select relname from pg_class where relnamespace = current_schema()::regnamespace and ` +

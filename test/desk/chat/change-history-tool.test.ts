@@ -316,7 +316,15 @@ describe('a search of the history is a read of who chats', () => {
     const scopes = ['ai.agentexecution_manage', 'changelog.changelog_read'] as const;
     askFor({ q });
     const credentials = { clientId, clientName: 'Jane Doe', person, scopes };
-    const chat = { tenant, agentId: 'openai', message: 'Who?', sessionId: randomUUID(), requestId: 'r', credentials };
+    const chat = {
+      tenant,
+      agentId: 'openai',
+      message: 'Who?',
+      sessionId: randomUUID(),
+      requestId: 'r',
+      logId: randomUUID(),
+      credentials,
+    };
     await server.context.agents.chats.run(chat);
     expect(await readsOf(clientId)).toMatchObject([{ name: 'Jane Doe', ...person, count: 1 }]);
   });

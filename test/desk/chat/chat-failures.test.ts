@@ -87,7 +87,15 @@ test.each([
 test('what fails before a call leaves is logged as what it is, and not as given up by whoever asked', async () => {
   const sessionId = randomUUID();
   const credentials = { clientId: 'c', clientName: 'Jane Doe', scopes: [] };
-  const asked = { tenant, agentId: 'desk', message: 'Hello', sessionId, requestId: 'r-1', credentials };
+  const asked = {
+    tenant,
+    agentId: 'desk',
+    message: 'Hello',
+    sessionId,
+    requestId: 'r-1',
+    logId: randomUUID(),
+    credentials,
+  };
   const fault = new Error('the database is away');
   const running = server.context.agents.chats.run({ ...asked, beforeCall: () => Promise.reject(fault) });
   await expect(running).rejects.toBe(fault);

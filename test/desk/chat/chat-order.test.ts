@@ -61,9 +61,9 @@ test('the request of a process that died is logged, and later ones of its sessio
   const session = { 'session-id': randomUUID() };
   await chat({ agentId: 'desk', message: 'first' }, session);
   await server.database.pool.query(
-    `insert into agent_turn (tenant, session_id, position, request_id, agent_id, state, began_at, expires_at, prompt_tokens)
-       values ($1, $2, 99, 'r-dead', 'desk', 'running', now() - interval '1 h', now() - interval '1 s', 7)`,
-    [tenant, session['session-id']],
+    `insert into agent_turn (tenant, session_id, position, request_id, log_id, agent_id, state, began_at, expires_at, prompt_tokens)
+       values ($1, $2, 99, 'r-dead', $3, 'desk', 'running', now() - interval '1 h', now() - interval '1 s', 7)`,
+    [tenant, session['session-id'], randomUUID()],
   );
   await server.context.agents.chats.upkeep(lookAtOnce(server.database.db));
   await second.context.agents.chats.upkeep(lookAtOnce(server.database.db));

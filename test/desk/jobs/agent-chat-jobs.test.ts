@@ -214,6 +214,7 @@ function chatOf(message: string): QueuedChat {
     message,
     sessionId: randomUUID(),
     requestId: randomUUID(),
+    logId: randomUUID(),
     credentials: { clientId: 'c', clientName: 'Jane', scopes: ['ai.agentexecution_manage'] },
   };
 }

@@ -132,7 +132,7 @@ const unguarded = { guardsMessage: false };
 
 function chatOf(tenant: string) {
   const credentials = { clientId: 'c', clientName: 'Jane', scopes: [] };
-  return { tenant, agentId: 'a', message: 'm', sessionId: 's', requestId: 'r', credentials };
+  return { tenant, agentId: 'a', message: 'm', sessionId: 's', requestId: 'r', logId: randomUUID(), credentials };
 }
 
 /** A process whose jobs end when they are told to. An export whose turn is over waits again. */

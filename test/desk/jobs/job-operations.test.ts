@@ -342,7 +342,15 @@ async function callerOf(tenant: string, client: { scope?: string; name?: string 
 
 function queuedChat(tenant: string): QueuedChat {
   const credentials = { clientId: 'c', clientName: 'Jane', scopes: [] };
-  return { tenant, agentId: 'a', message: 'm', sessionId: randomUUID(), requestId: 'r', credentials };
+  return {
+    tenant,
+    agentId: 'a',
+    message: 'm',
+    sessionId: randomUUID(),
+    requestId: 'r',
+    logId: randomUUID(),
+    credentials,
+  };
 }
 
 async function idsOf(call: Call, tenant: string) {

@@ -136,7 +136,15 @@ async function queue(client: NewClient, happen: Happening, sessionId: string = r
   const { clientId, name: clientName } = client;
   const credentials = { clientId, clientName, scopes: client.scope.split(' ').filter(isScope) };
   const requestId = randomUUID();
-  const chat: QueuedChat = { tenant, agentId: 'desk', message: 'Hello', sessionId, requestId, credentials };
+  const chat: QueuedChat = {
+    tenant,
+    agentId: 'desk',
+    message: 'Hello',
+    sessionId,
+    requestId,
+    logId: randomUUID(),
+    credentials,
+  };
   return await inTransaction(server.context.db, async (transaction) => {
     const id = await server.context.jobs.enqueueAgentChat(transaction, chat, { guardsMessage: false });
     await happen(transaction, client);
