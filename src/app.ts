@@ -206,7 +206,7 @@ export async function buildRecorderApp(
     db,
     bodies: new BodyReader(mapping),
     mapping: mapping === undefined ? undefined : readMapping(mapping),
-    take: createBatchRecorder({
+    recordBatch: createBatchRecorder({
       sealer,
       now,
       onRejected: (kept) => logger.warn(kept, 'a rejected change was stored'),

@@ -6,8 +6,8 @@ export class CaptureError extends OperatorError {
 }
 
 /**
- * Changes were lost, or may have been. Capture stops and does not go on by itself: only with `--resync`, which compares the
- * tables with the history, or `--accept-gap`.
+ * Changes are missing, or may be. Capture stops and resumes only with `--resync`, which compares the tables with the
+ * history, or `--accept-gap`.
  */
 export class GapError extends CaptureError {
   constructor(what: string) {

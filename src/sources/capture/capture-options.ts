@@ -13,7 +13,7 @@ export interface StartChoice {
   readonly snapshot: boolean;
   /** Compare the tables with the history in any case, and begin a new slot. */
   readonly resync: boolean;
-  /** Go on without the changes that are missing. */
+  /** Continue without the missing changes. */
   readonly acceptGap: boolean;
   /** Whether capture may run `alter table … replica identity …`. */
   readonly alter: boolean;
@@ -31,7 +31,7 @@ export interface CaptureOptions {
   /** A change that can never be recorded stops capture. */
   readonly strict: boolean;
   readonly recordBatch: RecordBatch;
-  /** To know documents that were erased; left out: none were. */
+  /** Recognizes erased documents; without it, none were erased. */
   readonly sealer?: Sealer | undefined;
   readonly log: SourceLog;
   /** Ends capture after the portion that is being recorded. */

@@ -36,7 +36,7 @@ export async function captureScript(
         ? [{ message: 'the mapping names no tenant, so only the HTTP recorder can use it' }]
         : [];
     const statements = new Set<string>();
-    const wanted: CatalogueTable[] = [];
+    const targets: CatalogueTable[] = [];
     for (const [name, mapped] of mapping.tables) {
       const table = catalogue.get(name);
       const faults =
@@ -47,13 +47,13 @@ export async function captureScript(
       if (!isSolved) unsolved.push(...faults.filter(({ statement }) => statement === undefined));
       if (isSolved) for (const { statement } of faults) if (statement !== undefined) statements.add(statement);
       // One that is published already stays so: to take it out would be a gap.
-      if (table !== undefined && (isSolved || published.has(table.oid))) wanted.push(table);
+      if (table !== undefined && (isSolved || published.has(table.oid))) targets.push(table);
     }
-    if (wanted.length > 0) {
-      for (const statement of await publicationStatements(client, publication, wanted)) statements.add(statement);
+    if (targets.length > 0) {
+      for (const statement of await publicationStatements(client, publication, targets)) statements.add(statement);
     }
-    const { server, grants } = await missingRights(client, wanted);
-    const optional = wanted
+    const { server, grants } = await missingRights(client, targets);
+    const optional = targets
       .flatMap((table) => identityAdvice(table, publication))
       .flatMap(({ statement }) => (statement === undefined || statements.has(statement) ? [] : [statement]));
     return { text: textOf({ server, statements: [...statements, ...grants], unsolved, optional }), unsolved };

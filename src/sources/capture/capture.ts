@@ -10,12 +10,12 @@ import { isInUse } from './slot.ts';
 import { SlotWatch } from './slot-watch.ts';
 import { defaultHeartbeat } from './source-watch.ts';
 
-/** Milliseconds between two attempts after a database was away. */
+/** Backoff in milliseconds while a database is unavailable. */
 const pauses = { min: 200, max: 5_000 };
 
 /**
- * Records the changes of the mapped tables until the signal (recording.md 5). Where one of the databases goes away, it tries again
- * until that is back. Throws a CaptureError where an operator must decide: a GapError where changes are missing.
+ * Records the changes of the mapped tables until the signal (recording.md 5). Retries while a database is unavailable.
+ * Throws a CaptureError if an operator must decide, and a GapError if changes are missing.
  */
 export async function capture(options: CaptureOptions): Promise<void> {
   const { signal, log } = options;

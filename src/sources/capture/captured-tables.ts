@@ -53,7 +53,7 @@ export async function storeCapturedTables(db: Database, tables: CapturedTables):
   });
 }
 
-/** What is known of the tables from now on. Of one that was known before the columns and partitions stay, until a change of them is told. */
+/** The new state of the tables. Known columns and partitions stay until a change of them is reported. */
 export function knownTables(
   tables: ReadonlyMap<string, CatalogueTable>,
   published: PublishedTables,

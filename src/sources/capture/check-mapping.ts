@@ -57,8 +57,8 @@ export async function checkMappingAt(
     const types = new PostgresTypes(client);
     await types.load([...catalogue.values()].flatMap(({ columns }) => columns.map(({ type }) => type)));
     return [...mapping.tables.values()].map((table) => {
-      const found = catalogue.get(table.table);
-      if (found !== undefined) return withCatalogue(mapping, table, found, { types, publication });
+      const actual = catalogue.get(table.table);
+      if (actual !== undefined) return withCatalogue(mapping, table, actual, { types, publication });
       return { ...reportOf(mapping, table), missing: [{ message: `the source has no table ${table.table}` }] };
     });
   });
@@ -97,29 +97,29 @@ function tenantText({ tenant, tenants }: Mapping): string {
 function withCatalogue(
   mapping: Mapping,
   table: TableMapping,
-  found: CatalogueTable,
+  actual: CatalogueTable,
   { types, publication }: { types: PostgresTypes; publication: string },
 ): TableReport {
   const report = reportOf(mapping, table);
   const { ignored } = rowRules(table);
-  const recorded = found.columns.filter(({ name, isGenerated }) => !isGenerated && !ignored.has(name));
+  const recorded = actual.columns.filter(({ name, isGenerated }) => !isGenerated && !ignored.has(name));
   // Of a publication that an earlier version of capture made.
-  const unpublished = unwritableFaults(found, [], publication).filter(
+  const unpublished = unwritableFaults(actual, [], publication).filter(
     ({ statement }) => statement === publishGenerated(publication),
   );
   return {
     ...report,
-    id: table.id ?? found.primaryKey,
+    id: table.id ?? actual.primaryKey,
     columns: Object.fromEntries(
       recorded.map(({ name, type }) => [name, table.json.has(name) ? 'json' : types.description(type)]),
     ),
-    generated: found.columns.filter(({ isGenerated }) => isGenerated).map(({ name }) => name),
-    partitions: found.partitions.length,
-    before: found.replicaIdentity === 'f' ? 'whole row' : 'key',
-    missing: [...report.missing, ...faultsOfTable(mapping, table, found, { publication }), ...unpublished],
+    generated: actual.columns.filter(({ isGenerated }) => isGenerated).map(({ name }) => name),
+    partitions: actual.partitions.length,
+    before: actual.replicaIdentity === 'f' ? 'whole row' : 'key',
+    missing: [...report.missing, ...faultsOfTable(mapping, table, actual, { publication }), ...unpublished],
     advice: [
-      ...secretWarnings(table, found.primaryKey).map((message) => ({ message })),
-      ...identityAdvice(found, publication),
+      ...secretWarnings(table, actual.primaryKey).map((message) => ({ message })),
+      ...identityAdvice(actual, publication),
     ],
   };
 }
@@ -127,15 +127,16 @@ function withCatalogue(
 /** What an identity of the whole row would bring, where the log has the key alone and the table can have it. */
 export function identityAdvice(table: CatalogueTable, publication: string): TableFault[] {
   if (table.replicaIdentity === 'f' || (table.kind !== 'r' && table.kind !== 'p')) return [];
-  if ([table, ...table.partitions].some((one) => reasonAgainstFull(one, publication) !== undefined)) return [];
+  if ([table, ...table.partitions].some((relation) => reasonAgainstFull(relation, publication) !== undefined))
+    return [];
   const effect =
     'has only the key of a row before a change. Capture compares an update with the document in the history, if that ' +
     'is complete; otherwise the entry has the new row. A delete has only the key, and a masked value counts as changed in each ' +
     'update. With replica identity full the log has all values before a change, and becomes larger';
-  return [table, ...table.partitions].map((one) => ({
-    message: `${plainTable(one)}: its log ${effect}`,
-    group: { reason: `the log of these tables ${effect}`, item: plainTable(one) },
-    statement: fullIdentityStatement(one, publication),
+  return [table, ...table.partitions].map((relation) => ({
+    message: `${plainTable(relation)}: its log ${effect}`,
+    group: { reason: `the log of these tables ${effect}`, item: plainTable(relation) },
+    statement: fullIdentityStatement(relation, publication),
   }));
 }
 

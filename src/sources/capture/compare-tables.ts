@@ -33,7 +33,7 @@ const firstPage = 100;
 const maxPage = 2_000;
 const pageBytes = 8 * 1024 * 1024;
 
-/** The progress is told each time so many rows were compared. */
+/** Rows between progress reports. */
 const progressRows = 10_000;
 
 /**
@@ -122,7 +122,7 @@ class Copy {
     const total = await this.#estimate(table);
     let limit = firstPage;
     let count = 0;
-    let told = 0;
+    let reported = 0;
     for (;;) {
       this.#options.signal.throwIfAborted();
       const { rows } = await this.#client.query<(string | null)[]>({
@@ -144,8 +144,8 @@ class Copy {
         return documentOfRow(this.#options.mapping, { ...change, primaryKey: table.primaryKey });
       });
       await this.#take(documents.filter((document) => document !== undefined));
-      if (count - told < progressRows) continue;
-      told = count;
+      if (count - reported < progressRows) continue;
+      reported = count;
       const { log } = this.#options;
       log.info({ table: name, rows: count, ofAbout: total }, 'comparing a table with the history');
     }
@@ -155,7 +155,7 @@ class Copy {
 
   /** About how many rows the table has. Undefined where PostgreSQL has not counted them. */
   async #estimate({ oid, partitions }: CatalogueTable): Promise<number | undefined> {
-    const oids = partitions.length === 0 ? [oid] : partitions.map((one) => one.oid);
+    const oids = partitions.length === 0 ? [oid] : partitions.map((partition) => partition.oid);
     const { rows } = await this.#client.query<{ total: string | null }>(
       'select sum(reltuples)::bigint as total from pg_catalog.pg_class where oid = any ($1::oid[]) and reltuples >= 0',
       [oids],
@@ -168,15 +168,15 @@ class Copy {
     const changes: Listed[] = documents
       .filter((document) => document.kind === 'rejected')
       .map((mapped) => ({ mapped, sides: mapped.content }));
-    const found = documents.filter((document) => document.kind === 'document');
-    for (const [tenant, of] of Map.groupBy(found, (document) => document.tenant)) {
+    const present = documents.filter((document) => document.kind === 'document');
+    for (const [tenant, of] of Map.groupBy(present, (document) => document.tenant)) {
       if (tenant === undefined) continue;
-      for (const [entity, some] of Map.groupBy(of, ({ change }) => change.entity)) {
-        const ids = some.map(({ change }) => change.entityId);
+      for (const [entity, group] of Map.groupBy(of, ({ change }) => change.entity)) {
+        const ids = group.map(({ change }) => change.entityId);
         for (const id of ids) this.#seen.next(seenKey(tenant, entity, id));
         const stored = await currentDocuments(this.#options.db, tenant, entity, ids);
-        const erased = await this.#findErased(tenant, entity, some);
-        for (const [index, document] of some.entries()) {
+        const erased = await this.#findErased(tenant, entity, group);
+        for (const [index, document] of group.entries()) {
           if (erased[index] === true) continue;
           const change = changeOfSnapshot(document, stored[index], this.#options.mapping);
           if (change === undefined) continue;
@@ -188,7 +188,7 @@ class Copy {
     await this.#record(changes);
   }
 
-  /** Which documents were erased though their rows are there. Whose they are is in no log. */
+  /** Finds erased documents whose rows still exist, without logging their identity. */
   async #findErased(tenant: string, entity: string, documents: readonly Mapped[]): Promise<readonly boolean[]> {
     const { db, sealer, log } = this.#options;
     if (sealer === undefined) return [];
@@ -198,9 +198,9 @@ class Copy {
       tenant,
       documents.map(({ change: { entityId } }) => ({ entity, entityId })),
     );
-    const rows = erased.filter((one) => one).length;
+    const rows = erased.filter(Boolean).length;
     if (rows > 0)
-      log.warn({ tenant, entity, rows }, 'rows of documents that were erased are still there; they are left out');
+      log.warn({ tenant, entity, rows }, 'rows of erased documents still exist at the source; they are skipped');
     return erased;
   }
 

@@ -85,18 +85,18 @@ export class HistoryComparison {
     const recorded = new Set<string>();
     for (const [tenant, ofTenant] of Map.groupBy(updates, (mapped) => mapped.tenant)) {
       if (tenant === undefined) continue;
-      const found = await recordedIdentities(
+      const recordedIds = await recordedIdentities(
         transaction,
         tenant,
         ofTenant.map(({ change }) => change),
       );
-      for (const identity of found) recorded.add(identity);
+      for (const identity of recordedIds) recorded.add(identity);
       for (const [entity, of] of Map.groupBy(ofTenant, ({ change }) => change.entity)) {
         const unknown = new Map(of.map((mapped) => [keyOf(mapped), mapped.change.entityId]));
         for (const key of unknown.keys()) if (this.#documents.has(key)) unknown.delete(key);
         const documents = await currentDocuments(transaction, tenant, entity, [...unknown.values()]);
-        for (const [place, key] of [...unknown.keys()].entries()) {
-          const { complete = false, document } = documents[place] ?? {};
+        for (const [index, key] of [...unknown.keys()].entries()) {
+          const { complete = false, document } = documents[index] ?? {};
           const isKnown = complete && document !== undefined;
           this.#pending.set(key, isKnown ? ruledDocument(this.#mapping, entity, document) : undefined);
         }
@@ -136,7 +136,7 @@ function documentAfter(
   return objectText(members);
 }
 
-/** The change by its document before. A masked value that the log has counts as changed, because nobody can compare it. */
+/** The change against the previous document. A logged masked value counts as changed, since it cannot be compared. */
 function withBefore(mapped: MappedUpdate, before: string, after: string): MappedChange {
   const { change, tenant } = mapped;
   const shown = parseJson(after);

@@ -8,7 +8,7 @@ import { type TableFault, tableFaults } from './table-faults.ts';
 /** The columns of a table, by which its mapping is checked. */
 export interface CheckedColumns {
   /** At the moment of the log that is checked; left out: now. */
-  readonly found?: readonly string[];
+  readonly logged?: readonly string[];
   /** When capture looked last. Undefined: capture does not know this table yet. */
   readonly known: readonly string[] | undefined;
 }
@@ -60,20 +60,20 @@ export function lostColumns(
   mapping: Mapping,
   table: TableMapping,
   catalogue: CatalogueTable,
-  { found, known }: CheckedColumns,
+  { logged, known }: CheckedColumns,
 ): string[] {
   const now = loggedColumns(catalogue);
   // What is computed is not in the log, so a rule for it has nothing to hide.
   const computed = new Set(catalogue.columns.flatMap(({ name, isGenerated }) => (isGenerated ? [name] : [])));
   const lost = uses(mapping, table, catalogue, known).filter(([_use, column]) => {
     if (computed.has(column) && known?.includes(column) !== true) return false;
-    return isLost(column, table.former, { found: found ?? now, now, known });
+    return isLost(column, table.former, { logged: logged ?? now, now, known });
   });
   // A column of this name may be uncertain only because another one is gone.
   const gone = lost.filter(([_use, column]) => !now.includes(column));
   return (gone.length > 0 ? gone : lost).map(([use, column]) => {
     const message = `${plainTable(catalogue)} has no column ${column} (${use})`;
-    if (found === undefined && known === undefined) return message;
+    if (logged === undefined && known === undefined) return message;
     return (
       `${message} any more, or it is another one. Say in "former" of this table what became of it: ` +
       `{"${column}": "the name that it has now"}, or {"${column}": null} where it was dropped. ` +
@@ -124,7 +124,7 @@ function uses(
 /** Names of columns, in the order of the table, without those that PostgreSQL computes. */
 interface ColumnLists {
   /** Those of a table at one moment of its log. */
-  readonly found: readonly string[];
+  readonly logged: readonly string[];
   /** Those that it has now. */
   readonly now: readonly string[];
   /** Those that the table had when capture looked last. Undefined: capture does not know this table yet. */
@@ -140,12 +140,12 @@ interface ColumnLists {
 export function isLost(column: string, former: FormerColumns, lists: ColumnLists): boolean {
   const today = nameToday(former, column);
   if (former.dropped.has(today)) return false;
-  const found = namesToday(lists.found, former);
+  const logged = namesToday(lists.logged, former);
   const known = lists.known && namesToday(lists.known, former);
-  if (known?.includes(today) ? keptOf(found, known).includes(today) : found.includes(today)) return false;
+  if (known?.includes(today) ? retainedOf(logged, known).includes(today) : logged.includes(today)) return false;
   // The log may be older than the column: then the table has got columns since, and no other name.
-  const isOlder = isBeginning(found, namesToday(lists.now, former)) && lists.now.includes(today);
-  return !(isOlder && (known === undefined || !known.includes(today) || isBeginning(found, known)));
+  const isOlder = isBeginning(logged, namesToday(lists.now, former)) && lists.now.includes(today);
+  return !(isOlder && (known === undefined || !known.includes(today) || isBeginning(logged, known)));
 }
 
 /** The columns by their names of today, without those that were dropped. */
@@ -157,25 +157,25 @@ function namesToday(columns: readonly string[], former: FormerColumns): string[]
  * Those of the known columns that the table still has. Where another name stands behind and a known one is missing, columns may have
  * changed their names: then only those are certain that have the same before them.
  */
-function keptOf(found: readonly string[], known: readonly string[]): readonly string[] {
-  const kept = inOrder(found, known);
-  if (kept.length === found.length || kept.length === known.length) return kept;
-  const end = found.findIndex((column, place) => known[place] !== column);
-  return found.slice(0, end);
+function retainedOf(logged: readonly string[], known: readonly string[]): readonly string[] {
+  const retained = inOrder(logged, known);
+  if (retained.length === logged.length || retained.length === known.length) return retained;
+  const end = logged.findIndex((column, index) => known[index] !== column);
+  return logged.slice(0, end);
 }
 
 /** The longest beginning that has known columns alone, in their order. */
-function inOrder(found: readonly string[], known: readonly string[]): readonly string[] {
-  let place = -1;
-  const end = found.findIndex((column) => {
+function inOrder(logged: readonly string[], known: readonly string[]): readonly string[] {
+  let index = -1;
+  const end = logged.findIndex((column) => {
     const next = known.indexOf(column);
-    const isNew = next <= place;
-    place = next;
+    const isNew = next <= index;
+    index = next;
     return isNew;
   });
-  return end === -1 ? found : found.slice(0, end);
+  return end === -1 ? logged : logged.slice(0, end);
 }
 
 function isBeginning(columns: readonly string[], all: readonly string[]): boolean {
-  return columns.every((column, place) => all[place] === column);
+  return columns.every((column, index) => all[index] === column);
 }

@@ -162,9 +162,9 @@ class Reader {
   }
 
   expect(tag: string): void {
-    const found = this.character();
-    if (found !== tag)
-      throw new PgoutputError(`the replication stream has ${JSON.stringify(found)} in place of ${tag}`);
+    const actual = this.character();
+    if (actual !== tag)
+      throw new PgoutputError(`the replication stream has ${JSON.stringify(actual)} in place of ${tag}`);
   }
 
   uint16(): number {

@@ -46,7 +46,7 @@ const maxBytes = 8 * 1024 * 1024;
 const minChanges = 500;
 const maxAge = 20;
 
-/** Milliseconds for which rows of a large transaction are gathered before the recording of the portion before them goes on. */
+/** The time slice, in milliseconds, for collecting rows of a large transaction before recording continues. */
 const sliceLength = 3;
 
 /**
@@ -114,7 +114,7 @@ export class Portions {
     this.#gathered = position(rows, true);
   }
 
-  /** Begins to record what is gathered, unless a portion is being recorded: then more is gathered meanwhile. */
+  /** Starts to record the collected changes, unless a portion is being recorded. */
   flush(): void {
     if (!this.isEmpty && !this.#isRecording) this.#begin(this.#portion(undefined));
   }

@@ -22,7 +22,7 @@ export interface Position extends RecordedTransaction {
   readonly systemIdentifier: string;
   readonly timeline: number;
   readonly slot: string;
-  /** `preparing`: the slot is being made. `copying`: and the tables are compared with the history. Both begin anew after a crash. */
+  /** `preparing`: creating the slot. `copying`: comparing tables with the history. Both restart after a crash. */
   readonly phase: 'preparing' | 'copying' | 'recording';
   /** Milliseconds since 1970. */
   readonly lastAt: number;

@@ -97,7 +97,7 @@ async function gapOf(
   return gapOfTables(stillMapped, tables, await readPublished(client, name));
 }
 
-/** `--accept-gap`: goes on where the slot is, or with a new slot. */
+/** `--accept-gap`: continues at the slot's position, or with a new slot. */
 async function goOnAtSlot(source: Source, last: Position | undefined, options: CaptureOptions): Promise<Prepared> {
   const { client, slot } = source;
   const confirmedFlush = slot?.confirmedFlush ?? undefined;
@@ -128,7 +128,7 @@ async function beginAnew(
   options: CaptureOptions,
 ): Promise<Prepared> {
   const { client, version, slot } = source;
-  // The history is compared with the rows, or begins anew: what was known of the tables is past, once the mapping fits.
+  // The history is compared with the rows, or starts fresh, so the known tables are discarded once the mapping fits.
   const published = await publish(source, options, { isNew: true });
   const { tables } = published;
   // The random value in `xid` distinguishes this attempt from others.

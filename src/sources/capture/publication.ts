@@ -32,7 +32,7 @@ export async function publicationStatements(
   tables: readonly CatalogueTable[],
 ): Promise<string[]> {
   const name = pg.escapeIdentifier(publication);
-  const [found] = await publicationRows(client, publication);
+  const [current] = await publicationRows(client, publication);
   const state = await readPublication(client, publication);
   if (state !== 'whole') {
     const parameters = [
@@ -44,13 +44,13 @@ export async function publicationStatements(
   }
 
   const published = await client.query<PublishedRow>(publishedStatement, [publication]);
-  const wanted = new Map(tables.map((table) => [plainTable(table), table]));
+  const target = new Map(tables.map((table) => [plainTable(table), table]));
   const present = new Set(published.rows.map(plainTable));
   const added = tables.filter((table) => !present.has(plainTable(table)));
-  const dropped = published.rows.filter((table) => !wanted.has(plainTable(table)));
+  const dropped = published.rows.filter((table) => !target.has(plainTable(table)));
   // A publication that an earlier version of Annals made, or an owner: its role may not alter that, and need not until a table does.
   const isNeeded = tables.some(hasGeneratedIdentity);
-  const lacksGenerated = found?.generated === 'n' && (isNeeded || found.is_ours === 't');
+  const lacksGenerated = current?.generated === 'n' && (isNeeded || current.is_ours === 't');
   return [
     ...(lacksGenerated ? [publishGenerated(publication)] : []),
     ...(added.length === 0 ? [] : [`alter publication ${name} add ${tableList(added)};`]),
@@ -81,9 +81,9 @@ export async function readPublication(
   client: pg.Client,
   publication: string,
 ): Promise<'missing' | 'altered' | 'whole'> {
-  const [found] = await publicationRows(client, publication);
-  if (found === undefined) return 'missing';
-  const isWhole = found.all_tables === 'f' && found.publishes_all === 't' && found.via_root === 't';
+  const [current] = await publicationRows(client, publication);
+  if (current === undefined) return 'missing';
+  const isWhole = current.all_tables === 'f' && current.publishes_all === 't' && current.via_root === 't';
   return isWhole && !(await hasFilters(client, publication)) ? 'whole' : 'altered';
 }
 

@@ -19,7 +19,7 @@ export async function recordPortion(portion: Portion, options: RecordPortionOpti
   else await recordChanges(portion, options);
 }
 
-/** A truncate deletes every document that exists. Broken off, it goes on with those that still do. */
+/** A truncate deletes every existing document. After an interruption it resumes with the remaining ones. */
 async function recordTruncate(
   { from, to }: Portion,
   { table, actor, context }: Truncate,
@@ -46,7 +46,7 @@ async function recordChanges({ from, to, changes }: Portion, options: RecordPort
   await inTransaction(
     options.db,
     async (transaction) => {
-      // First, because it locks the row: no other capture records meanwhile.
+      // First, since it locks the row against other captures.
       await movePosition(transaction, from, to);
       const compared = (await options.comparison?.compared(transaction, changes)) ?? changes;
       await recordMapped(transaction, compared, { ...options, recordedBy: { way: 'capture', by: options.slot } });

@@ -27,7 +27,7 @@ export interface SessionOptions extends CaptureOptions {
   readonly slotWatch: SlotWatch;
 }
 
-/** What a session tells while it runs. */
+/** Callbacks of a session. */
 export interface SessionEvents {
   /** The stream of these tables has begun. */
   onRunning(tables: readonly string[]): void;
@@ -57,7 +57,7 @@ export async function runSession(options: SessionOptions, events: SessionEvents)
   }
 }
 
-/** One capture reads a slot. The lock is the source's, so that it holds while the slot is made too, and ends with the connection. */
+/** Only one capture reads a slot. The source's advisory lock also covers its creation, and ends with the connection. */
 async function takeLock(client: pg.Client, { slot, log, signal }: CaptureOptions): Promise<boolean> {
   for (let attempt = 0; !signal.aborted; attempt++) {
     const { rows } = await client.query<{ taken: string }>('select pg_try_advisory_lock($1, hashtext($2)) as taken', [
@@ -76,10 +76,10 @@ const lockSpace = 0x616e6c73;
 /** Milliseconds. */
 const lockPause = 500;
 
-/** Milliseconds for which messages are read before other work of the process goes on. */
+/** The time slice, in milliseconds, for reading messages before other work of the process. */
 const sliceLength = 3;
 
-/** Milliseconds without a message after which the loop looks around. */
+/** Milliseconds without a message after which the loop checks its timers. */
 const idleTime = 250;
 
 async function stream(
@@ -115,7 +115,7 @@ async function stream(
       events.onRecorded();
       if (recorded.complete) incoming.acknowledge(recorded.endLsn);
       slotWatch.recorded(recorded, incoming.serverEnd);
-      // What was gathered meanwhile is recorded next.
+      // Then records what was collected in the meantime.
       incoming.wake();
     },
   });
@@ -171,14 +171,14 @@ interface Start {
 }
 
 /**
- * Waits until the server streams to this connection, and checks where it began: from then on nobody else can move the slot. False where
- * the signal came before.
+ * Waits until the server streams to this connection, which locks the slot, and checks its start. Returns false if the
+ * signal came first.
  */
 async function untilStarted({ client, pid, slot, start, incoming, signal }: Start): Promise<boolean> {
   for (;;) {
-    const found = await readSlot(client, slot);
-    if (found?.activePid === pid) {
-      if (found.confirmedFlush === start) return true;
+    const slotState = await readSlot(client, slot);
+    if (slotState?.activePid === pid) {
+      if (slotState.confirmedFlush === start) return true;
       throw new GapError(`the slot ${slot} was moved from ${formatLsn(start)} while capture began`);
     }
     if (signal.aborted) return false;

@@ -92,17 +92,17 @@ export async function publishTables(
     const faults = faultsOf(mapping, before, checks);
     const mending = faults.flatMap(({ statement }) => (statement === undefined ? [] : [statement]));
     if (faults.length > 0 && (!choice.alter || mending.length < faults.length)) throw refusal(faults);
-    const wanted = [...before].flatMap(([name, table]) => (skipped.has(name) ? [] : [table]));
-    const full = choice.identity === 'full' ? fullIdentities(wanted, publication, log) : [];
-    statements = [...new Set([...mending, ...full]), ...(await publicationStatements(client, publication, wanted))];
+    const targets = [...before].flatMap(([name, table]) => (skipped.has(name) ? [] : [table]));
+    const full = choice.identity === 'full' ? fullIdentities(targets, publication, log) : [];
+    statements = [...new Set([...mending, ...full]), ...(await publicationStatements(client, publication, targets))];
     for (const statement of statements) {
       await client.query(statement);
       log.info({ statement }, 'capture ran a statement at the source');
     }
     // Publishing has locked the tables against other changes of their definition.
     const tables = await readCatalogue(client, [...mapping.tables.keys()]);
-    const left = faultsOf(mapping, tables, checks);
-    if (left.length > 0) throw refusal(left);
+    const remaining = faultsOf(mapping, tables, checks);
+    if (remaining.length > 0) throw refusal(remaining);
     const published = await readPublished(client, publication);
     await client.query('commit');
     return { tables, published };
@@ -112,13 +112,15 @@ export async function publishTables(
   }
 }
 
-/** The statements for `--identity full`. Tells of tables that cannot have it. */
+/** The statements for `--identity full`. Logs the tables that cannot have it. */
 function fullIdentities(tables: readonly CatalogueTable[], publication: string, log: SourceLog): string[] {
   return tables.flatMap((table) => {
     const all = [table, ...table.partitions];
-    const against = all.flatMap((one) => reasonAgainstFull(one, publication) ?? [])[0];
+    const against = all.flatMap((member) => reasonAgainstFull(member, publication) ?? [])[0];
     if (against === undefined)
-      return all.flatMap((one) => (one.replicaIdentity === 'f' ? [] : [fullIdentityStatement(one, publication)]));
+      return all.flatMap((member) =>
+        member.replicaIdentity === 'f' ? [] : [fullIdentityStatement(member, publication)],
+      );
     log.warn({}, `${plainTable(table)} keeps its replica identity, because ${against}`);
     return [];
   });
@@ -173,8 +175,8 @@ export function explainedSlotFault(error: unknown): unknown {
 export async function removeCapture(source: Source, slot: string): Promise<{ slot: boolean; publication: boolean }> {
   return await withSource(source, async (client) => {
     // The slot first: it makes the source keep its log.
-    const found = await readSlot(client, slot);
-    const hadSlot = found?.database === (await databaseOf(client)) && (await dropSlot(client, slot));
+    const slotState = await readSlot(client, slot);
+    const hadSlot = slotState?.database === (await databaseOf(client)) && (await dropSlot(client, slot));
     const hadPublication = (await readPublication(client, slot)) !== 'missing';
     if (hadPublication) await dropPublication(client, slot);
     return { slot: hadSlot, publication: hadPublication };

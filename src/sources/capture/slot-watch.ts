@@ -19,8 +19,8 @@ const firstWarningBytes = 1024 ** 3;
 const firstWarningLag = 60_000;
 
 /**
- * Watches how far behind capture is, and how much of its log the source keeps for capture. It goes on while Annals' own
- * database is away, because that is when the source's disk fills.
+ * Watches the lag of capture, and the log that the source retains for it. Runs even while Annals' own database is
+ * unavailable, since that is when the source's disk fills up.
  */
 export class SlotWatch {
   readonly #options: SlotWatchOptions;
@@ -43,7 +43,7 @@ export class SlotWatch {
     this.#tellTime();
   }
 
-  /** Looks on a connection of its own, where it is time. Tells once that it cannot: nobody then warns of a disk that fills. */
+  /** Checks the slot on its own connection, if due. Logs once if it cannot, since full disks then go unnoticed. */
   async lookWhileAway(source: Source): Promise<void> {
     if (performance.now() < this.#nextLook) return;
     this.#nextLook = performance.now() + this.#options.interval;

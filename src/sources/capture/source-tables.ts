@@ -26,7 +26,7 @@ export class SourceTable {
   /** Whether the mapping is known to fit its columns. */
   isAccepted = false;
   /** With their places in a tuple, which may have generated columns too. */
-  readonly #columns: readonly (RelationColumn & { place: number })[];
+  readonly #columns: readonly (RelationColumn & { position: number })[];
   readonly #key: readonly number[];
   readonly #valueText: ValueText;
   /** Whether the table has partitions. One that was added later may have another replica identity than the root, and the stream names that of the root. */
@@ -40,12 +40,12 @@ export class SourceTable {
   ) {
     this.name = plainTable(relation);
     this.#columns = relation.columns
-      .map((column, place) => ({ ...column, place }))
+      .map((column, position) => ({ ...column, position }))
       .filter(({ name }) => !generated.has(name));
     this.relation = { ...relation, columns: this.#columns };
     this.primaryKey = primaryKey;
     this.#hasPartitions = hasPartitions;
-    this.#key = this.#columns.flatMap(({ name, place }) => (isOfId(name) ? [place] : []));
+    this.#key = this.#columns.flatMap(({ name, position }) => (isOfId(name) ? [position] : []));
     this.#valueText = valueText;
   }
 
@@ -54,7 +54,7 @@ export class SourceTable {
     const row = new Map<string, string | undefined>();
     for (const column of this.#columns) {
       if (isKey && !column.isKey) continue;
-      const value = tuple[column.place];
+      const value = tuple[column.position];
       row.set(
         column.name,
         value === null ? 'null' : value === undefined ? undefined : this.#valueText(column.type, value),
@@ -68,16 +68,16 @@ export class SourceTable {
    * stream then has null in all other columns: such a row is taken as the key alone, because nobody said that these values were null.
    */
   wholeRow(tuple: Tuple): { row: Row; isKeyAlone: boolean } {
-    const others = this.#columns.filter(({ name }) => !this.primaryKey.includes(name));
-    const isKeyAlone = this.#hasPartitions && others.length > 0 && others.every(({ place }) => tuple[place] === null);
+    const rest = this.#columns.filter(({ name }) => !this.primaryKey.includes(name));
+    const isKeyAlone = this.#hasPartitions && rest.length > 0 && rest.every(({ position }) => tuple[position] === null);
     const row = this.row(tuple, false);
     if (isKeyAlone) for (const { name } of this.#columns) if (!this.primaryKey.includes(name)) row.delete(name);
     return { row, isKeyAlone };
   }
 
   /** Whether both rows are the same document. */
-  hasSameKey(one: Tuple, other: Tuple): boolean {
-    return this.#key.length > 0 && this.#key.every((index) => one[index] === other[index]);
+  hasSameKey(a: Tuple, b: Tuple): boolean {
+    return this.#key.length > 0 && this.#key.every((index) => a[index] === b[index]);
   }
 }
 

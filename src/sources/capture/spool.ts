@@ -1,8 +1,8 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
 /**
- * Records that do not fit in memory, in a temporary database. SQLite makes it without a name: nobody else can open it, and it is gone when
- * the process ends, however it ends. All are written before the first is read.
+ * Records that do not fit in memory, in an unnamed temporary SQLite database, which disappears with the process. Write
+ * all records before reading the first.
  */
 export class Spool {
   readonly #database = new DatabaseSync('');

@@ -54,14 +54,14 @@ function sizeOf(mapped: MappedChange): number {
 }
 
 /** What a transaction says: a message of the application, and the new row of a table that names its actor. */
-export interface SaidByTransaction {
+export interface TransactionFacts {
   readonly info: TransactionInfo | undefined;
   /** For changes of which nothing else says who made them. */
   readonly actor: string | undefined;
 }
 
 /** The step with what its transaction says. */
-export function informedStep(step: Step, table: TableMapping, { info = silent, actor }: SaidByTransaction): Step {
+export function informedStep(step: Step, table: TableMapping, { info = silent, actor }: TransactionFacts): Step {
   const changes = step.changes.map((mapped) => informed(mapped, table, info, actor));
   if (step.truncate === undefined) return { ...step, changes };
   const truncate = actor === undefined ? step.truncate : { ...step.truncate, actor };
@@ -100,7 +100,7 @@ export class KeptSteps {
     this.#bytes += bytesOf(step);
     if (this.#steps.length < maxSteps && this.#bytes < maxBytes) return;
     this.#spool = new Spool();
-    for (const kept of this.#steps) this.#spool.write(stepText(kept));
+    for (const earlier of this.#steps) this.#spool.write(stepText(earlier));
     this.#steps = [];
   }
 

@@ -37,24 +37,24 @@ export function tableFaults(table: CatalogueTable, needed: readonly string[], pu
   }
   // The root decides how the log has the row before a change, and the partition decides which columns that row has. So
   // the two must agree.
-  return [table, ...table.partitions].flatMap((one): TableFault[] => {
+  return [table, ...table.partitions].flatMap((member): TableFault[] => {
     const fault =
-      unwritableReason(one) ??
-      outsideReason(one, needed) ??
-      (table.replicaIdentity === 'f' && one.replicaIdentity !== 'f' && virtualColumns(one).length === 0
-        ? { message: `${plainTable(one)} has another replica identity than its root ${name}` }
+      unwritableReason(member) ??
+      outsideReason(member, needed) ??
+      (table.replicaIdentity === 'f' && member.replicaIdentity !== 'f' && virtualColumns(member).length === 0
+        ? { message: `${plainTable(member)} has another replica identity than its root ${name}` }
         : undefined);
-    return fault === undefined ? [] : [withIdentity(fault, one, needed, publication)];
+    return fault === undefined ? [] : [withIdentity(fault, member, needed, publication)];
   });
 }
 
 /** Why the application's updates and deletes of a table fail while it is published. Empty: they do not. */
 export function unwritableFaults(table: CatalogueTable, needed: readonly string[], publication: string): TableFault[] {
-  return [table, ...table.partitions].flatMap((one): TableFault[] => {
-    if (one.kind !== 'r') return [];
-    const fault = unwritableReason(one);
-    if (fault !== undefined) return [withIdentity(fault, one, needed, publication)];
-    const unpublished = unpublishedReason(one, publication);
+  return [table, ...table.partitions].flatMap((member): TableFault[] => {
+    if (member.kind !== 'r') return [];
+    const fault = unwritableReason(member);
+    if (fault !== undefined) return [withIdentity(fault, member, needed, publication)];
+    const unpublished = unpublishedReason(member, publication);
     return unpublished === undefined ? [] : [{ message: unpublished, statement: publishGenerated(publication) }];
   });
 }

@@ -16,9 +16,9 @@ import { publishedState, readPublished } from './publication.ts';
 import { unwritableReasons, withdrawTable } from './withdrawn-tables.ts';
 
 /**
- * Watches what else than rows changes at the mapped tables (docs/decisions/capture.md). What makes rows be missing is a gap. A change that the mapping
- * does not fit any more stops capture before a row of the table is recorded. What leaves documents of the history other than the rows are
- * is told, with what to do.
+ * Watches changes of the mapped tables other than of rows (docs/decisions/capture.md). Missing rows are a gap. A change
+ * that the mapping does not fit stops capture before a row is recorded. Anything else that makes documents differ from
+ * the rows is logged, with a remedy.
  */
 export class TableWatch {
   /** A connection for statements at the source. */
@@ -26,7 +26,7 @@ export class TableWatch {
   readonly #options: CaptureOptions;
   #tables: ReadonlyMap<string, CatalogueTable>;
   #captured: CapturedTables;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   /** What `publishedState` had at the last look. */
   #state: string | undefined;
 
@@ -62,7 +62,7 @@ export class TableWatch {
   async look(): Promise<void> {
     const client = this.#client;
     const { mapping, slot, log } = this.#options;
-    // In this order: a table that is dropped meanwhile is then gone, and not said to have left the publication.
+    // In this order, so that a table dropped between the queries is gone, instead of having left the publication.
     const published = await readPublished(client, slot);
     this.#tables = await readCatalogue(client, [...mapping.tables.keys()]);
     const gap = gapOfTables(this.#captured, this.#tables, published);
@@ -85,7 +85,7 @@ export class TableWatch {
       }
       const { partitions } = knownTable(table);
       const news = await partitionNews(client, name, known.partitions, partitions);
-      for (const one of news) log.warn({}, `${one}. ${remedy}`);
+      for (const message of news) log.warn({}, `${message}. ${remedy}`);
       if (news.length > 0 || Object.keys(partitions).length !== Object.keys(known.partitions).length)
         await this.#know(name, { ...known, partitions });
     }
@@ -100,7 +100,7 @@ export class TableWatch {
       table?.oid === String(id) &&
       table.replicaIdentity === replicaIdentity &&
       isSameList(
-        columns.filter((column) => table.columns.find((one) => one.name === column.name)?.isGenerated !== true),
+        columns.filter((column) => table.columns.find((current) => current.name === column.name)?.isGenerated !== true),
         table.columns.filter(({ isGenerated }) => !isGenerated),
       );
     if (!isSame) await this.look();
@@ -114,7 +114,7 @@ export class TableWatch {
     // The log may still have rows of the table that had this name before, where an operator has accepted that gap.
     const known = captured?.relation === String(relation.id) ? captured : undefined;
     const lost = lostColumns(mapping, mapped, table, {
-      found: relation.columns.map((column) => column.name),
+      logged: relation.columns.map((column) => column.name),
       known: known?.columns.map(nameOf),
     });
     if (lost.length > 0) {
@@ -140,8 +140,8 @@ export class TableWatch {
       await this.#know(name, { ...known, columns, identity: relation.replicaIdentity });
   }
 
-  async #withdraw(found: Parameters<typeof withdrawTable>[3]): Promise<void> {
-    const captured = await withdrawTable(this.#client, this.#options, this.#captured, found);
+  async #withdraw(withdrawal: Parameters<typeof withdrawTable>[3]): Promise<void> {
+    const captured = await withdrawTable(this.#client, this.#options, this.#captured, withdrawal);
     if (captured !== undefined) this.#captured = captured;
   }
 
@@ -151,16 +151,16 @@ export class TableWatch {
   }
 
   #warnOnce(message: string): void {
-    if (this.#told.has(message)) return;
-    this.#told.add(message);
+    if (this.#reported.has(message)) return;
+    this.#reported.add(message);
     this.#options.log.warn({}, message);
   }
 }
 
 const remedy = 'Run capture once with --resync to record the present rows';
 
-function isSameList(some: readonly { name: string }[], others: readonly { name: string }[]): boolean {
-  return some.length === others.length && some.every(({ name }, place) => others[place]?.name === name);
+function isSameList(a: readonly { name: string }[], b: readonly { name: string }[]): boolean {
+  return a.length === b.length && a.every(({ name }, index) => b[index]?.name === name);
 }
 
 function nameOf([name]: readonly [string, number]): string {

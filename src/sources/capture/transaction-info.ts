@@ -18,9 +18,9 @@ export interface TransactionInfo {
 export function readTransactionInfo(content: Buffer): TransactionInfo | undefined {
   const message = parseObject(content.toString('utf8'));
   if (message === undefined) return undefined;
-  const given = memberOf(message, 'actor');
-  const actor = stringOf(given);
-  if (given !== undefined && (actor === undefined || faultOfName(actor) !== undefined)) return undefined;
+  const extra = memberOf(message, 'actor');
+  const actor = stringOf(extra);
+  if (extra !== undefined && (actor === undefined || faultOfName(actor) !== undefined)) return undefined;
   const context = memberOf(message, 'context');
   if (context !== undefined && faultOfContext(context) !== undefined) return undefined;
   return { actor, context: context && compactText(context) };
@@ -29,9 +29,9 @@ export function readTransactionInfo(content: Buffer): TransactionInfo | undefine
 /** The change with what its transaction says, which comes before what the row says. Masks of the table apply to it. */
 export function withTransactionInfo(change: Change, table: TableMapping, info: TransactionInfo): Change {
   const actor = info.actor ?? change.actor;
-  const given = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
-  if (given === undefined) return { ...change, actor };
-  return { ...change, actor, context: mergedContext(change.context, given) };
+  const extra = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
+  if (extra === undefined) return { ...change, actor };
+  return { ...change, actor, context: mergedContext(change.context, extra) };
 }
 
 /** What the transaction says of a truncate, whose rows are not in the log. */
@@ -44,9 +44,9 @@ export function truncateInfo(
   return { actor: info.actor ?? actor, context };
 }
 
-function mergedContext(own: string | undefined, given: string): string {
-  if (own === undefined) return given;
-  const merged = objectText(new Map([...membersOf(parseJson(own)), ...membersOf(parseJson(given))]));
+function mergedContext(own: string | undefined, extra: string): string {
+  if (own === undefined) return extra;
+  const merged = objectText(new Map([...membersOf(parseJson(own)), ...membersOf(parseJson(extra))]));
   // Each of the two is within the limit; both together may be beyond it.
-  return faultOfContext(parseJson(merged)) === undefined ? merged : given;
+  return faultOfContext(parseJson(merged)) === undefined ? merged : extra;
 }

@@ -12,7 +12,7 @@ import type { ResumeCheck, TransactionBegin } from './gap.ts';
 import { formatLsn, type Lsn } from './lsn.ts';
 import type { PgoutputMessage, Tuple } from './pgoutput.ts';
 import type { SourceTable, SourceTables } from './source-tables.ts';
-import { informedStep, KeptSteps, type SaidByTransaction, type Step } from './step.ts';
+import { informedStep, KeptSteps, type Step, type TransactionFacts } from './step.ts';
 import { readTransactionInfo, type TransactionInfo } from './transaction-info.ts';
 
 /** A transaction of the source, read to its commit. */
@@ -260,10 +260,10 @@ export class TransactionReader {
       identity: this.#identity(open),
       primaryKey: table.primaryKey,
     };
-    const found = changesOfRow(mapping, row, defaults).filter(({ kind }) => kind !== 'unchanged');
-    if (found.length === 0) return;
+    const results = changesOfRow(mapping, row, defaults).filter(({ kind }) => kind !== 'unchanged');
+    if (results.length === 0) return;
     const isKeyAlone = (before?.size ?? 0) < (row.after?.size ?? 0);
-    const changes = found.map((mapped) =>
+    const changes = results.map((mapped) =>
       mapped.kind === 'change' && mapped.change.type === 'update' && isKeyAlone
         ? { ...mapped, lacksBefore: true }
         : mapped,
@@ -284,11 +284,11 @@ export class TransactionReader {
     return hash('sha256', text, 'buffer').subarray(0, 16);
   }
 
-  *#informed(steps: Iterable<Step>, said: SaidByTransaction): Generator<Step> {
+  *#informed(steps: Iterable<Step>, facts: TransactionFacts): Generator<Step> {
     for (const step of steps) {
       const table = this.#options.mapping.tables.get(step.table);
-      const isSilent = said.info === undefined && said.actor === undefined;
-      yield isSilent || table === undefined ? step : informedStep(step, table, said);
+      const isSilent = facts.info === undefined && facts.actor === undefined;
+      yield isSilent || table === undefined ? step : informedStep(step, table, facts);
     }
   }
 

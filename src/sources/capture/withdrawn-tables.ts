@@ -15,15 +15,15 @@ export async function withdrawUnwritable(
 ): Promise<CapturedTables> {
   const { mapping, slot, choice } = options;
   const published = await readPublished(client, slot);
-  let left = captured;
+  let rest = captured;
   for (const table of (await readCatalogue(client, [...mapping.tables.keys()])).values()) {
     if (!published.has(table.oid)) continue;
     // The start sets what the publication lacks.
     const faults = unwritableReasons(options, table).filter(({ statement }) => statement !== publishGenerated(slot));
     if (faults.length === 0 || (choice.alter && faults.every(({ statement }) => statement !== undefined))) continue;
-    left = (await withdrawTable(client, options, left, { table, faults })) ?? left;
+    rest = (await withdrawTable(client, options, rest, { table, faults })) ?? rest;
   }
-  return left;
+  return rest;
 }
 
 /** Why the application cannot update the rows of a mapped table that is published. Empty: it can. */
@@ -52,13 +52,13 @@ export async function withdrawTable(
   const mending = faults.flatMap((fault) => fault.statement ?? []).join(' ');
   const remedy = mending === '' ? '' : ` Run: ${mending}`;
   const known = captured.get(name);
-  const left = known === undefined ? captured : new Map([...captured, [name, { ...known, publication: withdrawn }]]);
+  const rest = known === undefined ? captured : new Map([...captured, [name, { ...known, publication: withdrawn }]]);
   try {
     await client.query('begin');
     await client.query(`set local lock_timeout = '${lockTimeout}'`);
     await client.query(statement);
     // Before the commit: a table that left the publication by the hand of another is a gap of all tables.
-    await storeCapturedTables(db, left);
+    await storeCapturedTables(db, rest);
     await client.query('commit');
   } catch (error) {
     await client.query('rollback').catch(() => {});
@@ -74,5 +74,5 @@ export async function withdrawTable(
     `gap: ${why}. Capture took the table out of the publication, so that the application can write it, and no longer records its changes.` +
       `${remedy}${remedy === '' ? ' Mend it,' : ' Then'} start capture once with --resync`,
   );
-  return left;
+  return rest;
 }

@@ -26,11 +26,11 @@ export function guessName(entity: string, columns: readonly ApplicationColumn[])
   const texts = columns.filter(({ category }) => category === 'S');
   // Of a person it is "Dr".
   const isPerson = columns.some((column) => /^(?:first|last|family)_name$/.test(snakeCase(column.name)));
-  const wanted = [...names.slice(0, 1), `${entity.replaceAll('-', '_')}_name`, ...names.slice(1)];
-  for (const name of wanted) {
+  const candidates = [...names.slice(0, 1), `${entity.replaceAll('-', '_')}_name`, ...names.slice(1)];
+  for (const name of candidates) {
     if (isPerson && name === 'title') continue;
-    const found = texts.find((column) => snakeCase(column.name) === name);
-    if (found !== undefined) return found.name;
+    const match = texts.find((column) => snakeCase(column.name) === name);
+    if (match !== undefined) return match.name;
   }
   return undefined;
 }

@@ -41,15 +41,15 @@ export function draftMapping(tables: readonly ApplicationTable[], tenant: string
   const entities = new EntityNames();
   for (const table of tables) {
     const name = plainTable(table);
-    const reason = mapped.some((other) => other.name === name)
+    const reason = mapped.some((existing) => existing.name === name)
       ? 'a mapping cannot tell it from another table of this name'
       : reasonAgainst(table);
-    if (reason === undefined) mapped.push({ table, name, entity: entities.take(table), id: idOf(table) ?? [] });
+    if (reason === undefined) mapped.push({ table, name, entity: entities.assign(table), id: idOf(table) ?? [] });
     else leftOut.getOrInsertComputed(reason, () => []).push(name);
   }
   const notes = { masked: [], ignored: [], named: [], relatedByName: [], unrelated: [], json: [] };
   const references = new References(mapped, notes);
-  const files = mapped.map((one): [string, TableFile] => [one.name, draftTable(one, references, notes)]);
+  const files = mapped.map((entry): [string, TableFile] => [entry.name, draftTable(entry, references, notes)]);
   return {
     file: { version: 1, tenant: { value: tenant }, tables: Object.fromEntries(files) },
     leftOut,
@@ -87,7 +87,7 @@ function draftTable({ table, name, entity, id }: MappedTable, references: Refere
   const of = ({ name: column }: ApplicationColumn) => `${name}.${column}`;
   const recorded = table.columns.filter(({ isGenerated }) => !isGenerated);
   const related = references.of({ table, name, entity, id });
-  const shown = new Set([...id, ...related.flatMap((one) => one.id)]);
+  const shown = new Set([...id, ...related.flatMap((entry) => entry.id)]);
   const free = recorded.filter((column) => !shown.has(column.name));
   const masked = free.filter((column) => isSecret(column, table));
   const ignored = free.filter((column) => isTouched(column));
@@ -119,15 +119,15 @@ class References {
   readonly #notes: Notes;
 
   constructor(mapped: readonly MappedTable[], notes: Notes) {
-    this.#byOid = new Map(mapped.map((one) => [one.table.oid, one]));
-    this.#byEntity = new Map(mapped.map((one) => [one.entity, one]));
+    this.#byOid = new Map(mapped.map((entry) => [entry.table.oid, entry]));
+    this.#byEntity = new Map(mapped.map((entry) => [entry.entity, entry]));
     this.#notes = notes;
   }
 
   of({ table, name, id }: MappedTable): RelatedFile[] {
     const related: RelatedFile[] = [];
     const add = (entity: string, columns: readonly string[]): void => {
-      const isThere = related.some((one) => one.entity === entity && String(one.id) === String(columns));
+      const isThere = related.some((entry) => entry.entity === entity && String(entry.id) === String(columns));
       if (!isThere && related.length < maxRelated) related.push({ entity, id: [...columns] });
     };
     const unfit = new Set(
@@ -172,6 +172,6 @@ function tenantColumnOf(mapped: readonly MappedTable[]): MappingDraft['tenantCol
       if (!isGenerated && soundsLikeTenant(name)) counts.set(name, (counts.get(name) ?? 0) + 1);
     }
   }
-  const [most] = [...counts].sort(([, one], [, other]) => other - one);
-  return most !== undefined && most[1] * 2 > mapped.length ? { column: most[0], tables: most[1] } : undefined;
+  const [top] = [...counts].sort(([, a], [, b]) => b - a);
+  return top !== undefined && top[1] * 2 > mapped.length ? { column: top[0], tables: top[1] } : undefined;
 }

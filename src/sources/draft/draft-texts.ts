@@ -1,7 +1,7 @@
 import type { MappingFile } from '../../recording/mapping/mapping-schema.ts';
 import type { MappingDraft } from './draft-mapping.ts';
 
-/** The file for people to go on with: a member a line, as far as tables have members. */
+/** The file as readable JSON for further editing: one member per line. */
 export function textOfMapping(file: MappingFile): string {
   return textOf(file, 0, 3);
 }

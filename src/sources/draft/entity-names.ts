@@ -5,25 +5,25 @@ import { isOwnEntity } from '../../recording/own-entities.ts';
 /** Gives each table an entity type of its own: `public.OrderLines` is `order-line`. */
 export class EntityNames {
   /** The schema of the table that has the name. */
-  readonly #taken = new Map<string, string>();
+  readonly #schemas = new Map<string, string>();
 
-  take({ schema, name }: TableName): string {
+  assign({ schema, name }: TableName): string {
     const words = wordsOf(name);
     const [all, singular] = [words.join('-'), singularOf(words).join('-')];
     const prefix = wordsOf(schema).join('-');
     // The entity of `orders`, beside a table `order` of the same schema.
-    const plural = this.#taken.get(singular) === schema ? [all] : [];
+    const plural = this.#schemas.get(singular) === schema ? [all] : [];
     const candidates = [singular, ...plural, `${prefix}-${singular}`, `${prefix}-${all}`];
     let entity = candidates.find((candidate) => this.#isFree(candidate));
     for (let number = 2; entity === undefined; number += 1) {
       if (this.#isFree(`${prefix}-${all}-${number}`)) entity = `${prefix}-${all}-${number}`;
     }
-    this.#taken.set(entity, schema);
+    this.#schemas.set(entity, schema);
     return entity;
   }
 
   #isFree(entity: string): boolean {
-    return !this.#taken.has(entity) && !isOwnEntity(entity);
+    return !this.#schemas.has(entity) && !isOwnEntity(entity);
   }
 }
 
@@ -35,7 +35,7 @@ function wordsOf(name: string): string[] {
 }
 
 function singularOf(words: readonly string[]): string[] {
-  return words.map((word, place) => (place === words.length - 1 ? singularWord(word) : word));
+  return words.map((word, position) => (position === words.length - 1 ? singularWord(word) : word));
 }
 
 const irregular: ReadonlyMap<string, string> = new Map(

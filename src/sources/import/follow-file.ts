@@ -18,9 +18,9 @@ export interface FollowOptions {
   /** Absolute. */
   path: string;
   rules: ReadonlyMap<string, ValueRules> | undefined;
-  /** Go on without the bytes that are missing. */
+  /** Continue without the missing bytes. */
   acceptGap: boolean;
-  /** For lines that were erased and are there again; left out: none were. */
+  /** Recognizes erased lines; without it, none were erased. */
   sealer?: Sealer | undefined;
   /** Milliseconds since 1970. */
   now: () => number;

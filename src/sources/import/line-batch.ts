@@ -5,7 +5,7 @@ import { type ImportedLine, readImportLine } from '../../recording/mapping/impor
 import type { ValueRules } from '../../recording/mapping/mapping.ts';
 import { Occurrences } from '../../recording/occurrences.ts';
 
-/** How many lines of an import ended in which way. Blank lines do not count. All other members add up to `read`. */
+/** Lines of an import by outcome, without blank lines. `read` is the sum of the others. */
 export interface ImportCounts {
   read: number;
   recorded: number;
@@ -24,11 +24,11 @@ const bytesOfChange = 200;
 /** A tape that a long line made larger than this is dropped. The next line gets a new one. */
 const cellsToKeep = 4 * 1024 * 1024;
 
-/** Reads lines into batches of changes, and counts what becomes of them. */
+/** Reads lines into batches of changes, and counts the outcomes. */
 export class LineBatch {
   readonly counts: ImportCounts = { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, rejected: 0 };
   readonly #rules: ReadonlyMap<string, ValueRules> | undefined;
-  readonly #onRejected: (place: number, reason: string) => void;
+  readonly #onRejected: (at: number, reason: string) => void;
   readonly #occurrences = new Occurrences();
   #tape = new JsonTape();
   #changes: Change[] = [];
@@ -37,7 +37,7 @@ export class LineBatch {
   #bytes = 0;
 
   /** `rules` say by entity what is masked and left out. A reason holds nothing of the line's content. */
-  constructor(rules: ReadonlyMap<string, ValueRules> | undefined, onRejected: (place: number, reason: string) => void) {
+  constructor(rules: ReadonlyMap<string, ValueRules> | undefined, onRejected: (at: number, reason: string) => void) {
     this.#rules = rules;
     this.#onRejected = onRejected;
   }
@@ -50,22 +50,22 @@ export class LineBatch {
     return this.#changes.length >= maxChanges || this.#bytes >= maxBytes;
   }
 
-  /** Takes the next line, undefined where it is too long. Returns its change where it is one. */
-  take(bytes: Buffer | undefined, place: number): Extract<ImportedLine, { kind: 'change' }> | undefined {
+  /** Adds the next line, undefined if it is too long. Returns its change, if it is one. */
+  take(bytes: Buffer | undefined, at: number): Extract<ImportedLine, { kind: 'change' }> | undefined {
     this.counts.read += 1;
     if (bytes === undefined) {
-      this.#reject(place, `is longer than ${maximumLineBytes / 1024 / 1024} MiB`);
+      this.#reject(at, `is longer than ${maximumLineBytes / 1024 / 1024} MiB`);
       return undefined;
     }
     const line = readImportLine(bytes, this.#tape, this.#occurrences, this.#rules);
     if (this.#tape.cells.length > cellsToKeep) this.#tape = new JsonTape();
     if (line.kind === 'change') {
       this.#changes.push(line.change);
-      this.#places.push(place);
+      this.#places.push(at);
       this.#bytes += line.change.paths.length + bytesOfChange;
       return line;
     }
-    if (line.kind === 'rejected') this.#reject(place, line.reason);
+    if (line.kind === 'rejected') this.#reject(at, line.reason);
     else this.counts.unchanged += 1;
     return undefined;
   }
@@ -77,10 +77,10 @@ export class LineBatch {
     this.#places = [];
     this.#bytes = 0;
     const settle = (outcomes: readonly Outcome[]) => {
-      for (const [index, place] of places.entries()) {
+      for (const [index, at] of places.entries()) {
         const outcome = outcomes[index];
         if (outcome === undefined) throw new Error('a recorder answered fewer outcomes than it was given changes');
-        if (outcome === 'conflict') this.#reject(place, 'has the id and time of another change with other content');
+        if (outcome === 'conflict') this.#reject(at, 'has the id and time of another change with other content');
         else this.counts[outcome] += 1;
       }
     };
@@ -91,8 +91,8 @@ export class LineBatch {
     this.#occurrences.close();
   }
 
-  #reject(place: number, reason: string): void {
+  #reject(at: number, reason: string): void {
     this.counts.rejected += 1;
-    this.#onRejected(place, reason);
+    this.#onRejected(at, reason);
   }
 }

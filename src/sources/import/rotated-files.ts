@@ -33,13 +33,13 @@ export async function findLeft(path: string, position: FilePosition): Promise<Fo
 export async function nextRotated(path: string, { node, ...file }: Pick<FollowedFile, 'node'> & { writtenAt: bigint }) {
   for (;;) {
     const files = await rotatedFiles(path);
-    const place = files.findIndex(({ device, inode }) => device === node.device && inode === node.inode);
+    const index = files.findIndex(({ device, inode }) => device === node.device && inode === node.inode);
     // A file that is not there any more was older than all that were written after it.
-    const next = place === -1 ? files.find(({ writtenAt }) => writtenAt > file.writtenAt) : files[place + 1];
+    const next = index === -1 ? files.find(({ writtenAt }) => writtenAt > file.writtenAt) : files[index + 1];
     if (next === undefined) return undefined;
     const opened = await FollowedFile.open(next.path);
     if (opened?.node.inode === next.inode && opened.node.device === next.device) return opened;
-    // It was rotated once more meanwhile.
+    // It was rotated again in the meantime.
     await opened?.close();
   }
 }
@@ -47,15 +47,17 @@ export async function nextRotated(path: string, { node, ...file }: Pick<Followed
 /** The rotated files of a path, the oldest first. Of one that is being compressed the original is taken. */
 async function rotatedFiles(path: string): Promise<RotatedFile[]> {
   const folder = dirname(path);
-  const found = (await readdir(folder)).flatMap((name) => {
+  const candidates = (await readdir(folder)).flatMap((name) => {
     const rotation = rotationOf(basename(path), name);
     return rotation === undefined ? [] : [{ name, rotation }];
   });
-  const names = new Set(found.map(({ name }) => name));
-  const wanted = found.filter(({ name }) => !(compressed.test(name) && names.has(name.replace(compressed, ''))));
+  const names = new Set(candidates.map(({ name }) => name));
+  const originals = candidates.filter(
+    ({ name }) => !(compressed.test(name) && names.has(name.replace(compressed, ''))),
+  );
   const files = await Promise.all(
-    wanted
-      .sort((one, other) => compareRotations(one.rotation, other.rotation))
+    originals
+      .sort((a, b) => compareRotations(a.rotation, b.rotation))
       .map(async ({ name }) => {
         const status = await stat(join(folder, name), { bigint: true }).catch(() => undefined);
         if (status === undefined || !status.isFile()) return [];
@@ -85,9 +87,9 @@ function partsOf(path: string): { stem: string; extension: string } {
 }
 
 /** A number grows with the age of its file, a date falls. Dates have more digits than a number of rotations has. */
-function compareRotations(one: string, other: string): number {
-  const [isNumber, isOtherNumber] = [/^\d{1,5}$/.test(one), /^\d{1,5}$/.test(other)];
-  if (isNumber && isOtherNumber) return Number(other) - Number(one);
+function compareRotations(a: string, b: string): number {
+  const [isNumber, isOtherNumber] = [/^\d{1,5}$/.test(a), /^\d{1,5}$/.test(b)];
+  if (isNumber && isOtherNumber) return Number(b) - Number(a);
   if (isNumber !== isOtherNumber) return isNumber ? 1 : -1;
-  return one < other ? -1 : one > other ? 1 : 0;
+  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -35,7 +35,7 @@ export function changesOfOutbox(rows: readonly OutboxRow[], reader: OutboxReader
   return rows.flatMap((row, index) => {
     if (merged.has(index)) return [];
     const next = isDelete(row)
-      ? rows.findIndex((other, at) => at > index && other.transaction === row.transaction)
+      ? rows.findIndex((later, at) => at > index && later.transaction === row.transaction)
       : -1;
     const inserted = rows[next];
     if (inserted !== undefined && isMove(row, inserted, reader)) {
@@ -68,18 +68,18 @@ function isMove(deleted: OutboxRow, inserted: OutboxRow, { mapping, watch }: Out
 }
 
 function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
-  const place = `outbox ${row.number}`;
+  const position = `outbox ${row.number}`;
   const identity = hash('sha256', `${reader.outbox} ${row.number}`, 'buffer').subarray(0, 16);
   const said = saidBy(row, reader);
   if (row.fault !== null) {
-    const content = faultContent(row, place);
+    const content = faultContent(row, position);
     const tenant = tenantOfFault(row, reader.mapping);
     const mapped: MappedChange = { kind: 'rejected', tenant, reason: row.fault, content };
-    return [{ mapped, position: place, content: () => content }];
+    return [{ mapped, position, content: () => content }];
   }
   if (row.source === null) {
     const change = changeByHand(row, identity, { actor: foundActor(row) ?? unknown, ...said }, reader.mapping);
-    return change.mapped.kind === 'unchanged' ? [] : [{ ...change, position: place }];
+    return change.mapped.kind === 'unchanged' ? [] : [{ ...change, position }];
   }
   const later = laterColumns(row);
   if (later.length > 0) reader.watch.tellLater(row.source, later);
@@ -104,7 +104,7 @@ function changesOf(row: OutboxRow, reader: OutboxReader): SourceChange[] {
   };
   return partOf(row, changesOfRow(mapping, change, { actor: foundActor(row) ?? unknown }))
     .filter(({ kind }) => kind !== 'unchanged')
-    .map((mapped) => ({ mapped, position: place, content: () => rejectedRowText(mappedTable, change) }));
+    .map((mapped) => ({ mapped, position, content: () => rejectedRowText(mappedTable, change) }));
 }
 
 /** A row that got another id is twice in the outbox: its delete in the lane of the old document, its create in that of the new one. */
@@ -124,14 +124,14 @@ function tenantOfFault({ source, document }: OutboxRow, mapping: Mapping): strin
 }
 
 /** A row that could not be written has no values: which one it was, as JSON text. The place tells it from another of the same key. */
-function faultContent({ source, document }: OutboxRow, place: string): string {
+function faultContent({ source, document }: OutboxRow, position: string): string {
   const named = document === null ? undefined : parseJson(document);
   const members = ['entity', 'entityId', 'key'].flatMap((name) => {
     const member = named && memberOf(named, name);
     return member === undefined ? [] : [[name, member] as const];
   });
   return objectText([
-    ['place', JSON.stringify(place)],
+    ['place', JSON.stringify(position)],
     ...(source === null ? [] : [['table', JSON.stringify(source)] as const]),
     ...members,
   ]);
@@ -173,8 +173,8 @@ const prepared = new WeakMap<Mapping, Map<string, Mapping>>();
 function withLaterColumns(mapping: Mapping, source: string, columns: readonly string[]): Mapping {
   const table = mapping.tables.get(source);
   if (columns.length === 0 || table === undefined) return mapping;
-  const known = prepared.getOrInsertComputed(mapping, () => new Map());
-  return known.getOrInsertComputed(JSON.stringify([source, columns]), () => ({
+  const byColumns = prepared.getOrInsertComputed(mapping, () => new Map());
+  return byColumns.getOrInsertComputed(JSON.stringify([source, columns]), () => ({
     ...mapping,
     tables: new Map([...mapping.tables, [source, maskedTable(table, columns)]]),
   }));

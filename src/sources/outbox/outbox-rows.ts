@@ -36,8 +36,8 @@ export async function hasRows(client: pg.Client): Promise<boolean> {
 }
 
 /**
- * Takes a lane that has changes and that no other relay holds, until the end of the transaction. Its documents come through this relay
- * alone meanwhile, so each keeps its order. Undefined: there is none.
+ * Locks a free lane with changes until the end of the transaction, so that the order of each document is kept.
+ * Undefined if there is none.
  */
 export async function takeLane(client: pg.Client): Promise<number | undefined> {
   const { rows } = await client.query<{ lane: string }>(

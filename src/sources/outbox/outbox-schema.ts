@@ -67,7 +67,7 @@ grant select, update on annals.lane to ${relayRole};`;
 export const usedOnce =
   'annals.writes_by_row(regclass), annals.write_row(), annals.write_statement(), annals.write_truncate(), annals.take_actor()';
 
-/** Nobody calls the functions but the triggers, and annals.record where the operator grants it. */
+/** Only triggers may call the functions, except annals.record where the operator grants it. */
 export const revokeFunctions = `revoke all on all functions in schema annals from public;
 grant usage on schema annals to session_user;
 grant execute on function ${usedOnce} to session_user;

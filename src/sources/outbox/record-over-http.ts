@@ -32,9 +32,9 @@ export function recordOverHttp({ target, strict, log }: HttpRecording): RelayOpt
     if (result.kind === 'refused') throw new RefusedChangesError(result.message, {});
     if (result.kind === 'taken') {
       for (const { index, reason } of result.rejected) {
-        const place = lines[index]?.place ?? '';
+        const position = lines[index]?.position ?? '';
         log.warn(
-          { place, reason: lines[index]?.reason ?? reason },
+          { place: position, reason: lines[index]?.reason ?? reason },
           'a change can never be recorded, and the recorder keeps it aside',
         );
       }
@@ -49,8 +49,9 @@ export function recordOverHttp({ target, strict, log }: HttpRecording): RelayOpt
       return;
     }
     const reason = 'is larger than the recorder takes';
-    if (strict || first.stub === undefined) throw new RefusedChangesError(`the change at ${first.place} ${reason}`, {});
-    await send([{ text: first.stub, place: first.place, reason, stub: undefined }]);
+    if (strict || first.stub === undefined)
+      throw new RefusedChangesError(`the change at ${first.position} ${reason}`, {});
+    await send([{ text: first.stub, position: first.position, reason, stub: undefined }]);
   }
 
   return async (changes) => {
@@ -74,22 +75,22 @@ export function recordOverHttp({ target, strict, log }: HttpRecording): RelayOpt
 
 interface Line {
   readonly text: string;
-  readonly place: string;
+  readonly position: string;
   /** Why the relay knows that it will be rejected. */
   readonly reason?: string | undefined;
   /** What is sent in its place where it is too large: the recorder rejects it, and keeps where it came from. */
   readonly stub: string | undefined;
 }
 
-function lineOf({ mapped, position: place, content }: SourceChange, tenant: string, strict: boolean): Line | undefined {
+function lineOf({ mapped, position, content }: SourceChange, tenant: string, strict: boolean): Line | undefined {
   if (mapped.kind === 'unchanged') return undefined;
-  const stub = JSON.stringify({ place });
+  const stub = JSON.stringify({ place: position });
   if (mapped.kind === 'rejected') {
     const { reason } = mapped;
-    if (strict) throw new RefusedChangesError(`1 change was rejected: that at ${place}: ${reason}`, {});
-    return { text: mapped.content, place, reason, stub };
+    if (strict) throw new RefusedChangesError(`1 change was rejected: that at ${position}: ${reason}`, {});
+    return { text: mapped.content, position, reason, stub };
   }
   if (mapped.tenant !== tenant) throw new Error('a relay to a recorder records for one tenant');
   const id = `annals:relay:${Buffer.from(mapped.change.identity).toString('hex')}`;
-  return { text: lineOfChange(mapped.change, content(), id), place, stub };
+  return { text: lineOfChange(mapped.change, content(), id), position, stub };
 }

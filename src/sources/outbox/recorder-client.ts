@@ -6,7 +6,7 @@ import { parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { sourceText } from '../../core/json/text.ts';
 
-/** A recorder that answers for one tenant, and the client that sends to it. */
+/** A recorder for a tenant, and the client that sends to it. */
 export interface RecorderTarget {
   /** The recorder's address, with the path below which it answers, if any. */
   readonly url: URL;
@@ -15,12 +15,12 @@ export interface RecorderTarget {
   readonly clientSecret: string;
 }
 
-/** The recorder refuses this client or what it sends: an operator must do something. */
+/** The recorder refuses this client or its input: an operator must act. */
 export class RecorderError extends Error {
   override name = 'RecorderError';
 }
 
-/** The recorder is away or busy. Everything may be sent again. */
+/** The recorder is unavailable or busy. Everything may be retried. */
 export class RecorderBusyError extends Error {
   /** Milliseconds that the recorder asks to wait; undefined: it says nothing. */
   readonly retryAfter: number | undefined;
@@ -83,11 +83,11 @@ export class RecorderClient {
     if (!hasCounts) throw new RecorderError('the recorder answers something else than counts: check the URL of --to');
     return {
       kind: 'taken',
-      rejected: elementsOf(rejected).map((one) => {
-        const index = memberOf(one, 'index');
+      rejected: elementsOf(rejected).map((item) => {
+        const index = memberOf(item, 'index');
         return {
           index: index === undefined ? 0 : Number(sourceText(index)),
-          reason: stringOf(memberOf(one, 'reason')) ?? '',
+          reason: stringOf(memberOf(item, 'reason')) ?? '',
         };
       }),
     };

@@ -58,7 +58,7 @@ export function recordDirectly({ db, recordBatch, name, strict }: DirectRecordin
  * The first is enough to find the first rows soon.
  */
 const idlePauses = [200, 1_000];
-/** Milliseconds between two attempts after a database was away. */
+/** Backoff in milliseconds while a database is unavailable. */
 const pauses = { min: 200, max: 5_000 };
 
 /**

@@ -1,4 +1,4 @@
-/** The role that owns the outbox and its functions. Nobody logs in as it. */
+/** The role that owns the outbox and its functions. It cannot log in. */
 export const ownerRole = 'annals_outbox';
 /** The role that reads and empties the outbox. The relay's login is a member of it. */
 export const relayRole = 'annals_relay';

@@ -6,22 +6,22 @@ import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import type { SourceLog } from '../source-log.ts';
 import { deleteActors } from './outbox-rows.ts';
 
-/** Milliseconds between two looks. */
+/** Milliseconds between checks. */
 const defaultInterval = 10_000;
 
 const runAgain = 'Run the SQL of annals outbox again';
 
 /**
- * Watches what becomes of the mapped tables and their triggers while the relay runs (docs/decisions/capture.md). Each state is told once, and once
- * more when it comes back.
+ * Watches the mapped tables and their triggers while the relay runs (docs/decisions/capture.md). Reports each state
+ * once, and again when it recurs.
  */
 export class TriggerWatch {
   readonly #mapping: Mapping;
   readonly #log: SourceLog;
   #tables: ReadonlyMap<string, RelayedTable> = new Map();
-  #known = new Map<string, KnownTable>();
+  #previous = new Map<string, KnownTable>();
   #states = new Set<string>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   #nextLook = 0;
   readonly #interval: number;
 
@@ -53,28 +53,28 @@ export class TriggerWatch {
     // Also those that an earlier mapping had written.
     await deleteActors(client);
     for (const [name, table] of catalogue) {
-      const [known, now] = [this.#known.get(name), knownTable(table)];
-      this.#known.set(name, now);
-      if (known === undefined) continue;
+      const [before, now] = [this.#previous.get(name), knownTable(table)];
+      this.#previous.set(name, now);
+      if (before === undefined) continue;
       const news = [
-        columnNews(name, known.columns, now.columns),
-        ...(await partitionNews(client, name, known.partitions, now.partitions)),
+        columnNews(name, before.columns, now.columns),
+        ...(await partitionNews(client, name, before.partitions, now.partitions)),
       ];
-      for (const one of news) if (one !== undefined) this.#log.warn({}, one);
+      for (const message of news) if (message !== undefined) this.#log.warn({}, message);
     }
   }
 
   /** A row of the table has columns that its trigger did not know. */
   tellLater(table: string, columns: readonly string[]): void {
     const message = `${table} has columns that came after the SQL of annals outbox ran: ${columns.join(', ')}. Their values are masked. ${runAgain}`;
-    if (this.#told.has(message)) return;
-    this.#told.add(message);
+    if (this.#reported.has(message)) return;
+    this.#reported.add(message);
     this.#log.warn({}, message);
   }
 
   async #triggerStates(client: pg.Client, names: readonly string[]): Promise<string[]> {
     const { rows: functions } = await client.query<{ name: string }>(functionsStatement);
-    const has = (name: string) => functions.some((one) => one.name === name);
+    const has = (name: string) => functions.some((item) => item.name === name);
     const states: string[] = [];
     if (!has('change_of'))
       states.push(
@@ -83,7 +83,7 @@ export class TriggerWatch {
     const { rows: without } = await client.query<{ name: string }>(withoutTriggerStatement, [names]);
     for (const { name } of without) {
       states.push(
-        `the table ${name} has no trigger, so its changes are not recorded. It was made anew, perhaps, or mapped later. ${runAgain}`,
+        `the table ${name} has no trigger, so its changes are not recorded. It may have been recreated, or mapped later. ${runAgain}`,
       );
     }
     // Triggers that run once a statement, on a table that now needs them for each row (docs/decisions/outbox.md).

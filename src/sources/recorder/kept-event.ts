@@ -16,7 +16,7 @@ const prefix = 'iodebezium';
 
 /**
  * What Annals keeps of an event that it cannot map. If the mapping masks and ignores nothing, it is the text of the
- * event. Otherwise it is only the origin of the event, because nobody can tell which of its values a mask covers.
+ * event. Otherwise it is only the origin of the event, since it is unknown which of its values a mask covers.
  * Undefined: nothing.
  */
 export function keptEvent(text: Buffer, mapping: Mapping | undefined): string | undefined {
@@ -48,15 +48,15 @@ function hides(mapping: Mapping | undefined): boolean {
 function originOf(event: JsonNode): string | undefined {
   const payload = memberOf(event, 'payload');
   const members = membersOf(payload !== undefined && kindOf(payload) === 'object' ? payload : event);
-  const kept: [string, JsonNode | string][] = [];
+  const parts: [string, JsonNode | string][] = [];
   for (const [name, value] of members) {
     const lower = name.toLowerCase();
     const isOrigin = lower.startsWith(prefix) && (origins.has(lower.slice(prefix.length)) || lower === `${prefix}op`);
     if (kindOf(value) === 'object') {
-      if (name === 'source') kept.push([name, scalarsOf(value)]);
-    } else if (kindOf(value) !== 'array' && (envelope.has(name) || isOrigin)) kept.push([name, value]);
+      if (name === 'source') parts.push([name, scalarsOf(value)]);
+    } else if (kindOf(value) !== 'array' && (envelope.has(name) || isOrigin)) parts.push([name, value]);
   }
-  return kept.length === 0 ? undefined : objectText(kept);
+  return parts.length === 0 ? undefined : objectText(parts);
 }
 
 function scalarsOf(source: JsonNode): string {

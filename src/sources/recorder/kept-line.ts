@@ -23,17 +23,17 @@ export function keptLine(text: Buffer, clientName: string, mapping: Mapping | un
   const rules = entity === undefined ? undefined : mapping?.entities.get(entity);
   const hasActor = line.has('actor');
   if (rules === undefined) return hasActor ? text.toString('utf8') : lineWithActor(text, clientName);
-  const kept: [string, JsonNode | string][] = [];
+  const parts: [string, JsonNode | string][] = [];
   for (const [name, value] of line) {
     // No mask holds for a member that is not known. Its name alone is kept, so that a retry is rejected as well.
-    if (!masked.has(name)) kept.push([name, changeMembers.has(name) ? value : 'null']);
+    if (!masked.has(name)) parts.push([name, changeMembers.has(name) ? value : 'null']);
   }
   const { before, after } = applyRules(compileRules(rules), { before: line.get('before'), after: line.get('after') });
-  keep(kept, 'before', before);
-  keep(kept, 'after', after);
+  addMember(parts, 'before', before);
+  addMember(parts, 'after', after);
   // Ignored members of a context are kept: that is where they are looked for.
-  keep(kept, 'context', applyRules(compileMasks(rules), { after: line.get('context') }).after);
-  const keptText = Buffer.from(objectText(kept));
+  addMember(parts, 'context', applyRules(compileMasks(rules), { after: line.get('context') }).after);
+  const keptText = Buffer.from(objectText(parts));
   return hasActor ? keptText.toString('utf8') : lineWithActor(keptText, clientName);
 }
 
@@ -46,6 +46,6 @@ export function lineWithActor(line: Buffer, clientName: string): string {
   return `${members}${comma}"actor":${JSON.stringify(clientName)}${text.slice(end)}`;
 }
 
-function keep(kept: [string, JsonNode | string][], name: string, value: JsonNode | undefined): void {
-  if (value !== undefined) kept.push([name, value]);
+function addMember(parts: [string, JsonNode | string][], name: string, value: JsonNode | undefined): void {
+  if (value !== undefined) parts.push([name, value]);
 }

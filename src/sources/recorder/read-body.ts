@@ -147,8 +147,8 @@ function unpack(bytes: Uint8Array, encoding: Encoding, maxLength: number): Uint8
     const options = { maxOutputLength: maxLength, params, info: true };
     const unpacked: unknown = zstdDecompressSync(bytes, options);
     const { buffer, engine } = unpacked as { buffer: Uint8Array; engine: { bytesWritten: number } };
-    // The decoder leaves out what follows the last frame, without a word. A damaged frame is such a thing, and its changes would be lost.
-    if (engine.bytesWritten < bytes.length) throw new Error('something follows the last frame');
+    // The decoder silently ignores trailing data, such as a corrupt frame, whose changes would be lost.
+    if (engine.bytesWritten < bytes.length) throw new Error('trailing data after the last frame');
     return buffer;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;

@@ -41,7 +41,7 @@ export interface Reading {
 /**
  * What Annals keeps of a change that it can never record: a line of an import, or a row as `rejectedRowText` writes it.
  */
-export type Kept =
+export type StoredSource =
   /** Its masks are applied. Undefined: nothing. */
   | { line: string | undefined; isRow?: boolean; identity?: Uint8Array | undefined }
   /** No mask holds for it: these bytes of the body. */
@@ -49,12 +49,12 @@ export type Kept =
 
 /** A change of a body. */
 export type ReadChange =
-  | { kind: 'change'; change: Change; kept: Kept }
+  | { kind: 'change'; change: Change; stored: StoredSource }
   | { kind: 'unchanged' }
   | { kind: 'ignored' }
-  | { kind: 'rejected'; reason: string; kept: Kept }
+  | { kind: 'rejected'; reason: string; stored: StoredSource }
   /** A row of a snapshot: what it is depends on the history. */
-  | { kind: 'snapshot'; document: Extract<MappedDocument, { kind: 'document' }>; kept: Kept }
+  | { kind: 'snapshot'; document: Extract<MappedDocument, { kind: 'document' }>; stored: StoredSource }
   /** All documents of the entity were deleted. */
   | { kind: 'truncate'; entity: string; at: number; identity: Uint8Array };
 
@@ -96,7 +96,7 @@ export class ChangeReader {
     this.#hasReadEvents = true;
     const value = parsed(text);
     if (value === undefined)
-      return [{ kind: 'rejected', reason: 'cannot be read as JSON', kept: this.#keptEvent(text) }];
+      return [{ kind: 'rejected', reason: 'cannot be read as JSON', stored: this.#keptEvent(text) }];
     return this.#changesOfCloudEvent(
       () => readStructuredEvent(value),
       isAlone,
@@ -115,17 +115,17 @@ export class ChangeReader {
     );
   }
 
-  #changesOfCloudEvent(read: () => CloudEvent, isAlone: boolean, kept: () => Kept): ReadChange[] {
+  #changesOfCloudEvent(read: () => CloudEvent, isAlone: boolean, stored: () => StoredSource): ReadChange[] {
     try {
       const cloudEvent = read();
       const event = readDebeziumCloudEvent(cloudEvent.attributes, cloudEvent.data);
-      if (event !== undefined) return this.#changesOf(event, isAlone, kept);
+      if (event !== undefined) return this.#changesOf(event, isAlone, stored);
       const { line, identity } = lineOfCloudEvent(cloudEvent);
       return [this.#changeOfLine(Buffer.from(line), identity)];
     } catch (error) {
       if (!(error instanceof CloudEventError)) throw error;
       if (error.message.includes('nested too deep')) throw tooDeep();
-      return [{ kind: 'rejected', reason: error.message, kept: kept() }];
+      return [{ kind: 'rejected', reason: error.message, stored: stored() }];
     }
   }
 
@@ -138,11 +138,11 @@ export class ChangeReader {
       return {
         kind: 'change',
         change: judged.change,
-        kept: this.#keptOf(text, judged.change.entity, judged.hasActor, identity),
+        stored: this.#keptOf(text, judged.change.entity, judged.hasActor, identity),
       };
     }
     if (judged.reason.includes('nested too deep')) throw tooDeep();
-    return { ...judged, kept: { line: keptLine(text, clientName, mapping), identity } };
+    return { ...judged, stored: { line: keptLine(text, clientName, mapping), identity } };
   }
 
   get #client(): RecordingClient {
@@ -150,7 +150,7 @@ export class ChangeReader {
     return { name, tenant, maySetActor };
   }
 
-  #keptOf(text: Buffer, entity: string, hasActor: boolean, identity: Uint8Array | undefined): Kept {
+  #keptOf(text: Buffer, entity: string, hasActor: boolean, identity: Uint8Array | undefined): StoredSource {
     const { clientName, mapping } = this.#reading;
     const start = text.byteOffset - this.#body.byteOffset;
     const end = start + text.length;
@@ -160,38 +160,38 @@ export class ChangeReader {
     return { start, end, hasActor };
   }
 
-  #keptEvent(text: Buffer): Kept {
+  #keptEvent(text: Buffer): StoredSource {
     return { line: keptEvent(text, this.#reading.mapping) };
   }
 
   /** `kept` is what is kept of an event that cannot be mapped. */
-  #changesOf(event: ReadEvent, isAlone: boolean, kept: () => Kept): ReadChange[] {
+  #changesOf(event: ReadEvent, isAlone: boolean, stored: () => StoredSource): ReadChange[] {
     const { mapping, headers, clientName, tenant } = this.#reading;
     // A batch of Debezium's sink has the headers of its first event alone.
     const ofEvent = isAlone ? eventHeaders((name) => headers[name]) : {};
     const result = changesOfEvent(mapping, event, ofEvent, { actor: clientName, tenant });
-    if (result.kind !== 'changes') return [this.#changeOfOther(result, kept)];
-    const row: Kept = { line: result.content(), isRow: true };
+    if (result.kind !== 'changes') return [this.#changeOfOther(result, stored)];
+    const row: StoredSource = { line: result.content(), isRow: true };
     return result.changes.map((mapped) => this.#changeOfRow(mapped, row));
   }
 
-  #changeOfOther(result: Exclude<EventResult, { kind: 'changes' }>, keptOfEvent: () => Kept): ReadChange {
+  #changeOfOther(result: Exclude<EventResult, { kind: 'changes' }>, keptOfEvent: () => StoredSource): ReadChange {
     if (result.kind === 'ignored') return result;
-    const kept = result.kind === 'snapshot' ? { line: result.content(), isRow: true } : keptOfEvent();
-    if (result.kind === 'rejected') return { ...result, kept };
+    const stored = result.kind === 'snapshot' ? { line: result.content(), isRow: true } : keptOfEvent();
+    if (result.kind === 'rejected') return { ...result, stored };
     const tenant = result.kind === 'snapshot' ? result.document.tenant : result.tenant;
-    if (!this.#isOwn(tenant)) return { kind: 'rejected', reason: otherTenant, kept };
-    if (result.kind === 'snapshot') return { kind: 'snapshot', document: result.document, kept };
+    if (!this.#isOwn(tenant)) return { kind: 'rejected', reason: otherTenant, stored };
+    if (result.kind === 'snapshot') return { kind: 'snapshot', document: result.document, stored };
     const { table, at, identity } = result;
     return { kind: 'truncate', entity: table.entity, at, identity };
   }
 
-  #changeOfRow(mapped: MappedChange, kept: Kept): ReadChange {
+  #changeOfRow(mapped: MappedChange, stored: StoredSource): ReadChange {
     const refusal = refusalOfRow(mapped, this.#client);
-    if (refusal !== undefined) return { kind: 'rejected', reason: refusal, kept };
+    if (refusal !== undefined) return { kind: 'rejected', reason: refusal, stored };
     if (mapped.kind === 'unchanged') return { kind: 'unchanged' };
-    if (mapped.kind === 'rejected') return { kind: 'rejected', reason: mapped.reason, kept };
-    return { kind: 'change', change: mapped.change, kept };
+    if (mapped.kind === 'rejected') return { kind: 'rejected', reason: mapped.reason, stored };
+    return { kind: 'change', change: mapped.change, stored };
   }
 
   #isOwn(tenant: string | undefined): boolean {

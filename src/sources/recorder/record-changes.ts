@@ -21,13 +21,13 @@ import { changeOfSnapshot } from '../../recording/mapping/snapshot-change.ts';
 import { currentDocuments, existingDocuments } from '../../recording/rebuild/current-documents.ts';
 import type { ReadChange } from './read-change.ts';
 
-type Snapshot = Omit<Extract<ReadChange, { kind: 'snapshot' }>, 'kept'> & { source: ChangeSource };
+type Snapshot = Omit<Extract<ReadChange, { kind: 'snapshot' }>, 'stored'> & { source: ChangeSource };
 type Truncate = Extract<ReadChange, { kind: 'truncate' }>;
 
 /** A change as the route hands it over, with the place of its event in the body. */
 export type Recordable = { index: number } & (IncomingChange | Snapshot | Truncate);
 
-/** Runs the work in a transaction of its own, again where it lost a race. */
+/** Runs the work in its own transaction, with retries of serialization failures. */
 export type InOwnTransaction = <Result>(work: (transaction: DatabaseTransaction) => Promise<Result>) => Promise<Result>;
 
 interface Batch extends Omit<IncomingBatch, 'changes'> {
@@ -36,31 +36,29 @@ interface Batch extends Omit<IncomingBatch, 'changes'> {
   mapping: Mapping | undefined;
 }
 
-/** Where a page of the documents that a truncate deletes begins. */
+/** The start of a page of the documents that a truncate deletes. */
 interface TruncatePage extends RecordedBatch {
   next: string | undefined;
 }
 
 /**
- * Records what was read of a body, in its order: rows of snapshots and truncates by what the history has. All of it is one transaction,
- * with one exception: a truncate of a batch that is not strict deletes its documents page by page, each in a transaction. So a truncate that
- * takes longer than a request may goes on when it is sent again. Throws `RejectedChangesError` as `TakeChanges` does; its places, and those
- * of the result, are those of the body.
+ * Records the changes of a body in order and in one transaction. Only a truncate of a batch that is not strict deletes
+ * each page in its own, so that it resumes after a timeout. Throws `RejectedChangesError`. Indexes are the body's.
  */
 export async function recordRead(
   inOwnTransaction: InOwnTransaction,
-  take: RecordBatch,
+  recordBatch: RecordBatch,
   batch: Batch,
 ): Promise<RecordedBatch> {
-  if (batch.strict) return await inOwnTransaction((transaction) => recordWhole(transaction, take, batch));
+  if (batch.strict) return await inOwnTransaction((transaction) => recordWhole(transaction, recordBatch, batch));
   const total = new Total();
   for (const changes of betweenTruncates(batch.changes)) {
     const [first] = changes;
     if (first?.kind !== 'truncate') {
-      total.add(await inOwnTransaction((transaction) => recordWhole(transaction, take, { ...batch, changes })));
+      total.add(await inOwnTransaction((transaction) => recordWhole(transaction, recordBatch, { ...batch, changes })));
       continue;
     }
-    await deleteAll(inOwnTransaction, take, batch, first, total);
+    await deleteAll(inOwnTransaction, recordBatch, batch, first, total);
   }
   return total;
 }
@@ -68,7 +66,7 @@ export async function recordRead(
 /** Deletes the documents page by page. Without any the truncate itself is counted. */
 async function deleteAll(
   inItsTransaction: InOwnTransaction,
-  take: RecordBatch,
+  recordBatch: RecordBatch,
   batch: Batch,
   truncate: Truncate & { index: number },
   total: Total,
@@ -76,7 +74,7 @@ async function deleteAll(
   const before = total.counts.read;
   let after: string | undefined;
   do {
-    const page = await inItsTransaction((transaction) => deletePage(transaction, take, batch, truncate, after));
+    const page = await inItsTransaction((transaction) => deletePage(transaction, recordBatch, batch, truncate, after));
     total.add(page);
     after = page.next;
   } while (after !== undefined);
@@ -94,18 +92,22 @@ function betweenTruncates(changes: readonly Recordable[]): Recordable[][] {
   return parts.length === 0 ? [[]] : parts;
 }
 
-async function recordWhole(transaction: DatabaseTransaction, take: RecordBatch, batch: Batch): Promise<RecordedBatch> {
+async function recordWhole(
+  transaction: DatabaseTransaction,
+  recordBatch: RecordBatch,
+  batch: Batch,
+): Promise<RecordedBatch> {
   const total = new Total();
   for (const part of partsOf(batch.changes)) {
     const [first] = part;
     if (first?.kind === 'truncate') {
-      await deleteAll((work) => work(transaction), take, batch, first, total);
+      await deleteAll((work) => work(transaction), recordBatch, batch, first, total);
       continue;
     }
     const isCompared = first !== undefined && isSnapshot(first);
-    const given = isCompared ? await compared(transaction, batch, part.filter(isSnapshot)) : part.filter(isGiven);
+    const incoming = isCompared ? await compared(transaction, batch, part.filter(isSnapshot)) : part.filter(isIncoming);
     try {
-      total.add(await takeInBody(transaction, take, batch, given));
+      total.add(await recordPart(transaction, recordBatch, batch, incoming));
     } catch (error) {
       if (!(error instanceof RejectedChangesError)) throw error;
       throw new RejectedChangesError([...total.rejected, ...error.rejected], error.isFull);
@@ -114,17 +116,17 @@ async function recordWhole(transaction: DatabaseTransaction, take: RecordBatch, 
   return total;
 }
 
-/** Takes changes; the places of the rejected ones are those of the body. */
-async function takeInBody(
+/** Records changes. The indexes of rejected ones are those of the body. */
+async function recordPart(
   transaction: DatabaseTransaction,
-  take: RecordBatch,
+  recordBatch: RecordBatch,
   { changes: _changes, actor: _actor, mapping: _mapping, ...batch }: Batch,
-  given: readonly (IncomingChange & { index: number })[],
+  incoming: readonly (IncomingChange & { index: number })[],
 ): Promise<RecordedBatch> {
   const inBody = (list: readonly RejectedChange[]) =>
-    list.map(({ index, reason }) => ({ index: given[index]?.index ?? index, reason }));
+    list.map(({ index, reason }) => ({ index: incoming[index]?.index ?? index, reason }));
   try {
-    const { counts, rejected } = await take(transaction, { ...batch, changes: given });
+    const { counts, rejected } = await recordBatch(transaction, { ...batch, changes: incoming });
     return { counts, rejected: inBody(rejected) };
   } catch (error) {
     if (!(error instanceof RejectedChangesError)) throw error;
@@ -159,7 +161,7 @@ function isSnapshot(change: Recordable): change is Snapshot & { index: number } 
   return change.kind === 'snapshot';
 }
 
-function isGiven(change: Recordable): change is IncomingChange & { index: number } {
+function isIncoming(change: Recordable): change is IncomingChange & { index: number } {
   return change.kind !== 'snapshot' && change.kind !== 'truncate';
 }
 
@@ -169,28 +171,28 @@ async function compared(
   { tenant, mapping }: Batch,
   snapshots: readonly (Snapshot & { index: number })[],
 ): Promise<(IncomingChange & { index: number })[]> {
-  const given: (IncomingChange & { index: number })[] = [];
+  const incoming: (IncomingChange & { index: number })[] = [];
   const slice = new TimeSlice();
-  for (const [entity, some] of Map.groupBy(snapshots, ({ document }) => document.change.entity)) {
-    const ids = some.map(({ document }) => document.change.entityId);
+  for (const [entity, group] of Map.groupBy(snapshots, ({ document }) => document.change.entity)) {
+    const ids = group.map(({ document }) => document.change.entityId);
     const stored = await currentDocuments(transaction, tenant, entity, ids);
-    for (const [place, { index, document, source }] of some.entries()) {
+    for (const [position, { index, document, source }] of group.entries()) {
       if (slice.isDue) await slice.rest();
-      const change = changeOfSnapshot(document, stored[place], mapping);
-      if (change === undefined) given.push({ index, kind: 'unchanged' });
-      else given.push({ index, kind: 'change', change, source });
+      const change = changeOfSnapshot(document, stored[position], mapping);
+      if (change === undefined) incoming.push({ index, kind: 'unchanged' });
+      else incoming.push({ index, kind: 'change', change, source });
     }
   }
-  return given.sort((one, other) => one.index - other.index);
+  return incoming.sort((a, b) => a.index - b.index);
 }
 
 /**
- * Deletes a page of the documents of an entity that existed at the truncate's time. The identity of each delete is made of the event's, so
- * a repeat records none twice, and leaves alone what was created since.
+ * Deletes a page of the documents of an entity that existed at the truncate's time. The identity of each delete derives
+ * from the event's, so it is idempotent on retry and spares documents created since.
  */
 async function deletePage(
   transaction: DatabaseTransaction,
-  take: RecordBatch,
+  recordBatch: RecordBatch,
   batch: Batch,
   { index, entity, at, identity }: Truncate & { index: number },
   after: string | undefined,
@@ -203,10 +205,10 @@ async function deletePage(
     return hash('sha256', text, 'buffer').subarray(0, identityLength);
   };
   const deletes = await deletesOf(transaction, mapping, { tenant, at, entity, actor, identityOf }, entityIds);
-  const given = deletes.map(({ change, sides }) => {
+  const incoming = deletes.map(({ change, sides }) => {
     const line = () => lineOfChange(change, sides);
     const source: ChangeSource = { position: `a document of ${entity}`, line, identity: change.identity };
     return { index, kind: 'change', change, source } as const;
   });
-  return { ...(await takeInBody(transaction, take, batch, given)), next };
+  return { ...(await recordPart(transaction, recordBatch, batch, incoming)), next };
 }

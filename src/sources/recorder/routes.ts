@@ -14,14 +14,14 @@ import type { BodyReader } from './body-reader.ts';
 import { lineWithActor } from './kept-line.ts';
 import { bodyLimit } from './limits.ts';
 import type { BodyFormat, Encoding, ReadBody } from './read-body.ts';
-import type { Kept } from './read-change.ts';
+import type { StoredSource } from './read-change.ts';
 import { type Recordable, recordRead } from './record-changes.ts';
 import { ChangesPath, ChangesQuery, describedBodies, RecordedChange, RecordedCounts } from './schemas.ts';
 
 export interface RecorderRoutesOptions {
   db: Database;
   bodies: BodyReader;
-  take: RecordBatch;
+  recordBatch: RecordBatch;
   /** Its rules also apply to documents that the history has already. */
   mapping: Mapping | undefined;
 }
@@ -45,7 +45,7 @@ const encodings: Readonly<Record<string, Encoding>> = {
 /** Changes that applications send (recording.md 4). */
 export async function recorderRoutes(
   app: HttpServer,
-  { db, bodies, take, mapping }: RecorderRoutesOptions,
+  { db, bodies, recordBatch, mapping }: RecorderRoutesOptions,
 ): Promise<void> {
   app.addHook('onClose', () => bodies.close());
   app.removeAllContentTypeParsers();
@@ -87,7 +87,7 @@ export async function recorderRoutes(
     async (request, reply) => {
       const body = request.body as unknown as Buffer | null;
       const { changes, hasEvents } = await readChanges(bodies, request, body ?? Buffer.alloc(0));
-      const { counts, rejected } = await record({ db, take, mapping }, request, changes);
+      const { counts, rejected } = await record({ db, recordBatch, mapping }, request, changes);
       // A sink of events would stop for good at a 400; an application that looks only at the status has to notice.
       const isRefused = !hasEvents && counts.read > 0 && counts.rejected === counts.read;
       return await reply.code(isRefused ? 400 : 200).send({ ...counts, rejected: [...rejected] });
@@ -139,21 +139,21 @@ function recordables({ changes, bytes }: ReadBody, body: Buffer, request: Fastif
   const { clientName } = request.credentials;
   return changes.map((read): Recordable => {
     if (read.kind !== 'change' && read.kind !== 'rejected' && read.kind !== 'snapshot') return read;
-    const { kept, ...given } = read;
+    const { stored, ...change } = read;
     const position = `request ${request.id}, change ${read.index}`;
-    const made = 'line' in kept ? { isRow: kept.isRow === true, identity: kept.identity } : {};
-    return { ...given, source: { position, line: () => lineOf(kept, text, clientName), ...made } };
+    const made = 'line' in stored ? { isRow: stored.isRow === true, identity: stored.identity } : {};
+    return { ...change, source: { position, line: () => lineOf(stored, text, clientName), ...made } };
   });
 }
 
-function lineOf(kept: Kept, body: Buffer, clientName: string): string | undefined {
-  if ('line' in kept) return kept.line;
-  const line = body.subarray(kept.start, kept.end);
-  return kept.hasActor ? line.toString('utf8') : lineWithActor(line, clientName);
+function lineOf(stored: StoredSource, body: Buffer, clientName: string): string | undefined {
+  if ('line' in stored) return stored.line;
+  const line = body.subarray(stored.start, stored.end);
+  return stored.hasActor ? line.toString('utf8') : lineWithActor(line, clientName);
 }
 
 async function record(
-  { db, take, mapping }: Pick<RecorderRoutesOptions, 'db' | 'take' | 'mapping'>,
+  { db, recordBatch, mapping }: Pick<RecorderRoutesOptions, 'db' | 'recordBatch' | 'mapping'>,
   request: FastifyRequest,
   changes: readonly Recordable[],
 ): Promise<RecordedBatch> {
@@ -170,7 +170,7 @@ async function record(
     mapping,
   };
   try {
-    return await recordRead((work) => inTransaction(db, work, { retries: maxRetries }), take, batch);
+    return await recordRead((work) => inTransaction(db, work, { retries: maxRetries }), recordBatch, batch);
   } catch (error) {
     throw error instanceof RejectedChangesError ? refused(error, isDivided(batch)) : error;
   }

@@ -110,7 +110,7 @@ test('a person who was recorded in every way is nowhere after an erasure, and wh
   await capturing.stop();
   const again = startCapture({ source: shop, history, mapping: mappingOf('captured'), choice: { resync: true } });
   await again.running;
-  expect(again.messages).toContain('rows of documents that were erased are still there; they are left out');
+  expect(again.messages).toContain('rows of erased documents still exist at the source; they are skipped');
   await expectNothing();
 });
 

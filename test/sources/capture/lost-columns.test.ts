@@ -40,7 +40,7 @@ function checkNothingHidden(all: Column[][], at: number, masked: string, now: re
   const [known, found] = [all[0] ?? [], all[Math.min(at, all.length - 1)] ?? []];
   const wasMasked = known.find((column) => column.name === masked);
   if (wasMasked === undefined) return;
-  if (isLost(masked, noFormer, { known: names(known), found: names(found), now: names(now ?? found) })) return;
+  if (isLost(masked, noFormer, { known: names(known), logged: names(found), now: names(now ?? found) })) return;
   const today = found.find(({ number }) => number === wasMasked.number);
   expect(today?.name ?? masked).toBe(masked);
 }
@@ -76,14 +76,14 @@ describe('a column that the mapping names', () => {
       const [known, found] = [all[Math.min(one, all.length - 1)], all[Math.min(other, all.length - 1)]];
       const now = names(all.at(-1));
       for (const column of now) {
-        expect(isLost(column, noFormer, { known: names(known), found: names(found), now })).toBe(false);
-        expect(isLost(column, noFormer, { known: undefined, found: names(found), now })).toBe(false);
+        expect(isLost(column, noFormer, { known: names(known), logged: names(found), now })).toBe(false);
+        expect(isLost(column, noFormer, { known: undefined, logged: names(found), now })).toBe(false);
       }
     });
   });
 
   test('is lost where it is renamed or dropped, until the mapping says so', () => {
-    const lists = { known: ['id', 'card', 'pin'], found: ['id', 'card_no'], now: ['id', 'card_no'] };
+    const lists = { known: ['id', 'card', 'pin'], logged: ['id', 'card_no'], now: ['id', 'card_no'] };
     for (const column of ['card', 'pin']) expect(isLost(column, noFormer, lists)).toBe(true);
     const former = {
       names: new Map([

@@ -59,12 +59,12 @@ test.each([
   ['schlüssel', 'schlüssel'],
   ['s', 's'],
 ])('rows of %s are the entity %s', (name, entity) => {
-  expect(new EntityNames().take({ schema: 'public', name })).toBe(entity);
+  expect(new EntityNames().assign({ schema: 'public', name })).toBe(entity);
 });
 
 test('an entity is of one table, and not of Annals itself', () => {
   const names = new EntityNames();
-  const take = (name: string, schema = 'public') => names.take({ schema, name });
+  const take = (name: string, schema = 'public') => names.assign({ schema, name });
   expect(['order', 'orders', 'Order'].map((name) => take(name))).toEqual(['order', 'orders', 'public-order']);
   expect([take('order', 'sales'), take('ORDER', 'sales')]).toEqual(['sales-order', 'sales-order-2']);
   expect([take('configuration'), take('agents'), take('annals_x'), take('*')]).toEqual([

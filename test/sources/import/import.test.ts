@@ -217,7 +217,7 @@ describe('compressed sources', () => {
       const error: unknown = await importing.catch((reason: unknown) => reason);
       if (!(error instanceof ImportStoppedError)) throw error;
       expect(error.message).toBe(
-        'the input could not be read to its end: something that is not Zstandard follows the last frame',
+        'the input could not be read to its end: data that is not Zstandard follows the last frame',
       );
       expect(error.counts.recorded).toBe(expected.recorded);
     },

@@ -26,7 +26,7 @@ describe('what becomes of tables and triggers while the relay runs is told', () 
     const { pool, history } = application;
     const { messages } = startRelay(application);
     const lost =
-      'the table public.orders has no trigger, so its changes are not recorded. It was made anew, perhaps, or mapped later. ' +
+      'the table public.orders has no trigger, so its changes are not recorded. It may have been recreated, or mapped later. ' +
       'Run the SQL of annals outbox again';
     for (const id of [1, 2]) {
       await pool.query(`begin; create table orders_new (like orders including all); insert into orders_new select * from orders;

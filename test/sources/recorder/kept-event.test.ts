@@ -25,8 +25,8 @@ function read(
 }
 
 function keptOf(change: ReadChange | undefined): string | undefined {
-  if (change === undefined || !('kept' in change) || !('line' in change.kept)) throw new Error('it keeps no text');
-  return change.kept.line;
+  if (change === undefined || !('stored' in change) || !('line' in change.stored)) throw new Error('it keeps no text');
+  return change.stored.line;
 }
 
 test('an event that cannot be mapped is kept whole where the mapping hides nothing', () => {

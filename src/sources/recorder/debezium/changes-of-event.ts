@@ -18,7 +18,7 @@ import { identityOfEvent } from './event-identity.ts';
 import { idOfKey, mongodbSides } from './mongodb-row.ts';
 import type { DebeziumEvent, ReadEvent } from './read-event.ts';
 
-/** What is to be recorded of an event. */
+/** The result of mapping an event. */
 export type EventResult =
   | {
       readonly kind: 'changes';
@@ -160,11 +160,11 @@ class EventMapper {
   #withoutFillings(before: Row, schemas: ReadonlyMap<string, JsonNode>): Row {
     const id = this.#idColumns;
     if (id === undefined) return before;
-    const others = [...before].filter(([column]) => !id.includes(column));
+    const rest = [...before].filter(([column]) => !id.includes(column));
     const isFilling = ([column, value]: readonly [string, string | undefined]) =>
       value !== undefined &&
       (fillings.has(value) || zero.test(value) || value === defaultOf(column, schemas.get(column)));
-    if (others.length === 0 || !others.every(isFilling)) return before;
+    if (rest.length === 0 || !rest.every(isFilling)) return before;
     return new Map([...before].filter(([column]) => id.includes(column)));
   }
 
@@ -181,9 +181,9 @@ class EventMapper {
   /** A key that changed comes as a delete and a create, each with the other key in a header: the two are related. */
   #withOtherKey(mapped: MappedChange): MappedChange {
     const { oldKey, newKey } = this.#headers;
-    const other = this.#event.op === 'd' ? newKey : this.#event.op === 'c' ? oldKey : undefined;
-    if (mapped.kind !== 'change' || other === undefined || this.#idColumns === undefined) return mapped;
-    const row = rowOf(other, new Map());
+    const otherKey = this.#event.op === 'd' ? newKey : this.#event.op === 'c' ? oldKey : undefined;
+    if (mapped.kind !== 'change' || otherKey === undefined || this.#idColumns === undefined) return mapped;
+    const row = rowOf(otherKey, new Map());
     if (!this.#idColumns.every((column) => row.has(column))) return mapped;
     const item: RelatedItem = { entity: this.#table.entity, entityId: idOf(row, this.#idColumns) };
     return { ...mapped, change: { ...mapped.change, related: [item, ...mapped.change.related] } };

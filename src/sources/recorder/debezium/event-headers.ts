@@ -2,7 +2,7 @@ import { kindOf, memberOf, membersOf } from '../../../core/json/members.ts';
 import { parseIfJson, parseJson } from '../../../core/json/parse.ts';
 import type { JsonNode } from '../../../core/json/tape.ts';
 
-/** What Debezium's HTTP sink says of an event outside of its body. */
+/** The headers of Debezium's HTTP sink. */
 export interface EventHeaders {
   /** The key of the record, where a transformation puts it into a header named `key`. */
   readonly key?: JsonNode | undefined;

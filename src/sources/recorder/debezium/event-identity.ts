@@ -10,8 +10,8 @@ import type { DebeziumEvent } from './read-event.ts';
 const sourceMembers = 'name db schema table collection lsn txid gtid file pos row tsms ord lsid txnnumber'.split(' ');
 
 /**
- * The identity of a change that Debezium emitted: the same for each delivery of one event, and another one for each other event
- * (recording.md 4). `id` is the document's.
+ * The identity of a change that Debezium emitted: the same for each delivery of an event, unique per event
+ * (recording.md 4). `id`: the document's.
  */
 export function identityOfEvent(
   { op, source, before, after, updateDescription }: DebeziumEvent,
