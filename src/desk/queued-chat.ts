@@ -1,7 +1,7 @@
 import type { Credentials } from '../http/credentials.ts';
 import type { DatabaseTransaction } from '../postgres/database.ts';
 
-/** The client that chats. The change history tool sees only what this client may see. */
+/** The chatting client. The change history tool has its permissions. */
 export interface ChattingClient extends Pick<Credentials, 'clientId' | 'clientName' | 'person' | 'scopes'> {}
 
 /** A chat in the queue, which runs in the background. */
@@ -20,18 +20,18 @@ export interface QueuedChat {
 
 /** The answer of a chat that ran in the background. */
 export interface AnsweredChat {
-  /** What the agent answered. */
+  /** The agent's answer. */
   readonly message: string;
-  /** The answer that `POST /chat` would have given: any JSON value. */
+  /** The response of `POST /chat`: any JSON value. */
   readonly response: unknown;
   /** Whether the answer contains data of the change history. */
   readonly fromHistory: boolean;
 }
 
 /**
- * Runs a queued chat. It awaits `callBegins` before the first call of a provider. `callBegins` rejects and aborts the
- * signal where the job is gone. After it has resolved, nobody runs the chat again. Throws AnnalsError with the error
- * for the client.
+ * Runs a queued chat, awaiting `callBegins` before the first call of a provider. `callBegins` rejects and aborts the
+ * signal if the job is gone; after it resolves, the chat is never repeated. Throws AnnalsError with the error for the
+ * client.
  */
 export type RunQueuedChat = (
   chat: QueuedChat,
@@ -42,14 +42,14 @@ export type RunQueuedChat = (
 export interface ChatQueue {
   /**
    * Creates a job that runs the chat after the transaction has committed, and returns its id. With `guardsMessage` the
-   * message may quote the change history, so only clients that may read that see it. Throws rate_limit_exceeded where
-   * the tenant has too many waiting jobs.
+   * message may quote the change history and is visible only to clients that may read that. Throws rate_limit_exceeded
+   * if too many of the tenant's jobs wait.
    */
   enqueueAgentChat(
     transaction: DatabaseTransaction,
     chat: QueuedChat,
     options: { guardsMessage: boolean },
   ): Promise<string>;
-  /** Lets this process look for queued chats at once. Call it after their transaction has committed. */
+  /** Makes this process poll for queued chats now. Call it after their transaction has committed. */
   wakeAgentChats(tenant: string): void;
 }

@@ -8,33 +8,33 @@ import { answerOfFault } from '../http/error-answers.ts';
 import { errorMessageBody } from '../http/error-bodies.ts';
 import type { OnText } from '../providers/port.ts';
 
-/** Milliseconds. Proxies between the service and the client close connections that are silent for too long. */
+/** Milliseconds. Proxies close connections that are silent for too long. */
 const heartbeat = 15_000;
-/** Milliseconds between two looks whether the client has the last event. */
+/** Milliseconds between checks whether the client has received the last event. */
 const cutPause = 20;
 
 export interface StreamOptions {
-  /** For a client that has gone nothing is written, and the work does not wait. */
+  /** Once the client has gone nothing is written, and the work does not wait. */
   readonly gone: AbortSignal;
   readonly logger: FastifyBaseLogger;
 }
 
-/** What makes an answer that is sent in parts. */
+/** Work that produces an answer in parts. */
 export type StreamedWork = (stream: {
-  /** Resolves when the next part may come: a slow client slows the provider down, so the text does not collect in memory. */
+  /** Resolves when the next part may be written: a slow client slows the provider down, so no text piles up. */
   readonly write: (text: string) => Promise<void>;
-  /** To be called when the headers may go out. */
+  /** Call it when the headers may be sent. */
   readonly begin: () => void;
 }) => Promise<string>;
 
 /**
- * Streams an answer: what the work writes, and what it resolves to as the last part. Resolves when the work begins to answer, and
- * rejects where it fails before that. A later failure is the text of `failed`; with `cuts` the connection is cut after it, so
- * that what came does not look whole.
+ * Streams an answer: what the work writes, then what it resolves to. Resolves when the answer begins, and rejects if
+ * the work fails before that. A later failure is written as the text of `failed`; with `cuts` the connection is then
+ * cut, so that the answer does not look complete.
  */
 export async function streamText(
   work: StreamedWork,
-  { failed, cuts, gone, logger }: StreamOptions & { failed: (told: AnnalsError) => string; cuts?: ServerResponse },
+  { failed, cuts, gone, logger }: StreamOptions & { failed: (error: AnnalsError) => string; cuts?: ServerResponse },
 ): Promise<PassThrough> {
   const begun = Promise.withResolvers<void>();
   let hasBegun = false;
@@ -66,13 +66,13 @@ export async function streamText(
   }
 
   async function fail(error: unknown): Promise<void> {
-    const told = error instanceof AnnalsError ? error : answerOfFault(error);
-    if (told.status >= 500) logger.error({ err: error }, 'a streamed answer failed');
+    const failure = error instanceof AnnalsError ? error : answerOfFault(error);
+    if (failure.status >= 500) logger.error({ err: error }, 'a streamed answer failed');
     if (cuts === undefined) {
-      events.end(failed(told));
+      events.end(failed(failure));
       return;
     }
-    events.write(failed(told));
+    events.write(failed(failure));
     while (!gone.aborted && (events.readableLength > 0 || cuts.writableLength > 0)) await sleep(cutPause);
     cuts.destroy();
   }
@@ -83,8 +83,8 @@ export async function streamText(
 }
 
 /**
- * The same as named events: `token` with `{text}` for each part, then `done` with what the work resolves to, or `error` with an
- * error message (contract 8).
+ * As `streamText`, with named events: `token` with `{text}` for each part, then `done` with what the work resolves to,
+ * or `error` with an error message (contract 8).
  */
 export async function streamAnswer(
   work: (stream: { readonly onText: OnText; readonly begin: () => void }) => Promise<object>,
@@ -94,13 +94,13 @@ export async function streamAnswer(
   return await streamText(
     async ({ write, begin }) =>
       eventText('done', await work({ onText: (text) => write(eventText('token', { text })), begin })),
-    { ...options, failed: (told) => eventText('error', { ...errorMessageBody(told), ...retryAfterOf(told) }) },
+    { ...options, failed: (error) => eventText('error', { ...errorMessageBody(error), ...retryAfterOf(error) }) },
   );
 }
 
 export const streamHeaders = { 'cache-control': 'no-store', 'x-accel-buffering': 'no' } as const;
 
-/** The seconds after which the client may try again. An ordinary response has them in its Retry-After header. */
+/** The seconds of Retry-After, as in an ordinary response's header. */
 function retryAfterOf({ headers }: AnnalsError): { retryAfter?: number } {
   const value = headers['Retry-After'];
   if (value === undefined) return {};

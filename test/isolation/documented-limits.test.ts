@@ -48,12 +48,12 @@ import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../src/desk/agents/conversation.ts';
 import { maxOutputBytes } from '../../src/desk/agents/history-tool.ts';
 import { maxAlerts, maxBudgets } from '../../src/desk/budgets/schemas.ts';
-import { callsKept } from '../../src/desk/calls/store.ts';
+import { callRetentionDays } from '../../src/desk/calls/store.ts';
 import { maxSums } from '../../src/desk/calls/sums.ts';
 import { tokensOfImage } from '../../src/desk/completions/input-bound.ts';
 import { defaultUnsentLease } from '../../src/desk/completions/quota.ts';
 import { defaultTimes } from '../../src/desk/completions/service.ts';
-import { jobPlaces, minExportTurn } from '../../src/desk/jobs/dispatcher.ts';
+import { jobPlaces, minExportSlice } from '../../src/desk/jobs/dispatcher.ts';
 import { maxWaiting } from '../../src/desk/jobs/service.ts';
 import { maxServerName, maxServers, maxTools } from '../../src/desk/mcp/schemas.ts';
 import { maxDefinitionBytes, maxToolName } from '../../src/desk/mcp/tool-definition.ts';
@@ -359,7 +359,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Time until a target is connected', seconds(targetLimits.connect)],
   ['Attempts to deliver a change by webhook', `${attemptSteps.length + 1}, over 3 days`],
   ['Parked changes', `${retentionDays.parked} days`],
-  ['Records of calls of models that are kept', `${callsKept} days`],
+  ['Records of calls of models that are kept', `${callRetentionDays} days`],
   ['Models, and users, whose calls of a UTC day Annals sums apart for ever', `${maxSums.toLocaleString('en')} each`],
   ['Names in an answer about costs', maxSums.toLocaleString('en')],
   ['Calls of a tenant that one transaction settles', grouped(maxBatch)],
@@ -391,7 +391,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ],
   ['Concurrent chat jobs, in a process', `${AGENT_CHAT.places}; of one tenant ${AGENT_CHAT.maxOfTenant}`],
   ['Concurrent exports, in a process', `${EXPORT.places}; of one tenant ${EXPORT.maxOfTenant}`],
-  ['Concurrent exports, in a process', `an export that has run for ${seconds(minExportTurn)} pauses`],
+  ['Concurrent exports, in a process', `an export that has run for ${seconds(minExportSlice)} pauses`],
   ['Jobs of one tenant that wait', grouped(maxWaiting)],
   ['Time in which a chat waits for earlier requests of its session', minutes(maxWaitForSession)],
   ['Time in which a call waits for a quota', seconds(defaultTimes.quotaWait)],

@@ -6,13 +6,13 @@ import type { AgentDocument } from './answer-schemas.ts';
 import { addressField, addressOf, type LlmConfig } from './llm-config.ts';
 import { type AgentBody, changeHistoryTool, type NativeTool } from './schemas.ts';
 
-/** The content that a body asks for, without the fields that the service sets. `current` is the stored agent. */
+/** The content of a body, without the fields that the service sets. `current` is the stored agent. */
 export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
   const { name, description, userPrompt = '', triggers = [], nativeTools = [] } = body;
   const { provider, model, temperature, maxTokens, contextTokens, apiKey, baseUrl, selfHostedParams }: LlmConfig =
     body.llmConfig ?? { provider: 'shared' };
   const servers = body.mcpServers ?? [];
-  // Without what is taken because it is empty.
+  // Drops members that are accepted only if empty.
   const params = selfHostedParams && { selfHostedParams: { url: selfHostedParams.url } };
   const llmConfig = { provider, model, temperature, maxTokens, contextTokens, baseUrl, ...params };
   return {
@@ -28,7 +28,7 @@ export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
   };
 }
 
-/** The faults that the schema alone cannot find. */
+/** The faults that the schema cannot find. */
 export function faultsOfBody(body: AgentBody): ErrorDetail[] {
   const { llmConfig, mcpServers, nativeTools = [], allowHistoryWithTools = false } = body;
   const address = llmConfig && addressOf(llmConfig);
@@ -45,12 +45,12 @@ const historyWithTools: ErrorDetail = {
   message: `must be true where an agent has ${changeHistoryTool} and tools of other servers: what it finds may go to these`,
 };
 
-/** Whether the agent has the tool of the history, named in one of two ways (contract 8). */
+/** Whether the agent has the history tool, in either form (contract 8). */
 export function offersHistoryTool(nativeTools: readonly NativeTool[]): boolean {
   return nativeTools.some((tool) => (typeof tool === 'string' ? tool : tool.id) === changeHistoryTool);
 }
 
-/** The name for change entries and e-mails: the English one, or else the first. */
+/** The name in change entries and e-mails: the English one, or else the first. */
 export function displayName({ name }: Pick<AgentDocument, 'name'>): string | undefined {
   return shownName(name.en ?? Object.values(name)[0]);
 }

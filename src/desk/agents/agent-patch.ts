@@ -8,9 +8,9 @@ import type { AgentDocument } from './answer-schemas.ts';
 import type { AgentPatch } from './schemas.ts';
 
 /**
- * Applies a list of ADD, REMOVE and REPLACE (contract 8) to the JSON text of an agent, and returns the new text. `before` is that
- * agent. Throws validation_violation where the path of an operation does not exist, and payload_too_large before the agent exceeds
- * its limits. After an error no operation is applied.
+ * Applies a list of ADD, REMOVE and REPLACE (contract 8) to the JSON text of an agent, completely or not at all, and
+ * returns the new text. `before` is that agent. Throws validation_violation for a missing path, and payload_too_large
+ * before the agent exceeds its limits.
  */
 export function patchedText(document: string, before: Texts, patch: AgentPatch): string {
   const operations = patch.map((operation, index) => readOperation(inOneLanguage(operation, before), index));
@@ -25,8 +25,8 @@ export function patchedText(document: string, before: Texts, patch: AgentPatch):
 type Texts = Pick<AgentDocument, 'name' | 'description'>;
 
 /**
- * Clients of the API family write a text alone as a name or a description. It is the text in the language that is shown: English, or
- * else the first one that the agent has.
+ * Clients of the API family write a plain text as name or description. It replaces the text in the displayed language:
+ * English, or else the agent's first.
  */
 function inOneLanguage(operation: AgentPatch[number], before: Texts): AgentPatch[number] {
   const { path, value } = operation;
@@ -46,7 +46,7 @@ function readOperation({ op, path, value }: AgentPatch[number], index: number): 
   return { op: op.toUpperCase() === 'ADD' ? 'add' : 'replace', path: keys, value: parseJson(JSON.stringify(value)) };
 }
 
-/** Reads a JSON Pointer, or keys with dots between them. */
+/** Parses a JSON Pointer, or keys separated by dots. */
 function keysOf(path: string): string[] {
   if (path === '') return [];
   return path.startsWith('/') ? (parsePointer(path) ?? path.split('/').slice(1)) : path.split('.');

@@ -31,7 +31,7 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
     item: AgentItem,
     scopes: reading,
     neverCompressed,
-    page: ({ credentials: { tenant } }, asked, wanted) => documents.page(agentRows(tenant), asked, wanted),
+    page: ({ credentials: { tenant } }, query, page) => documents.page(agentRows(tenant), query, page),
   });
 
   documentRoutes(app, {

@@ -4,14 +4,14 @@ import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { documentTable, type StoredDocument } from '../../recording/documents/document-table.ts';
 import './tables.ts';
 
-/** What agents are called in messages, and in the change history. */
+/** What messages and the change history call agents. */
 export const agentNoun = 'agent';
 
 export interface AgentColumns {
   readonly sealedKey: Uint8Array | null;
-  /** The headers of its servers of tools. */
+  /** The headers of its MCP servers. */
   readonly sealedHeaders: Uint8Array | null;
-  /** How often the agent was enabled. */
+  /** How often the agent has been enabled. */
   readonly term: number;
   readonly enabled: boolean;
 }
@@ -31,8 +31,8 @@ export function agentRows(tenant: string): DocumentRows {
 }
 
 /**
- * Adds one configuration failure of a chat that began in that term. The row stays locked until the transaction ends, so
- * other failures wait. Returns the new count, or undefined where the failure no longer counts.
+ * Adds a configuration failure of a chat that began in that term, and locks the row until the transaction ends, so that
+ * other failures wait. Returns the new count; undefined where the failure no longer counts.
  */
 export async function countFailure(
   transaction: DatabaseTransaction,
@@ -48,7 +48,7 @@ export async function countFailure(
   return row?.failures;
 }
 
-/** After a success, or in a new term. Locks and writes nothing where the count is zero. */
+/** After a success or in a new term. Neither locks nor writes if the count is zero. */
 export async function resetFailures(
   transaction: DatabaseTransaction,
   tenant: string,

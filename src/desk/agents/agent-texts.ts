@@ -14,9 +14,9 @@ import { patchedText } from './agent-patch.ts';
 import type { AgentDocument } from './answer-schemas.ts';
 import { AgentBody, type AgentPatch } from './schemas.ts';
 
-/** An agent without what may be long and what only its readers need: its triggers, and texts in several languages. */
+/** An agent without its potentially long parts: triggers, and texts in several languages. */
 export type AgentHead = Omit<AgentDocument, 'triggers' | 'name' | 'description'> & {
-  /** The name that change entries and e-mails show. */
+  /** The name in change entries and e-mails. */
   readonly shownName: string | undefined;
 };
 
@@ -29,25 +29,25 @@ export interface BodyHead {
 
 export interface WrittenAgent {
   readonly agent: AgentHead;
-  /** The agent that it replaces. */
+  /** The replaced agent. */
   readonly before: AgentHead | undefined;
-  /** The JSON text that Annals stores and sends. */
+  /** The JSON text as stored and sent. */
   readonly document: string;
-  /** The text for the jsonb column. */
+  /** The text of the jsonb column. */
   readonly fields: string;
 }
 
 const validateBody = compileValidator({ schema: AgentBody, method: 'PATCH', url: '', httpPart: 'body' });
 const bodyCheck = compiledOnce(AgentBody);
 
-/** Reads a stored agent. */
+/** Parses a stored agent. */
 export const readAgentHead = threaded(import.meta.url, 'readAgentHead', (document: string) =>
   headOf(JSON.parse(document)),
 );
 
 /**
- * The agent with the content of a body that has been validated. `before` is the stored agent that it replaces. Throws
- * payload_too_large (contract 11), and validation_violation for text that PostgreSQL cannot store.
+ * The agent with the content of a validated body, replacing `before`. Throws payload_too_large (contract 11), and
+ * validation_violation for text that PostgreSQL cannot store.
  */
 export const writtenAgent = threaded(
   import.meta.url,
@@ -80,7 +80,7 @@ export const disabledAgent = threaded(
   },
 );
 
-/** The stored agent with the states of tools that were compared; undefined where it has them already. `time` is in RFC 3339. */
+/** The stored agent with the states of the compared tools; undefined if unchanged. `time` is in RFC 3339. */
 export const markedAgent = threaded(
   import.meta.url,
   'markedAgent',
@@ -97,7 +97,7 @@ export const markedAgent = threaded(
 );
 
 /**
- * Applies a patch to a stored agent, and checks the outcome as the body of a PUT. `text` is that body. Throws
+ * Applies a patch to a stored agent and validates the result as the body of a PUT, returned as `text`. Throws
  * validation_violation and payload_too_large.
  */
 export const patchedAgent = threaded(
@@ -107,34 +107,35 @@ export const patchedAgent = threaded(
     const patch: AgentPatch = JSON.parse(patchText);
     const before: AgentDocument = JSON.parse(document);
     const text = patchedText(document, before, patch);
-    const wanted: unknown = JSON.parse(text);
-    const judged = withoutUnchanged(wanted, before);
-    if (!bodyCheck().Check(judged)) throw validationError(judged);
-    refuseReadOnly(judged, before);
-    // What is unchanged was taken out above.
-    const isThere = typeof wanted === 'object' && wanted !== null && 'nativeTools' in wanted;
-    refuseFaults(before.id, { ...judged, nativeTools: judged.nativeTools ?? (isThere ? before.nativeTools : []) });
-    const { llmConfig, mcpServers, metadata } = judged;
+    const body: unknown = JSON.parse(text);
+    const changedBody = withoutUnchanged(body, before);
+    if (!bodyCheck().Check(changedBody)) throw validationError(changedBody);
+    refuseReadOnly(changedBody, before);
+    // Unchanged members were removed above.
+    const hasTools = typeof body === 'object' && body !== null && 'nativeTools' in body;
+    refuseFaults(before.id, {
+      ...changedBody,
+      nativeTools: changedBody.nativeTools ?? (hasTools ? before.nativeTools : []),
+    });
+    const { llmConfig, mcpServers, metadata } = changedBody;
     return { text, body: { llmConfig, mcpServers, metadata } };
   },
 );
 
-/** Earlier versions took triggers and tools that this one refuses. A patch of something else leaves them as they are. */
-function withoutUnchanged(wanted: unknown, before: AgentDocument): unknown {
-  if (typeof wanted !== 'object' || wanted === null) return wanted;
+/** Earlier versions accepted triggers and tools that this one refuses. A patch of other members keeps them. */
+function withoutUnchanged(body: unknown, before: AgentDocument): unknown {
+  if (typeof body !== 'object' || body === null) return body;
   const stored: ReadonlyMap<string, unknown> = new Map(Object.entries(before));
   return Object.fromEntries(
-    Object.entries(wanted).filter(
-      ([key, value]) => !(keptMembers.has(key) && isDeepStrictEqual(value, stored.get(key))),
-    ),
+    Object.entries(body).filter(([key, value]) => !(keptMembers.has(key) && isDeepStrictEqual(value, stored.get(key)))),
   );
 }
 
 const keptMembers: ReadonlySet<string> = new Set(['triggers', 'nativeTools']);
 
-/** A PUT ignores what only the service writes, since answers have it. A patch names what it wants to change. */
+/** A PUT ignores read-only members, because responses contain them. A patch may not change them. */
 function refuseReadOnly({ disabledReason, metadata }: AgentBody, before: AgentDocument): void {
-  const wanted = {
+  const sent = {
     disabledReason,
     'metadata.createdAt': metadata?.createdAt,
     'metadata.modifiedAt': metadata?.modifiedAt,
@@ -145,11 +146,11 @@ function refuseReadOnly({ disabledReason, metadata }: AgentBody, before: AgentDo
     'metadata.createdAt': createdAt,
     'metadata.modifiedAt': modifiedAt,
   };
-  const changed = Object.entries(wanted).filter(([field, value]) => value !== stored[field as keyof typeof stored]);
+  const changed = Object.entries(sent).filter(([field, value]) => value !== stored[field as keyof typeof stored]);
   if (changed.length > 0) throw invalidBody(...changed.map(([field]) => ({ field, message: 'is read-only' })));
 }
 
-/** Throws validation_violation for the faults of a body that the schema alone cannot find. */
+/** Throws validation_violation for the faults that the schema cannot find. */
 export function refuseFaults(id: string, body: AgentBody): void {
   const details = faultsOfBody(body);
   if (body.id !== undefined && body.id !== id) details.push({ field: 'id', message: 'must be that of the path' });
@@ -167,8 +168,8 @@ function headOf(agent: AgentDocument): AgentHead {
   return { ...head, shownName: displayName(agent) };
 }
 
-function validationError(wanted: unknown): Error {
-  const result = validateBody(wanted);
+function validationError(body: unknown): Error {
+  const result = validateBody(body);
   const error = typeof result === 'object' && result !== null && 'error' in result ? result.error : undefined;
   return error instanceof Error ? error : invalidBody();
 }

@@ -19,7 +19,7 @@ import { addressField, addressOf } from './llm-config.ts';
 import type { AgentBody } from './schemas.ts';
 import { sealKey } from './secrets.ts';
 
-/** Whether a URL has an IP address in place of a name that the operator has not allowed: no call of it could succeed. */
+/** Whether a URL has an IP address that the operator has not allowed, so that no call could succeed. */
 export type RefusesAddress = (url: string) => boolean;
 
 export interface OwnAgents {
@@ -27,12 +27,12 @@ export interface OwnAgents {
   find(tenant: string, id: string): Promise<string>;
   /** `text` is the JSON text of the body. */
   put(author: Author, id: string, sent: { body: AgentBody; text: string }): Promise<'created' | 'replaced'>;
-  /** `patch` is the JSON text of a patch that has been validated. */
+  /** `patch` is the JSON text of a validated patch. */
   patch(author: Author, id: string, patch: string): Promise<void>;
   remove(author: Author, id: string): Promise<void>;
 }
 
-/** The body of a PUT, or what a patch makes of the stored agent. */
+/** The body of a PUT, or the patched agent. */
 interface Sent {
   readonly version: number | undefined;
   readonly body: BodyHead;
@@ -40,7 +40,7 @@ interface Sent {
   readonly text: string;
 }
 
-/** Agents by id, and their writing (contract 8). */
+/** Reads and writes agents by id (contract 8). */
 export function createOwnAgents(options: {
   db: Database;
   sealer: Sealer;
@@ -58,25 +58,25 @@ export function createOwnAgents(options: {
       const { sealedKey, isNew } = keyOf({ tenant, id }, body, stored);
       const { sealedHeaders, replaced } = headersOf({ tenant, id }, body, stored);
       const { term } = current ?? { term: 1 };
-      const isEnabledAnew = agent.enabled && before?.enabled === false;
+      const isReenabled = agent.enabled && before?.enabled === false;
       return {
         row: {
           document,
           fields,
           sealedKey,
           sealedHeaders,
-          term: isEnabledAnew ? term + 1 : term,
+          term: isReenabled ? term + 1 : term,
           enabled: agent.enabled,
         },
         name: agent.shownName,
         replacedSecrets: [...(isNew ? ['llmConfig.apiKey'] : []), ...replaced],
-        also: isEnabledAnew ? () => resetFailures(transaction, tenant, { id, term: term + 1 }) : undefined,
+        also: isReenabled ? () => resetFailures(transaction, tenant, { id, term: term + 1 }) : undefined,
       };
     },
     nameOf: async (document) => (await readAgentHead(document)).shownName,
   });
 
-  /** Refuses addresses that can never be called. Those that the stored agent has stay. */
+  /** Refuses addresses that can never be called, except those of the stored agent. */
   function refuseAddresses({ llmConfig, mcpServers }: BodyHead, before: AgentHead | undefined): void {
     const former = new Set([
       before && addressOf(before.llmConfig),
@@ -91,8 +91,8 @@ export function createOwnAgents(options: {
   }
 
   /**
-   * A client that sends the mask back keeps the stored key. The service never sends a key to an address that the key
-   * was not set for. `isNew`: whether it takes the place of another one.
+   * A client that sends the mask back keeps the stored key, which is never sent to an address that it was not set for.
+   * `isNew`: whether it replaces another one.
    */
   function keyOf(
     { tenant, id }: { tenant: string; id: string },
@@ -105,10 +105,10 @@ export function createOwnAgents(options: {
     if (apiKey !== mask) {
       return { sealedKey: sealKey(options.sealer, tenant, id, apiKey), isNew: stored !== null };
     }
-    if (before === undefined) throw keyIsMasked('must be the key itself: this is the mask that answers show');
-    const { llmConfig: other } = before.head;
-    const sameReader = other.provider === llmConfig.provider && addressOf(other) === addressOf(llmConfig);
-    if (stored === null || !sameReader) throw keyIsMasked('must be given anew for another provider or address');
+    if (before === undefined) throw keyIsMasked('must be the key itself: this is the mask that responses show');
+    const { llmConfig: previous } = before.head;
+    const sameReader = previous.provider === llmConfig.provider && addressOf(previous) === addressOf(llmConfig);
+    if (stored === null || !sameReader) throw keyIsMasked('must be re-entered for another provider or address');
     return { sealedKey: stored, isNew: false };
   }
 

@@ -8,11 +8,11 @@ import { AgentBody } from './schemas.ts';
 
 const metadata = Type.Object(shownMetadata, { $id: 'Metadata' });
 
-// The service sets what a client has left out, but for the description.
+// The service fills in what a client omits, except the description.
 const { name, userPrompt, triggers, llmConfig, nativeTools } = Type.Required(AgentBody).properties;
 const { description, allowHistoryWithTools } = AgentBody.properties;
 
-/** An agent as answers have it: with all that the service sets. A mask stands in place of its key. */
+/** An agent in responses, with everything that the service sets, and a mask in place of its key. */
 export const Agent = Type.Object(
   {
     id: Type.String(),
@@ -39,7 +39,7 @@ const severity = Type.Enum(['INFO', 'WARNING', 'ERROR'], { type: 'string' });
 const LoggedToolCall = Type.Object(
   {
     server: Type.String(),
-    tool: Type.Optional(Type.String({ description: 'Left out where the server was asked what it offers.' })),
+    tool: Type.Optional(Type.String({ description: 'Left out where the server was asked for its tools.' })),
     bytes: Type.Integer({ minimum: 0, description: "Bytes of the server's answer." }),
     durationMs: Type.Integer({ minimum: 0 }),
     outcome: Type.Enum(toolOutcomes, {

@@ -5,14 +5,14 @@ import { agentNoun, agentTable, countFailure } from './agent-store.ts';
 import { type AgentHead, disabledAgent } from './agent-texts.ts';
 import type { QueueMail } from './ports.ts';
 
-/** The tenth configuration failure in a row disables the agent (spec: limits). */
+/** The tenth consecutive configuration failure disables the agent (spec: limits). */
 const maxFailures = 10;
 
 export interface FailedAgent {
   readonly id: string;
-  /** The term in which the chat began. A failure does not count after somebody has enabled the agent again. */
+  /** The term in which the chat began. A failure does not count once the agent has been enabled again. */
   readonly term: number;
-  /** The cause in plain words. Only the tenant can remove it. */
+  /** The cause for people. Only the tenant can remove it. */
   readonly reason: string;
   /** The address for the e-mail; undefined where the tenant has set none. */
   readonly notificationEmail: string | undefined;
@@ -22,8 +22,8 @@ export interface FailedAgent {
 
 /**
  * Counts a configuration failure in the transaction that logs it, and disables the agent at the tenth. Other failures
- * wait for the row and then no longer count, so the agent is disabled once and one e-mail is queued (contract 8).
- * Returns whether this call disabled the agent.
+ * wait for the row and then no longer count, so the agent is disabled once, with one e-mail (contract 8). Returns
+ * whether this call disabled it.
  */
 export async function noteFailure(
   transaction: DatabaseTransaction,
@@ -59,9 +59,9 @@ export async function noteFailure(
 }
 
 function reasonOf({ reason, notificationEmail }: FailedAgent, time: string): string {
-  const told = `${maxFailures} configuration failures in a row, the last at ${time}: ${reason}`;
-  if (notificationEmail !== undefined) return told;
-  return `${told} No e-mail was sent: the configuration key notificationEmail holds no address.`;
+  const cause = `${maxFailures} configuration failures in a row, the last at ${time}: ${reason}`;
+  if (notificationEmail !== undefined) return cause;
+  return `${cause} No e-mail was sent: the configuration key notificationEmail holds no address.`;
 }
 
 function mailOf(tenant: string, agent: AgentHead, { id, reason }: FailedAgent, time: string) {

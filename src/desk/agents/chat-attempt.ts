@@ -26,25 +26,22 @@ export interface ChatAttemptOptions extends ConverseOptions {
   sealer: Sealer;
   logger: FastifyBaseLogger;
   openToolServer: OpenToolServer;
-  /** Throws where the agent cannot chat. */
+  /** Throws if the agent cannot chat. */
   availableAgent(tenant: string, agentId: string): Promise<RunningChat['agent']>;
 }
 
-/**
- * Waits for the earlier requests of the session, then runs the conversation with the model. Returns the outcome and
- * never throws.
- */
+/** Waits for earlier requests of the session, then runs the conversation. Returns the outcome; never throws. */
 export type ChatAttempt = (running: RunningChat, extend: () => Promise<void>) => Promise<ChatOutcome>;
 
 export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
   const { db, sealer, logger, now, openToolServer, availableAgent } = options;
 
-  /** Requests of one session run in the order in which they arrived (contract 8), in all processes. */
+  /** Requests of one session run in order of arrival (contract 8), across all processes. */
   async function waitForTurn(running: RunningChat): Promise<void> {
     const { request, turn } = running;
     const { tenant, agentId, signal } = request;
     const waited = await waitForTurnInSession(() => hasEarlierRunning(db, tenant, turn), signal);
-    // Meanwhile the agent may have been changed, disabled or deleted.
+    // While it waited, the agent may have been changed, disabled or deleted.
     if (waited) running.agent = await availableAgent(tenant, agentId);
   }
 
@@ -57,7 +54,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
     return apiKey === undefined ? undefined : { ...target, apiKey };
   }
 
-  /** Undefined where the agent has no tools of other servers. */
+  /** Undefined for an agent without MCP tools. */
   async function remoteTools({ request, agent }: RunningChat): Promise<ChatTools | undefined> {
     const { tenant, signal } = request;
     const { id, mcpServers = [] } = agent.head;
@@ -134,14 +131,14 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
   };
 }
 
-/** Milliseconds in which a request waits for earlier requests of its session. */
+/** Max. milliseconds that a request waits for earlier requests of its session. */
 export const maxWaitForSession = 300_000;
 const minPause = 15;
 const maxPause = 150;
 
 /**
- * Waits as long as earlier requests of the session are under way; `maxWait` is in milliseconds. Returns whether it waited.
- * Throws service_unavailable (503) after `maxWait`, and the signal's reason after an abort.
+ * Waits while earlier requests of the session are running, for at most `maxWait` milliseconds. Returns whether it
+ * waited. Throws service_unavailable (503) after `maxWait`, and the signal's reason after an abort.
  */
 export async function waitForTurnInSession(
   earlierAreUnderWay: () => Promise<boolean>,

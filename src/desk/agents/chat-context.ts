@@ -2,57 +2,54 @@ import type { Message } from '../../providers/port.ts';
 import type { LlmConfig } from './llm-config.ts';
 import type { EarlierTurn } from './turn-store.ts';
 
-/**
- * The default context window in tokens, for agents that set none. Each vendor's current models accept at least this
- * much.
- */
+/** The context window in tokens for agents that set none: the minimum of each vendor's current models. */
 const defaultWindow: Readonly<Record<LlmConfig['provider'], number>> = {
   openai: 128_000,
   shared: 128_000,
   anthropic: 200_000,
   google: 1_000_000,
-  // Local servers cut a longer input without an error. This is their default window.
+  // Local servers silently truncate a longer input. This is their default window.
   self_hosted: 8_192,
   self_hosted_ollama: 8_192,
   self_hosted_vllm: 8_192,
 };
 
-// A token of text has four bytes on average, and two in the worst ordinary text. Only the vendor can count tokens.
+// A token of text has four bytes on average, two in the worst common text. Only the vendor can count tokens.
 const bytesOfToken = 2;
 const bytesAroundMessage = 16;
 
-/** Max. bytes of a request to a model, whatever the model accepts. Memory holds several copies of a request. */
+/** Max. bytes of a request, whatever the model accepts, because memory holds several copies of it. */
 export const maxRequestBytes = 4 * 1024 * 1024;
 
-/** The tokens of the model's context window, of the request and the answer together. */
+/** The tokens of the model's context window, for request and answer together. */
 export function windowOf({ provider, contextTokens }: LlmConfig): number {
   return contextTokens ?? defaultWindow[provider];
 }
 
-/** The max. bytes of the request to the model. The space for the answer is subtracted first. */
+/** The max. bytes of the request to the model, after subtracting the space for the answer. */
 export function bytesForInput(llmConfig: LlmConfig, outputCap: number): number {
   const window = windowOf(llmConfig);
   const bytes = (window - Math.min(outputCap, Math.floor(window / 2))) * bytesOfToken;
   return Math.min(bytes, maxRequestBytes);
 }
 
-/** The bytes that are left of `maxBytes` beside these messages; negative where they do not fit. */
+/** The bytes of `maxBytes` that these messages leave; negative where they do not fit. */
 export function bytesBeside(messages: readonly Message[], maxBytes: number): number {
   return maxBytes - messages.reduce((sum, message) => sum + bytesOfMessage(message), 0);
 }
 
-/** Bytes that the window must have left for the result of a tool. */
+/** Bytes that the window must leave for a tool result. */
 export const minResultBytes = 1024;
 
-/** A result is text within JSON, which is longer there. */
+/** A result is text within JSON, which makes it longer. */
 export const shareOfWindow = 0.75;
 
-/** The bytes that tools may take of a request of `maxBytes`, so that one result fits beside them and these messages. */
+/** The bytes of a request of `maxBytes` that tools may take, so that these messages and one result fit as well. */
 export function bytesForTools(messages: readonly Message[], maxBytes: number): number {
   return Math.floor(bytesBeside(messages, maxBytes) - minResultBytes / shareOfWindow);
 }
 
-/** Why no tool can be run. `which`: which tools. */
+/** Why no tool can run. `which`: which tools. */
 export function noRoomForTools(
   which: string,
   bytes: number,
@@ -65,8 +62,8 @@ export function noRoomForTools(
 }
 
 /**
- * The latest of the earlier turns that fit beside the parts that every request must contain. The oldest turns are
- * dropped first, and a turn is never cut in half (contract 8).
+ * The latest earlier turns that fit next to the required parts. Drops the oldest first, and never part of a turn
+ * (contract 8).
  */
 export function fittingTurns(
   earlier: readonly EarlierTurn[],

@@ -3,10 +3,10 @@ import { errorOfCall } from '../../providers/call-error.ts';
 import type { ProviderError } from '../../providers/port.ts';
 import { isSelfHosted, type LlmConfig } from './llm-config.ts';
 
-/** What a failed call means for the client and for the agent. */
+/** The effect of a failed call on the client and the agent. */
 export interface ChatFailure {
   readonly error: AnnalsError;
-  /** Only the tenant can remove the cause (contract 8). The failure counts towards disabling the agent. */
+  /** Whether only the tenant can remove the cause (contract 8). Such failures count towards disabling the agent. */
   readonly isConfiguration: boolean;
 }
 
@@ -14,7 +14,7 @@ const unreachable = 'The self-hosted server cannot be reached, or does not answe
 
 const unknownThere = 'The self-hosted server does not know the model, or has nothing at this address.';
 
-/** The error that a client gets when a call has no answer. It never contains the provider's own text. */
+/** The client's error for a call without an answer. It never contains the provider's own text. */
 export function failureOfChat(error: ProviderError, provider: LlmConfig['provider']): ChatFailure {
   if (provider === 'shared') return failureOfShared(error);
   if (isSelfHosted(provider) && isNoModelServer(error)) {
@@ -32,14 +32,14 @@ export function failureOfChat(error: ProviderError, provider: LlmConfig['provide
   }
 }
 
-/** Nothing answered at the address, or something that is not a model server. */
+/** The address does not answer, or is not that of a model server. */
 function isNoModelServer({ fault, status, isForeign }: ProviderError): boolean {
   if (fault === 'unreachable' || isForeign) return true;
   if (fault === 'unavailable') return status !== undefined && (status < 500 || status === 501);
   return fault === 'request_refused' && (status === 405 || status === 426);
 }
 
-/** The key and the model belong to the service, so the tenant cannot remove the cause. */
+/** Key and model belong to the service, so the tenant cannot remove the cause. */
 function failureOfShared(error: ProviderError): ChatFailure {
   const isOurs = error.fault === 'key_refused' || error.fault === 'model_unknown';
   const message = 'The provider does not take the shared token of the service.';
@@ -54,9 +54,9 @@ function configuration(cause: ProviderError, message: string, field: 'apiKey' | 
   return { error: new AnnalsError('validation_violation', message, { cause, details }), isConfiguration: true };
 }
 
-/** None of the service's secret keys decrypts the stored key. For the tenant this equals a missing key. */
+/** No secret key decrypts the stored key. For the tenant this equals a missing key. */
 export function keyUnreadable(): ChatFailure {
-  const details = [{ field: 'llmConfig.apiKey', message: 'cannot be read any more, and must be given anew' }];
+  const details = [{ field: 'llmConfig.apiKey', message: 'can no longer be decrypted and must be re-entered' }];
   return {
     error: new AnnalsError('validation_violation', 'The key of the agent is missing.', { details }),
     isConfiguration: true,

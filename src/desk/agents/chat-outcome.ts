@@ -1,6 +1,6 @@
 import { causeOf, type FailureCause } from '../../providers/failure-cause.ts';
 import type { ChatFailure } from './chat-failure.ts';
-import type { Conversed } from './conversation.ts';
+import type { ConversationResult } from './conversation.ts';
 
 export interface ChatAnswer {
   readonly agentId: string;
@@ -16,24 +16,24 @@ export interface ChatResult {
 }
 
 /**
- * The outcome of a chat. An unknown failure is a fault of the service, unless the chat was cancelled: then `error` is
- * the reason of its abort signal.
+ * The outcome of a chat. An unknown failure is the service's fault, unless the chat was cancelled: then `error` is the
+ * abort reason.
  */
 export type ChatOutcome =
-  | { conversed: Conversed }
+  | { conversed: ConversationResult }
   | { failure: ChatFailure | undefined; error: unknown; givenUp?: boolean };
 
-/** The reason for the log why there is no answer; undefined where there is one. */
+/** Why there is no answer, for the log; undefined where there is one. */
 export function reasonOf(outcome: ChatOutcome): string | undefined {
   if ('conversed' in outcome) return undefined;
   const { failure, error, givenUp = false } = outcome;
-  if (givenUp) return `Given up: ${error instanceof Error ? error.message : 'nobody waits for it any more'}.`;
+  if (givenUp) return `Given up: ${error instanceof Error ? error.message : 'the client has gone'}.`;
   if (failure === undefined) return 'An internal error occurred.';
   const details = failure.error.details.map(({ field, message }) => `${field} ${message}.`);
   return [failure.error.message, ...details].join(' ');
 }
 
-/** The cause of that failure for the log; undefined where the chat succeeded or the service itself is at fault. */
+/** The cause of the failure for the log; undefined after a success, or where the service itself is at fault. */
 export function causeOfOutcome(outcome: ChatOutcome): FailureCause | undefined {
   if ('conversed' in outcome) return undefined;
   return outcome.givenUp === true ? 'cancelled' : causeOf(outcome.failure?.error ?? outcome.error);

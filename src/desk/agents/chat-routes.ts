@@ -119,7 +119,7 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
       const chat = chatOf(request);
       const { tenant, sessionId } = chat;
       const jobId = await chats.accept(chat, async (transaction, accepted) => {
-        // A message may quote change history that its session showed the client. Reading jobs needs other scopes.
+        // A message may quote change history from its session. Reading jobs needs other scopes.
         const guardsMessage =
           mayReadHistory(chat.credentials.scopes) && (await tellsHistory(transaction, tenant, sessionId));
         return await jobs.enqueueAgentChat(transaction, accepted, { guardsMessage });

@@ -6,7 +6,7 @@ const exampleSession = '0b0f5f0e-8a36-4d2e-9c0b-4d8a52b5a1f7';
 export const Chat = Type.Object(
   {
     agentId: Type.String({ description: 'The id of the agent.' }),
-    // A lone half of a surrogate pair is not valid text.
+    // A lone surrogate is not valid text.
     message: Type.String({
       minLength: 1,
       pattern: '^[^\\ud800-\\udfff]*$',

@@ -20,30 +20,30 @@ import { dropTurn, extendTurn, takePlace } from './turn-store.ts';
 /** Runs one chat to its end and logs it. Rejects with the error for the client. */
 export type RunChat = (request: ChatRequest) => Promise<ChatResult>;
 
-/** Stores the job of a chat that has its place in its session, and returns the job's id. */
+/** Stores the job of a chat that has its position in its session, and returns the job's id. */
 export type EnqueueChat = (transaction: DatabaseTransaction, chat: QueuedChat) => Promise<string>;
 
 /**
- * The requests of a session run in the order in which they were accepted, whatever their kind, in all processes: each takes
- * its place before anything else, and begins when no earlier one is under way (contract 8).
+ * Requests of a session run in the order in which they were accepted, of any kind and across processes: each takes its
+ * position first, and begins when no earlier one is running (contract 8).
  */
 export interface Chats {
   run: RunChat;
-  /** Takes the place of a chat that runs by a job, in the transaction that stores the job. Returns the job's id. */
+  /** Takes the position of a chat that runs as a job, in the transaction that stores the job. Returns the job's id. */
   accept(chat: QueuedChat, enqueue: EnqueueChat): Promise<string>;
-  /** Gives up the place of a chat by a job that must not begin, and logs why. */
+  /** Gives up the position of a chat whose job must not begin, and logs why. */
   refuse(chat: QueuedChat, error: AnnalsError): Promise<void>;
-  /** Throws resource_not_found or conflict_resource where the agent cannot chat. */
+  /** Throws resource_not_found or conflict_resource if the agent cannot chat. */
   refuseUnavailable(tenant: string, agentId: string): Promise<void>;
-  /** Logs the requests whose process died. */
+  /** Logs the requests of dead processes. */
   upkeep(findTenants: FindTenants): Promise<void>;
-  /** Waits for the running chats. */
+  /** Waits for running chats. */
   close(): Promise<void>;
 }
 
 export interface ChatOptions extends Omit<ChatAttemptOptions, 'availableAgent'>, FinishChatOptions {}
 
-/** Milliseconds. A process that has not extended its lease is dead. Later requests of the session then continue. */
+/** Milliseconds without a renewal after which a process is dead, and later requests of the session continue. */
 const lease = defaultLease.length;
 
 export function createChats(options: ChatOptions): Chats {
@@ -61,7 +61,7 @@ export function createChats(options: ChatOptions): Chats {
     return { ...agent, head };
   }
 
-  /** One after another, so requests of one session keep their order within this process. */
+  /** One at a time, so requests of one session keep their order within this process. */
   async function inTurn<Result>(
     { tenant, sessionId, agentId }: QueuedChat,
     accept: (agent: RunningChat['agent']) => Promise<Result>,
@@ -123,7 +123,7 @@ export function createChats(options: ChatOptions): Chats {
 
   return {
     run(request) {
-      // The outcome is written even when the client has disconnected. Then only its calls end.
+      // The outcome is stored even if the client has disconnected, which ends only the calls.
       const running = doWork({ tenant: request.tenant, writes: true }, () => run(request));
       underWay.add(running);
       running.catch(() => {}).finally(() => underWay.delete(running));
@@ -165,7 +165,7 @@ export function createChats(options: ChatOptions): Chats {
   };
 }
 
-/** A chat by a job that its process gave up before its first call keeps its place: its job is handed out again, or has ended. */
+/** A chat job given up before its first call keeps its position: the job is retried, or has ended. */
 function keepsPlace({ request: { place }, hasCalled }: RunningChat, outcome: ChatOutcome): boolean {
   return place !== undefined && !hasCalled && 'givenUp' in outcome && outcome.givenUp === true;
 }

@@ -19,19 +19,19 @@ import type { AskHistory, HistoryReader } from './ports.ts';
 import type { Severity } from './request-log.ts';
 import type { EarlierTurns } from './turn-store.ts';
 
-/** The tool limits of one chat (contract 11). A message tells the model when it reaches one. */
+/** The tool limits of one chat (contract 11). On reaching one the model gets a message. */
 export const toolLimits = {
-  /** Rounds in which the service runs tool calls. After them the model has to answer. */
+  /** Rounds of tool calls. After them the model has to answer. */
   rounds: 8,
-  /** Tool calls of one answer. */
+  /** Tool calls per answer. */
   calls: 16,
   /** Bytes of all results together. */
   resultBytes: 256 * 1024,
-  /** Bytes of the input of a call. The longest query is shorter. */
+  /** Bytes of a call's input, above the longest query. */
   inputBytes: 32 * 1024,
 } as const;
 
-/** Max. bytes of text of all answers in one chat together. */
+/** Max. bytes of text of all answers in one chat. */
 export const maxTextBytes = 2 * 1024 * 1024;
 
 export interface Conversation {
@@ -40,9 +40,9 @@ export interface Conversation {
   readonly message: string;
   readonly offersHistory: boolean;
   readonly reader: HistoryReader;
-  /** Tools of other servers. */
+  /** Tools of MCP servers. */
   readonly remote: ChatTools | undefined;
-  /** Why earlier turns that tell of the change history are withheld. */
+  /** Why earlier turns with change history are withheld. */
   readonly whyWithheld: string;
   readonly signal?: AbortSignal | undefined;
   readonly onText?: OnText | undefined;
@@ -51,7 +51,7 @@ export interface Conversation {
   /** Runs before each call of the provider. */
   beforeCall(round: number): Promise<void>;
   report(usage: SpentUsage): void;
-  /** Adds a line to the log. `guarded` marks a line with data of the change history. `toolCall` is a call of another server. */
+  /** Adds a line to the log. `guarded`: it has data of the change history. `toolCall`: a call of an MCP server. */
   note(
     severity: Severity,
     message: string,
@@ -59,7 +59,7 @@ export interface Conversation {
   ): void;
 }
 
-export interface Conversed {
+export interface ConversationResult {
   readonly text: string;
   /** Whether the conversation contains data of the change history, directly or through earlier answers. */
   readonly fromHistory: boolean;
@@ -71,19 +71,19 @@ export interface ConverseOptions {
   now: () => number;
 }
 
-/** Calls the model, runs the tools that it requests, and calls it again until it answers. */
-export async function converse(options: ConverseOptions, conversation: Conversation): Promise<Conversed> {
+/** Calls the model and runs the tools that it requests, until it answers. */
+export async function converse(options: ConverseOptions, conversation: Conversation): Promise<ConversationResult> {
   const { models, askHistory, now } = options;
   const { target, offersHistory, reader, remote, message, signal, note } = conversation;
   const { llmConfig, tenant } = target;
   const tools: readonly Tool[] = [...(offersHistory ? [historyTool] : []), ...(remote?.tools ?? [])];
   const system = instructionsOf(conversation.userPrompt, offersHistory, remote?.instructions ?? '', now());
-  const asked: Message[] = [{ role: 'user', content: message }];
+  const exchange: Message[] = [{ role: 'user', content: message }];
   for (const { text, isFine, call: toolCall } of remote?.notes ?? [])
     note(isFine ? 'INFO' : 'WARNING', text, { toolCall });
   const maxInput = bytesForInput(llmConfig, models.outputCap(llmConfig));
   const toolBytes = bytesOfTools(tools);
-  const toolRoom = bytesForTools([...system, ...asked], maxInput);
+  const toolRoom = bytesForTools([...system, ...exchange], maxInput);
   if (tools.length > 0 && toolBytes > toolRoom) {
     note('WARNING', noRoomForTools('The tools', toolBytes, { room: toolRoom, window: windowOf(llmConfig) }));
   }
@@ -93,25 +93,25 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     note('INFO', `${withheld} earlier exchanges tell of the change history, ${conversation.whyWithheld}: left out.`);
   }
   const readable = total - withheld;
-  let known = readable;
+  let turnCount = readable;
   let { fromHistory } = earlier;
   const texts: string[] = [];
   let textBytes = 0;
   let resultRoom: number = toolLimits.resultBytes;
 
   for (let round = 0; ; round += 1) {
-    const kept = fittingTurns(turns, [...system, ...asked], maxBytes);
-    if (kept.length < known) {
-      known = kept.length;
+    const fitting = fittingTurns(turns, [...system, ...exchange], maxBytes);
+    if (fitting.length < turnCount) {
+      turnCount = fitting.length;
       note(
         'WARNING',
-        `The context was cut: ${readable - known} of ${readable} earlier exchanges left out, the oldest.`,
+        `The context was cut: ${readable - turnCount} of ${readable} earlier exchanges left out, the oldest.`,
       );
     }
     await conversation.beforeCall(round);
     const answer = await models.call(
       target,
-      { messages: [...system, ...kept.flatMap(messagesOfTurn), ...asked], tools, signal, onText: textOf() },
+      { messages: [...system, ...fitting.flatMap(messagesOfTurn), ...exchange], tools, signal, onText: textOf() },
       (usage) => report(usage, round),
     );
     noteEnd(answer, round);
@@ -128,7 +128,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     if (round >= toolLimits.rounds) {
       throw new AnnalsError('provider_error', `The model called its tools more than ${toolLimits.rounds} times.`);
     }
-    asked.push(...(await runTools(answer, round)));
+    exchange.push(...(await runTools(answer, round)));
   }
 
   /** The streamed parts, joined, are the text of the answer. */
@@ -146,13 +146,13 @@ export async function converse(options: ConverseOptions, conversation: Conversat
   function report(usage: SpentUsage, round: number): void {
     const { inputTokens = 'unknown', outputTokens = 'unknown', charged } = usage;
     const isKnown = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
-    const told = `Call ${round + 1} of the model: ${inputTokens} prompt tokens, ${outputTokens} completion tokens.`;
+    const figures = `Call ${round + 1} of the model: ${inputTokens} prompt tokens, ${outputTokens} completion tokens.`;
     const ofQuota = `The quota was charged with ${charged?.input} prompt tokens and ${charged?.output} completion tokens.`;
-    note('INFO', isKnown || charged === undefined ? told : `${told} ${ofQuota}`);
+    note('INFO', isKnown || charged === undefined ? figures : `${figures} ${ofQuota}`);
     conversation.report(usage);
   }
 
-  /** Logs that an answer is incomplete, or that the provider did not get all settings of the agent. */
+  /** Logs an incomplete answer, and settings of the agent that the provider did not get. */
   function noteEnd({ finishReason, droppedSettings = [] }: Answer, round: number): void {
     if (round === 0 && droppedSettings.length > 0) {
       note('WARNING', `The model does not take these settings, and they were left out: ${droppedSettings.join(', ')}.`);
@@ -169,7 +169,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
       const room = Math.floor(Math.min(resultRoom, windowRoom, maxOutputBytes));
       const error = refusal || (isLong(call) ? tooLongInput : '');
       const outcome = error === '' ? await remote.run(call, { maxBytes: room, signal }) : remote.refuse(call, error);
-      return { output: outcome.output, said: figuresOf(outcome.call), fromHistory: false, toolCall: outcome.call };
+      return { output: outcome.output, logText: figuresOf(outcome.call), fromHistory: false, toolCall: outcome.call };
     }
     if (refusal !== '') return notRun(refusal);
     const room = { left: resultRoom, window: windowRoom };
@@ -177,24 +177,24 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     return await runHistoryTool(askHistory, withShortInput(call), run);
   }
 
-  async function runTools({ text, toolCalls: wanted, unreadToolCalls = 0 }: Answer, round: number): Promise<Message[]> {
+  async function runTools({ text, toolCalls: all, unreadToolCalls = 0 }: Answer, round: number): Promise<Message[]> {
     const results: { id: string; name: string; output: string }[] = [];
     const isLast = round === toolLimits.rounds - 1;
-    const toolCalls = wanted.slice(0, toolLimits.calls);
-    const leftOut = wanted.length - toolCalls.length + unreadToolCalls;
+    const toolCalls = all.slice(0, toolLimits.calls);
+    const leftOut = all.length - toolCalls.length + unreadToolCalls;
     const called: Message = { role: 'assistant', content: text, toolCalls: toolCalls.map(withShortInput) };
-    let windowRoom = bytesBeside([...system, ...asked, called], maxBytes) * shareOfWindow;
+    let windowRoom = bytesBeside([...system, ...exchange, called], maxBytes) * shareOfWindow;
     if (leftOut > 0) note('WARNING', `Tool round ${round + 1}: ${leftOut} calls beyond ${toolLimits.calls} left out.`);
     for (const call of toolCalls) {
       signal?.throwIfAborted();
-      const { output, said, toolCall, ...outcome } = await runTool(call, windowRoom);
+      const { output, logText, toolCall, ...outcome } = await runTool(call, windowRoom);
       resultRoom = outcome.usesUpRoom === true ? 0 : resultRoom - Buffer.byteLength(output);
       windowRoom -= Buffer.byteLength(output);
       fromHistory ||= outcome.fromHistory;
-      // A model that has seen entries may quote them in its next tool call. Of a call of another server the line has figures alone.
+      // A model that has seen entries may quote them in its next tool call. For an MCP call the line has figures only.
       const guarded = fromHistory && toolCall === undefined;
       const severity = toolCall === undefined || toolCall.outcome === 'answered' ? 'INFO' : 'WARNING';
-      note(severity, `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${said}`, { guarded, toolCall });
+      note(severity, `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${logText}`, { guarded, toolCall });
       const last = isLast ? '\nThis was the last round of tools: answer now with what you have.' : '';
       results.push({ id: call.id, name: call.name, output: output + last });
     }
@@ -206,7 +206,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
   }
 }
 
-/** What the model is told before the conversation. `at`: milliseconds since 1970. */
+/** The system messages. `at`: milliseconds since 1970. */
 export function instructionsOf(
   userPrompt: string,
   offersHistory: boolean,
@@ -224,7 +224,7 @@ export function bytesOfTools(tools: readonly Tool[]): number {
 
 const separator = '\n\n';
 
-/** An input this long cannot be a query. The call goes back to the model without it. */
+/** An input this long is not a query. The call goes back to the model without it. */
 function withShortInput(call: ToolCall): ToolCall {
   return isLong(call) ? { ...call, input: '{"q":null}' } : call;
 }
@@ -244,5 +244,5 @@ function notRun(error: string): ToolOutcome {
     error === noRoomInWindow
       ? "the model's context has no room for a result"
       : 'the results of this chat have reached their limit';
-  return { output: JSON.stringify({ error }), said: `not run: ${why}`, fromHistory: false };
+  return { output: JSON.stringify({ error }), logText: `not run: ${why}`, fromHistory: false };
 }

@@ -8,7 +8,7 @@ import { dropExpiredTurn, expiredTurns, findExpiredTurns, type TokenCounts } fro
 
 const maxAtOnce = 100;
 
-/** A request that had its place in its session and will not be answered. */
+/** A request that has its position in its session and will not be answered. */
 interface UnansweredChat {
   readonly logId: string;
   readonly requestId: string;
@@ -19,7 +19,7 @@ interface UnansweredChat {
   readonly tokens: TokenCounts;
 }
 
-/** Logs a request that no process runs any more. The log of a process that ran it stays: it tells more. */
+/** Logs a request that no process runs any more. A log of the process that ran it has more detail, and stays. */
 export async function logUnansweredChat(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -32,7 +32,7 @@ export async function logUnansweredChat(
   await writeLogs(transaction, tenant, log, { ifNone: true });
 }
 
-/** Logs the requests of all tenants whose process died, or whose job ended before they began, with the tokens that are known. */
+/** Logs requests of dead processes and of jobs that ended before they began, with known tokens, for all tenants. */
 export async function logExpiredChats(db: Database, now: () => number, findTenants: FindTenants): Promise<void> {
   await forEachTenant(await findTenants(expiredTurns), (tenant) => logExpiredOf(db, tenant, now));
 }

@@ -20,8 +20,8 @@ export interface FinishChatOptions {
 }
 
 /**
- * Writes the outcome of a chat in one transaction: its turn, its logs, and the effect on its agent. If upkeep has
- * already logged the chat as one of a dead process, this log replaces that one.
+ * Stores the outcome of a chat in one transaction: its turn, its logs, and the effect on its agent. Replaces a log that
+ * upkeep wrote because the process seemed dead.
  */
 export function createFinishChat({ db, logger, now, queueMail, notificationEmail }: FinishChatOptions) {
   return async (running: RunningChat, outcome: ChatOutcome): Promise<void> => {

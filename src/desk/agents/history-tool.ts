@@ -5,29 +5,29 @@ import type { LoggedToolCall } from '../mcp/chat-tools.ts';
 import type { AnsweredHistory, AskHistory, HistoryReader } from './ports.ts';
 import { changeHistoryTool } from './schemas.ts';
 
-/** The outcome of a tool call: the text for the model and the text for the log. */
+/** The outcome of a tool call: a text for the model and one for the log. */
 export interface ToolOutcome {
   readonly output: string;
-  readonly said: string;
-  /** Whether the result tells of the change history. "Nothing found" and "too much" do so, too. */
+  readonly logText: string;
+  /** Whether the result reveals change history. So do "nothing found" and "too much". */
   readonly fromHistory: boolean;
-  /** Whether entries were left out because less space remained than the maximum of one result. */
+  /** Whether entries were left out for lack of space in the chat. */
   readonly usesUpRoom?: boolean;
-  /** A call of another server. */
+  /** A call of an MCP server. */
   readonly toolCall?: LoggedToolCall;
 }
 
-/** The client for whom a call runs, and the maximum size of its result. */
+/** The client for whom a call runs, and the max. size of its result. */
 export interface ToolRun {
   readonly tenant: string;
   readonly reader: HistoryReader;
   readonly mayRead: boolean;
-  /** Bytes of entries: what the results of the chat have left, and the model's window. */
+  /** Bytes of entries: what the chat's results have left, and the model's window. */
   readonly room: { readonly left: number; readonly window: number };
   readonly signal: StopSignal | undefined;
 }
 
-/** If a query finds more entries than this, a narrower query serves the model better. */
+/** Max. entries. For more, a narrower query serves the model better. */
 const maxEntries = 50;
 const defaultEntries = 10;
 export const maxOutputBytes = 48 * 1024;
@@ -49,12 +49,12 @@ export const historyTool: Tool = {
     type: 'object',
     properties: {
       q: { type: 'string', description: 'The query.' },
-      page: { type: 'integer', minimum: 1, description: 'The page; 1 unless given.' },
+      page: { type: 'integer', minimum: 1, description: 'The page; default 1.' },
       size: {
         type: 'integer',
         minimum: 1,
         maximum: maxEntries,
-        description: `Entries; ${defaultEntries} unless given.`,
+        description: `Entries; default ${defaultEntries}.`,
       },
     },
     required: ['q'],
@@ -70,8 +70,8 @@ export function historyInstructions(now: number): string {
 }
 
 /**
- * Runs a tool call with the scopes of the chatting client. The model gets the errors of its query and can correct it.
- * `signal` cancels the query together with the chat.
+ * Runs a tool call with the scopes of the chatting client. The model gets the errors of its query, so that it can
+ * correct them. `signal` cancels the query together with the chat.
  */
 export async function runHistoryTool(
   ask: AskHistory,
@@ -79,34 +79,34 @@ export async function runHistoryTool(
   { tenant, reader, mayRead, room, signal }: ToolRun,
 ): Promise<ToolOutcome> {
   if (call.name !== changeHistoryTool || !mayRead)
-    return refusal('There is no such tool.', 'a tool that it was not given');
+    return refusal('There is no such tool.', 'a tool that it does not have');
   const query = readInput(call.input);
   if (query === undefined)
     return refusal(`The input must be {"q": string, "page"?: integer, "size"?: 1 to ${maxEntries}}.`, 'no query');
   try {
     const maxBytes = Math.floor(Math.min(room.left, room.window, maxOutputBytes));
     const answer = await ask(tenant, { ...query, maxBytes, signal }, reader);
-    const said = `found ${answer.total} entries, shown ${answer.shown}: ${query.q}`;
+    const logText = `found ${answer.total} entries, shown ${answer.shown}: ${query.q}`;
     const usesUpRoom = answer.left > 0 && maxBytes === room.left;
-    return { output: withNote(answer), said, fromHistory: true, usesUpRoom };
+    return { output: withNote(answer), logText, fromHistory: true, usesUpRoom };
   } catch (error) {
-    // The model can narrow a query that took too long. The chat need not fail.
+    // The model can narrow a query that took too long, so the chat need not fail.
     if (!(error instanceof AnnalsError) || error.status === 500) throw error;
     const details = error.details.map(({ message }) => message);
     const fault = error.status === 503 ? 'that was not answered' : 'that is not valid';
-    const told = refusal([error.message, ...details].join(' '), `a query ${fault}: ${query.q}`);
-    // A refusal can depend on the data: for example, a pattern takes too long for all the names.
-    return { ...told, fromHistory: true };
+    const outcome = refusal([error.message, ...details].join(' '), `a query ${fault}: ${query.q}`);
+    // A refusal can depend on the data: a pattern, for example, may take too long for the names.
+    return { ...outcome, fromHistory: true };
   }
 }
 
 function readInput(input: string): { q: string; page: number; size: number } | undefined {
   try {
-    const given: unknown = JSON.parse(input);
-    if (typeof given !== 'object' || given === null) return undefined;
-    const { q, page = 1, size = defaultEntries, ...others } = given as { q?: unknown; page?: unknown; size?: unknown };
-    // A query under another name must not read as a query for everything.
-    if (Object.keys(others).length > 0) return undefined;
+    const value: unknown = JSON.parse(input);
+    if (typeof value !== 'object' || value === null) return undefined;
+    const { q, page = 1, size = defaultEntries, ...unknown } = value as { q?: unknown; page?: unknown; size?: unknown };
+    // A misnamed query must not become a query for everything.
+    if (Object.keys(unknown).length > 0) return undefined;
     if (typeof q !== 'string' || !isWithin(page, 2_147_483_647) || !isWithin(size, maxEntries)) return undefined;
     return { q, page, size };
   } catch {
@@ -118,7 +118,7 @@ function isWithin(value: unknown, max: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max;
 }
 
-/** The original JSON text, so numbers keep every digit, and a note for the model. */
+/** The JSON text verbatim, which keeps every digit of numbers, and a note for the model. */
 function withNote({ text, left, cut }: AnsweredHistory): string {
   const notes = [
     ...(left === 0 ? [] : [`${left} entries of this page were left out: they are too long together.`]),
@@ -127,6 +127,6 @@ function withNote({ text, left, cut }: AnsweredHistory): string {
   return notes.length === 0 ? text : `${text.slice(0, -1)},"note":${JSON.stringify(notes.join(' '))}}`;
 }
 
-function refusal(error: string, said: string): ToolOutcome {
-  return { output: JSON.stringify({ error }), said, fromHistory: false };
+function refusal(error: string, logText: string): ToolOutcome {
+  return { output: JSON.stringify({ error }), logText, fromHistory: false };
 }

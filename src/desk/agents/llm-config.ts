@@ -77,7 +77,7 @@ const forms = [
   ),
 ] as const;
 
-/** The members of all forms, as the code reads them. */
+/** The members of all forms. */
 export interface LlmConfig {
   provider: Static<(typeof forms)[number]>['provider'];
   model?: string;
@@ -89,7 +89,7 @@ export interface LlmConfig {
   selfHostedParams?: { url: string };
 }
 
-/** The schema of an `llmConfig`: which members it has depends on its provider. */
+/** The schema of an `llmConfig`: its members depend on the provider. */
 export const LlmConfigSchema: TUnsafe<LlmConfig> = Type.Unsafe<LlmConfig>(
   Type.Union([...forms], { $id: 'LlmConfig', examples: [{ provider: 'shared' }] }),
 );
@@ -112,7 +112,7 @@ export function addressOf(config: LlmConfig): string | undefined {
   return config.provider === 'self_hosted' ? config.baseUrl : config.selfHostedParams?.url;
 }
 
-/** The member of a body that has that address. */
+/** The member of a body that contains that address. */
 export function addressField(provider: LlmConfig['provider'] | undefined): string {
   return provider === 'self_hosted' ? 'llmConfig.baseUrl' : 'llmConfig.selfHostedParams.url';
 }

@@ -21,7 +21,7 @@ const kinds = [
     of: 'agent_request_log',
     path: 'requests',
     one: 'RequestLog',
-    named: 'request log',
+    noun: 'request log',
     log: RequestLog,
     item: RequestLogItem,
   },
@@ -29,7 +29,7 @@ const kinds = [
     of: 'agent_session_log',
     path: 'sessions',
     one: 'SessionLog',
-    named: 'session log',
+    noun: 'session log',
     log: SessionLog,
     item: SessionLogItem,
   },
@@ -39,16 +39,16 @@ const kinds = [
 export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
   const { db, documents } = options.agents;
 
-  for (const { of, path, one, named, log: schema, item } of kinds) {
+  for (const { of, path, one, noun, log: schema, item } of kinds) {
     listRoutes(app, options.paginator, {
       path: `/ai-service/:tenant/agentic/logs/${path}`,
       params: AgentsPath,
       tags,
       name: `${one}s`,
-      many: `${named}s`,
+      many: `${noun}s`,
       item,
       scopes,
-      page: ({ credentials }, asked, wanted) => documents.page(logRows(of, readerOf(credentials)), asked, wanted),
+      page: ({ credentials }, query, page) => documents.page(logRows(of, readerOf(credentials)), query, page),
     });
 
     documentRoutes(app, {
@@ -56,13 +56,13 @@ export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): P
       params: LogPath,
       tags,
       name: one,
-      one: named,
+      one: noun,
       read: {
         scopes,
         schema,
         async find({ params: { id }, request }) {
           const log = await findLog(db, readerOf(request.credentials), { of, id });
-          if (log === undefined) throw new AnnalsError('resource_not_found', `There is no such ${named}.`);
+          if (log === undefined) throw new AnnalsError('resource_not_found', `There is no such ${noun}.`);
           return log;
         },
       },
@@ -70,7 +70,7 @@ export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): P
   }
 }
 
-/** Only clients that may read the change history see what a log tells of it. */
+/** Change history in a log is visible only to clients that may read it. */
 function readerOf(credentials: Credentials): LogReader {
   return { tenant: credentials.tenant, readsHistory: mayReadHistory(credentials.scopes) };
 }

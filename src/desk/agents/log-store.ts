@@ -15,8 +15,8 @@ const tables = {
 export type LogKind = keyof typeof tables;
 
 /**
- * Logs a request and adds it to the log of its session, both or neither. A request has one log. A later call replaces
- * the earlier log; with `ifNone` an existing log stays.
+ * Logs a request and adds it to its session's log, both or neither. A request has one log, which a later call replaces,
+ * except with `ifNone`.
  */
 export async function writeLogs(
   transaction: DatabaseTransaction,
@@ -45,12 +45,12 @@ export async function writeLogs(
     prompt: (before?.prompt_tokens ?? 0) + tokens.prompt - (replaced?.promptTokens ?? 0),
     completion: (before?.completion_tokens ?? 0) + tokens.completion - (replaced?.completionTokens ?? 0),
   };
-  const known: SessionLogDocument | undefined = before && JSON.parse(before.full_document ?? before.document);
+  const previous: SessionLogDocument | undefined = before && JSON.parse(before.full_document ?? before.document);
   const session = {
     duration: sums.duration,
     prompt_tokens: sums.prompt,
     completion_tokens: sums.completion,
-    ...columnsOf(rolledUp(known, log, { sums, replaced })),
+    ...columnsOf(rolledUp(previous, log, { sums, replaced })),
   };
   await transaction
     .insertInto('agent_session_log')
@@ -72,7 +72,7 @@ async function readRequestLog(
   return row && JSON.parse(row.fullDocument ?? row.document);
 }
 
-/** The logs as the reader may see them. The reader can neither filter nor sort by hidden data. */
+/** The logs as visible to the reader, who can neither filter nor sort by hidden data. */
 export function logRows(of: LogKind, { tenant, readsHistory }: LogReader): DocumentRows {
   const full = sql`(select tenant, id, coalesce(full_document, document) as document,
     coalesce(full_fields, fields) as fields from ${tables[of]}) full_log`;
@@ -80,8 +80,8 @@ export function logRows(of: LogKind, { tenant, readsHistory }: LogReader): Docum
 }
 
 /**
- * Returns the JSON text of a log, or undefined where none exists. A request log is found by its `requestId` as well: an
- * id comes first, and of several logs of one `requestId` the newest.
+ * The JSON text of a log; undefined where none exists. A request log is found by its `requestId` as well: an id takes
+ * precedence, and of several logs of one `requestId` the newest.
  */
 export async function findLog(
   db: Database,

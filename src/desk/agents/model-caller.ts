@@ -2,7 +2,7 @@ import type { Answer, Message, Tool } from '../../providers/port.ts';
 import type { CallProgress, ProviderCaller, SpentUsage } from '../../providers/provider-caller.ts';
 import { addressOf, isSelfHosted, type LlmConfig } from './llm-config.ts';
 
-/** The model that an agent calls. `apiKey` is plain text; it is empty for a self-hosted server without a key. */
+/** The model that an agent calls. `apiKey` is plain text, empty for a self-hosted server without a key. */
 export interface Target {
   readonly tenant: string;
   readonly clientId: string;
@@ -11,22 +11,22 @@ export interface Target {
   readonly apiKey: string;
 }
 
-export interface Asked {
+export interface ModelPrompt {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
   readonly signal?: AbortSignal | undefined;
-  /** Receives each part of the text. Without it the answer is not streamed. */
+  /** Receives each part of the text. Left out: the answer is not streamed. */
   readonly onText?: CallProgress['onText'];
 }
 
 export interface ModelCaller {
-  /** Makes one call. `report` receives its tokens before the promise resolves or rejects, unless the call was not sent. */
-  call(target: Target, asked: Asked, report: (usage: SpentUsage) => void): Promise<Answer>;
+  /** Makes one call. `report` gets its tokens before the promise settles, unless the call was not sent. */
+  call(target: Target, prompt: ModelPrompt, report: (usage: SpentUsage) => void): Promise<Answer>;
   /** The max. tokens of an answer. */
   outputCap(config: LlmConfig): number;
 }
 
-/** Calls the model that the agent's configuration names. */
+/** Calls the model of the agent's configuration. */
 export function createModelCaller(caller: ProviderCaller): ModelCaller {
   function outputCap({ provider, maxTokens = caller.sharedMaxTokens }: LlmConfig): number {
     return provider === 'shared' ? Math.min(maxTokens, caller.sharedMaxTokens) : maxTokens;

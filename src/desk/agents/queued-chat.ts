@@ -5,9 +5,8 @@ import type { Chats } from './chat.ts';
 import type { ScopesNow } from './ports.ts';
 
 /**
- * Runs a queued chat. It awaits `callBegins` before the first call. The rights can change while the chat waits in the
- * queue or for its session. Before each call it therefore checks that the client and the agent may still chat, and
- * throws an AnnalsError if not.
+ * Runs a queued chat, awaiting `callBegins` before the first call. Permissions can change while the chat waits in the
+ * queue or for its session, so before each call it throws an AnnalsError unless client and agent may still chat.
  */
 export async function runQueuedChat(
   { chats, scopesNow }: { chats: Chats; scopesNow: ScopesNow },

@@ -21,12 +21,12 @@ import type { ModelCaller } from './model-caller.ts';
 import { markTools } from './tool-states.ts';
 
 /**
- * Reads what a server of an agent offers, and compares it with what is approved. Throws resource_not_found, validation_violation,
- * provider_error and provider_timeout.
+ * Reads the tools that an agent's MCP server offers, and compares them with the approved ones. Throws
+ * resource_not_found, validation_violation, provider_error and provider_timeout.
  */
 export type ReadTools = (
   tenant: string,
-  asked: { agentId: string; server: string; signal: AbortSignal },
+  request: { agentId: string; server: string; signal: AbortSignal },
 ) => Promise<McpTools>;
 
 export interface ReadToolsOptions {
@@ -43,17 +43,17 @@ export function createReadTools({ db, sealer, now, models, openToolServer }: Rea
     if (agent === undefined) throw notFound(agentNoun);
     const head = await readAgentHead(agent.document);
     const { mcpServers = [] } = head;
-    const server = mcpServers.find((one) => one.name === name);
+    const server = mcpServers.find((candidate) => candidate.name === name);
     if (server === undefined)
       throw invalidBody({ field: 'server', message: 'must be the name of a server of the agent' });
     const headers = openHeaders(sealer, tenant, id, agent.sealedHeaders);
     if (headers === undefined && Object.keys(server.headers).length > 0) {
-      const message = 'has headers that cannot be read any more, and must be given anew';
+      const message = 'has headers that can no longer be decrypted and must be re-entered';
       throw invalidBody({ field: 'server', message });
     }
     const offer = await offeredBy(openToolServer, { ...server, headers: headers?.[name] ?? {} }, signal);
     const compared = comparedServer(server, offer);
-    const known = await readDefinitions(db, tenant, id);
+    const definitions = await readDefinitions(db, tenant, id);
     await inTransaction(
       db,
       async (transaction) => {
@@ -67,15 +67,15 @@ export function createReadTools({ db, sealer, now, models, openToolServer }: Rea
               offer.tools.filter(({ fault }) => fault === undefined).map((tool) => [tool.sha256, textOfTool(tool)]),
             ),
             approved: server.tools.map(({ sha256 }) => sha256),
-            servers: mcpServers.map((one) => one.name),
+            servers: mcpServers.map(({ name: serverName }) => serverName),
           },
         );
         await markTools(transaction, tenant, { id, compared: [compared], at: now() });
       },
       { retries: 3 },
     );
-    const tools = toolsOfServer(compared, offer, known);
-    return { server: name, tools, ...roomFor(tools, { server: name, head, known, models, at: now() }) };
+    const tools = toolsOfServer(compared, offer, definitions);
+    return { server: name, tools, ...roomFor(tools, { server: name, head, definitions, models, at: now() }) };
   };
 }
 
@@ -91,7 +91,7 @@ async function offeredBy(
   } catch (error) {
     if (!(error instanceof ToolFailure)) throw error;
     const type = error.fault === 'timeout' ? 'provider_timeout' : 'provider_error';
-    // Never the server's own words.
+    // Never the server's own text.
     throw new AnnalsError(type, messages[error.fault], { cause: error });
   }
 }
@@ -105,17 +105,19 @@ const messages: Readonly<Record<ToolFailure['fault'], string>> = {
   cancelled: 'The server of tools was not waited for.',
 };
 
-/** The bytes that the tools of a server may take, and a warning where they take more. */
+/** The bytes that the tools of a server may take, and a warning if they take more. */
 function roomFor(
   tools: readonly McpTool[],
-  { server, head, known, models, at }: RoomOptions,
+  { server, head, definitions, models, at }: RoomOptions,
 ): Pick<McpTools, 'room' | 'warning'> {
   const { llmConfig, userPrompt, mcpServers = [], nativeTools, allowHistoryWithTools } = head;
   const withHistory = allowHistoryWithTools === true && offersHistoryTool(nativeTools);
   const instructions = instructionsOf(userPrompt, withHistory, toolInstructions(true), at);
-  const others = mcpServers.filter(({ name }) => name !== server).flatMap((one) => approvedTools(one, known));
-  const taken = bytesOfTools([...(withHistory ? [historyTool] : []), ...others]);
-  const room = bytesForTools(instructions, bytesForInput(llmConfig, models.outputCap(llmConfig))) - taken;
+  const others = mcpServers
+    .filter(({ name }) => name !== server)
+    .flatMap((mcpServer) => approvedTools(mcpServer, definitions));
+  const reserved = bytesOfTools([...(withHistory ? [historyTool] : []), ...others]);
+  const room = bytesForTools(instructions, bytesForInput(llmConfig, models.outputCap(llmConfig))) - reserved;
   const approved = tools.filter(({ state }) => state === 'approved');
   const counted = approved.length > 0 ? approved : tools;
   const bytes = counted.reduce((sum, tool) => sum + (tool.bytes ?? 0), 0);
@@ -127,15 +129,15 @@ function roomFor(
 interface RoomOptions {
   readonly server: string;
   readonly head: Awaited<ReturnType<typeof readAgentHead>>;
-  readonly known: ReadonlyMap<string, string>;
+  readonly definitions: ReadonlyMap<string, string>;
   readonly models: Pick<ModelCaller, 'outputCap'>;
   readonly at: number;
 }
 
-/** Approved tools as the model knows them, where their definitions were read. */
-function approvedTools({ name: server, tools }: McpServer, known: ReadonlyMap<string, string>): Tool[] {
+/** Approved tools as the model sees them, where their definitions are stored. */
+function approvedTools({ name: server, tools }: McpServer, definitions: ReadonlyMap<string, string>): Tool[] {
   return tools.flatMap(({ sha256, state }) => {
-    const definition = state === undefined ? known.get(sha256) : undefined;
+    const definition = state === undefined ? definitions.get(sha256) : undefined;
     return definition === undefined ? [] : [toolForModel(server, JSON.parse(definition))];
   });
 }
@@ -143,12 +145,12 @@ function approvedTools({ name: server, tools }: McpServer, known: ReadonlyMap<st
 function toolsOfServer(
   server: McpServer,
   { tools, unreadable }: ToolOffer,
-  known: ReadonlyMap<string, string>,
+  definitions: ReadonlyMap<string, string>,
 ): McpTool[] {
   const approvedOf = (name: string) => {
     const approved = server.tools.find((tool) => tool.name === name);
     if (approved?.state === undefined) return {};
-    const definition = known.get(approved.sha256);
+    const definition = definitions.get(approved.sha256);
     const { sha256 } = approved;
     return { approved: { sha256, ...(definition !== undefined && { definition: JSON.parse(definition) }) } };
   };

@@ -5,7 +5,7 @@ import type { TokenCounts } from './turn-store.ts';
 
 export type Severity = LogMessage['severity'];
 
-/** The sums of a session; `duration` is in milliseconds. */
+/** The totals of a session; `duration` is in milliseconds. */
 export interface SessionSums extends TokenCounts {
   readonly duration: number;
 }
@@ -23,11 +23,11 @@ export interface LoggedRequest {
   readonly cause?: FailureCause | undefined;
 }
 
-// A session has no end. Its log keeps the latest messages; the logs of the requests keep the others.
+// A session has no end. Its log keeps the latest messages; older ones are in the logs of the requests.
 const maxMessages = 500;
 const maxMessageLength = 1_000;
 
-/** Makes a line of a request's log; `at` is in milliseconds since 1970. */
+/** A line of a request's log; `at` is in milliseconds since 1970. */
 export function noteOf(noted: {
   severity: Severity;
   text: string;
@@ -38,7 +38,7 @@ export function noteOf(noted: {
   toolCall?: LoggedToolCall | undefined;
 }): LogMessage {
   const { severity, text, agentId, requestId, at, guarded = false, toolCall } = noted;
-  // A model can write anything into a query. The log keeps only the start of it, as valid text.
+  // A model can write anything into a query. The log keeps the first characters, as valid text.
   const message = text.slice(0, maxMessageLength).toWellFormed();
   const line = { timestamp: new Date(at).toISOString(), severity, message, agentId, requestId };
   return { ...line, ...(guarded && { guarded }), ...(toolCall && { toolCall }) };
@@ -46,9 +46,7 @@ export function noteOf(noted: {
 
 const withheld = 'A call of a tool. Only clients that may read the change history see its query and its result.';
 
-/**
- * The log for clients that may not read the change history. Returns the same object where the log tells nothing of it.
- */
+/** The log for clients that may not read the change history; the same object if it contains none. */
 export function withoutHistory<Log extends Pick<RequestLogDocument, 'messages'>>(log: Log): Log {
   if (!log.messages.some(({ guarded }) => guarded)) return log;
   return { ...log, messages: log.messages.map((line) => (line.guarded ? { ...line, message: withheld } : line)) };
@@ -78,7 +76,7 @@ export function requestLogOf(request: LoggedRequest, replaced?: RequestLogDocume
   };
 }
 
-/** The log of a session with one more request, or with a new log in place of the request's earlier one. */
+/** The log of a session with another request, or with a new log replacing the request's earlier one. */
 export function rolledUp(
   before: SessionLogDocument | undefined,
   request: RequestLogDocument,

@@ -16,14 +16,14 @@ export async function agenticRoutes(app: HttpServer, options: AgentRoutesOptions
 // Milliseconds.
 const every = 5_000;
 
-/** Runs the upkeep of agents in the background, and waits for running chats when the server closes. */
+/** Runs the upkeep of agents in the background, and waits for running chats on shutdown. */
 export async function agentUpkeep(
   app: HttpServer,
   { agents: { chats }, findTenants }: { agents: Agents; findTenants: FindTenants },
 ): Promise<void> {
   whileListening(app, {
     upkeep: [{ what: 'the upkeep of agents', every, work: () => chats.upkeep(findTenants) }],
-    // A closing server does not wait for chats whose client has disconnected, so this does.
+    // The server does not wait for chats of disconnected clients.
     end: () => chats.close(),
   });
 }

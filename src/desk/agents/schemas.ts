@@ -21,7 +21,7 @@ const Texts = (description: string, options: { minProperties?: number } = {}, te
     examples: [{ en: 'Price desk' }],
   });
 
-/** The only tool of the service itself. */
+/** The service's only own tool. */
 export const changeHistoryTool = 'change-history';
 
 const ToolName = Type.Literal(changeHistoryTool);
@@ -43,8 +43,7 @@ const Trigger = Type.Object(
 );
 
 /**
- * An agent in a request. Clients may send the fields that the service sets (`metadata`, `disabledReason`) back
- * unchanged.
+ * An agent in a request. Clients may send fields that the service sets (`metadata`, `disabledReason`) back unchanged.
  */
 export const AgentBody = Type.Object(
   {

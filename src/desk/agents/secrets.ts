@@ -1,7 +1,7 @@
 import type { Sealer } from '../../core/sealing.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
 
-/** Binds a key to its agent. In another row the key cannot be decrypted. */
+/** Binds a key to its agent: in another row it cannot be decrypted. */
 function purposeOf(tenant: string, id: string): string {
   return `agent ${tenant} ${id}`;
 }
@@ -10,7 +10,7 @@ export function sealKey(sealer: Sealer, tenant: string, id: string, key: string)
   return sealer.seal(Buffer.from(key, 'utf8'), purposeOf(tenant, id));
 }
 
-/** Returns undefined where none of the secret keys decrypts it. */
+/** Undefined if no secret key decrypts it. */
 export function openKey(sealer: Sealer, tenant: string, id: string, sealed: Uint8Array): string | undefined {
   const opened = sealer.open(sealed, purposeOf(tenant, id));
   return opened && Buffer.from(opened).toString('utf8');

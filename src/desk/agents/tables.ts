@@ -11,9 +11,9 @@ interface AgentTable {
   sealed_key: Uint8Array | null;
   sealed_headers: Uint8Array | null;
   enabled: boolean;
-  /** Configuration failures in a row since the agent was last enabled. */
+  /** Consecutive configuration failures since the agent was last enabled. */
   failures: Generated<number>;
-  /** How often the agent was enabled. A failure of an earlier term does not count. */
+  /** How often the agent has been enabled. Failures of an earlier term do not count. */
   term: Generated<number>;
 }
 
@@ -29,7 +29,7 @@ interface AgentTurnTable {
   position: number;
   request_id: string;
   agent_id: string;
-  /** The id of the request's log; null in turns that are older than this column. */
+  /** The id of the request's log; null in turns older than this column. */
   log_id: string | null;
   state: 'running' | 'answered';
   began_at: Generated<Date>;
@@ -49,7 +49,7 @@ interface AgentRequestLogTable {
   document: string;
   /** The same as jsonb, for filters and sorting. */
   fields: string;
-  /** The log for clients that may read the change history; null where it is the same. */
+  /** The log for clients that may read the change history; null if identical. */
   full_document: string | null;
   full_fields: string | null;
 }

@@ -5,8 +5,8 @@ import { agentNoun, agentTable } from './agent-store.ts';
 import { markedAgent } from './agent-texts.ts';
 
 /**
- * Writes into an agent which of its approved tools have changed, and records that. Writes nothing where the agent says so already, or is
- * gone. `at` is in milliseconds since 1970.
+ * Marks an agent's approved tools that have changed, and records that. No-op if the agent is unchanged or gone. `at` is
+ * in milliseconds since 1970.
  */
 export async function markTools(
   transaction: DatabaseTransaction,

@@ -14,13 +14,13 @@ export interface TokenCounts {
   readonly completion: number;
 }
 
-/** The messages of a turn that was answered. */
-export interface SaidExchange {
+/** The messages of an answered turn. */
+export interface ExchangeContent {
   readonly message: string;
   readonly answer: string;
 }
 
-export interface EarlierTurn extends SaidExchange {
+export interface EarlierTurn extends ExchangeContent {
   readonly bytes: number;
 }
 
@@ -29,9 +29,9 @@ export interface EarlierTurns {
   readonly turns: readonly EarlierTurn[];
   /** The number of all earlier turns, including those that do not fit. */
   readonly total: number;
-  /** The number of turns that tell of the change history and that this client may not read. */
+  /** The number of turns with change history that this client may not read. */
   readonly withheld: number;
-  /** Whether any turn tells this client of the change history. The client may quote a turn that no longer fits. */
+  /** Whether any turn shows this client change history, which it may quote after the turn no longer fits. */
   readonly fromHistory: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface ExpiredTurn {
   readonly requestId: string;
   readonly logId: string;
   readonly agentId: string;
-  /** Milliseconds since the turn began, by the same clock that gave its start. */
+  /** Milliseconds since the turn began, by the clock of its start. */
   readonly duration: number;
   readonly tokens: TokenCounts;
 }
@@ -53,13 +53,13 @@ export interface NewTurn {
   /** The id of the request's log. */
   readonly logId: string;
   readonly agentId: string;
-  /** Milliseconds; 0 for the place of a job, which holds as long as its job is in progress. */
+  /** Milliseconds; 0 for the position of a job, which lasts as long as the job. */
   readonly lease: number;
 }
 
 /**
- * Whether a request has its place in a session and has not ended: its process lives, or its job is in progress. A job needs
- * no lease, because it is handed out again where its process died. A cluster wants the tenant in each subquery.
+ * Whether a request has its position in a session and has not ended: its process lives, or its job is in progress. A
+ * job needs no lease, because it is retried if its process dies. A cluster requires the tenant in each subquery.
  */
 function isUnderWay(tenant: string): RawBuilder<boolean> {
   return sql`(agent_turn.state = 'running' and (agent_turn.expires_at > ${now} or exists (
@@ -67,14 +67,14 @@ function isUnderWay(tenant: string): RawBuilder<boolean> {
       and job.place = agent_turn.position and job.status = 'in_progress')))`;
 }
 
-/** Whether a job, a row of \`waiting\`, has to wait for an earlier request of its session. */
+/** Whether a job, a row of \`waiting\`, must wait for an earlier request of its session. */
 export function waitsForSession(tenant: string): RawBuilder<boolean> {
   return sql`exists (
     select from agent_turn where agent_turn.tenant = ${tenant} and agent_turn.session_id = waiting.session_id
       and agent_turn.position < waiting.place and ${isUnderWay(tenant)})`;
 }
 
-/** Takes the next position of a session. Creates the session where it does not exist. */
+/** Takes the next position of a session, creating the session if it does not exist. */
 export async function takePlace(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -123,8 +123,8 @@ export async function extendTurn(
 }
 
 /**
- * Reads the latest turns before this one that fit into `maxBytes` together. Only clients that may read the change
- * history get the turns that contain entries of it.
+ * Reads the latest turns before this one that fit into `maxBytes` together. Turns with entries of the change history
+ * only for clients that may read it.
  */
 export async function readEarlierTurns(
   db: Database,
@@ -139,11 +139,11 @@ export async function readEarlierTurns(
     ), readable as (
       select position, sum(bytes) over (order by position desc) as bytes_so_far from earlier
         where ${withHistory}::boolean or not from_history
-    ), told as (
+    ), totals as (
       select count(*) as total, count(*) filter (where from_history) as from_history from earlier
     )
-    select told.total, told.from_history as "fromHistory", turn.exchange, turn.bytes
-      from told left join (
+    select totals.total, totals.from_history as "fromHistory", turn.exchange, turn.bytes
+        from totals left join (
         readable join agent_turn turn
           on turn.tenant = ${tenant} and turn.session_id = ${sessionId} and turn.position = readable.position
           and readable.bytes_so_far <= ${maxBytes}
@@ -151,14 +151,14 @@ export async function readEarlierTurns(
       order by turn.position`.execute(db);
   const turns = rows.flatMap(({ exchange, bytes }): EarlierTurn[] => {
     if (exchange === null) return [];
-    const said: SaidExchange = JSON.parse(exchange);
-    return [{ ...said, bytes: bytes ?? 0 }];
+    const content: ExchangeContent = JSON.parse(exchange);
+    return [{ ...content, bytes: bytes ?? 0 }];
   });
   const { total, fromHistory } = rows[0] ?? { total: 0, fromHistory: 0 };
   return { turns, total, withheld: withHistory ? 0 : fromHistory, fromHistory: withHistory && fromHistory > 0 };
 }
 
-/** Whether any turn of the session tells of the change history. */
+/** Whether any turn of the session contains change history. */
 export async function tellsHistory(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -173,7 +173,7 @@ export async function tellsHistory(
   return row !== undefined;
 }
 
-/** Locks a session, so only one transaction at a time writes its log. */
+/** Locks a session, so that transactions write its log one at a time. */
 export async function lockSession(transaction: DatabaseTransaction, tenant: string, sessionId: string): Promise<void> {
   await transaction
     .selectFrom('agent_session')
@@ -183,12 +183,12 @@ export async function lockSession(transaction: DatabaseTransaction, tenant: stri
     .execute();
 }
 
-/** Stores the messages, unless upkeep has dropped the turn as one of a dead process. */
+/** Stores the messages, unless upkeep dropped the turn because its process seemed dead. */
 export async function answerTurn(
   transaction: DatabaseTransaction,
   tenant: string,
   { sessionId, position }: TurnName,
-  { exchange, fromHistory }: { exchange: SaidExchange; fromHistory: boolean },
+  { exchange, fromHistory }: { exchange: ExchangeContent; fromHistory: boolean },
 ): Promise<void> {
   const bytes = Buffer.byteLength(exchange.message) + Buffer.byteLength(exchange.answer);
   await transaction
@@ -210,13 +210,13 @@ export async function dropTurn(
     .execute();
 }
 
-/** Turns whose process died, or whose job has not begun. */
+/** Turns of dead processes, or whose job has not begun. */
 export const expiredTurns: TenantWork = {
   table: 'agent_turn',
   condition: "state = 'running' and expires_at <= statement_timestamp()",
 };
 
-/** Finds turns of a tenant whose process died, or whose job ended before it began. */
+/** Finds a tenant's turns of dead processes, or whose job ended before it began. */
 export async function findExpiredTurns(db: Database, tenant: string, limit: number): Promise<TurnName[]> {
   return await db
     .selectFrom('agent_turn')
@@ -228,8 +228,8 @@ export async function findExpiredTurns(db: Database, tenant: string, limit: numb
 }
 
 /**
- * Drops a turn that nobody will answer any more, and returns it. Returns undefined where its process lives, where its job
- * is in progress, or where the turn is gone.
+ * Drops and returns a turn that will not be answered. Undefined where its process lives, its job is in progress, or it
+ * is gone.
  */
 export async function dropExpiredTurn(
   transaction: DatabaseTransaction,

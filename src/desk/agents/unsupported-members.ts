@@ -1,6 +1,6 @@
 import { unsupportedMember } from '../../http/body-members.ts';
 
-// Members that the API family publishes and Annals does not do (contract 3). docs/compatibility.md lists them.
+// Members of the API family that Annals does not support (contract 3). docs/compatibility.md lists them.
 
 const keyInstead = 'be left out: write the key itself as apiKey';
 

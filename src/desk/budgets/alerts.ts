@@ -5,15 +5,15 @@ import { sumCalls } from '../calls/store.ts';
 import type { Budget } from './schemas.ts';
 import { type BudgetTerms, changesOf, dropAlerts, noteAlert, noteLooked, readBudgets, readFigures } from './store.ts';
 
-/** Tells by e-mail that a period has spent a part of its budget, once for each threshold and period. */
+/** Sends an e-mail when a period has spent part of its budget, once per threshold and period. */
 export interface BudgetAlerts {
-  /** Looks at the budgets of a tenant whose sums have changed. */
+  /** Checks the budgets of a tenant whose totals have changed. */
   look(tenant: string): Promise<void>;
 }
 
 interface AlertOptions {
   db: Database;
-  /** Queues an e-mail that is sent only if the transaction commits. */
+  /** Queues an e-mail, sent only if the transaction commits. */
   queueMail(
     transaction: DatabaseTransaction,
     mail: { tenant: string; to: string; subject: string; text: string; messageId: string },
@@ -27,7 +27,7 @@ interface AlertOptions {
 /** Days. */
 const twoMonths = 62;
 
-/** A threshold that is reached. */
+/** A reached threshold. */
 interface Reached {
   readonly budget: Budget;
   readonly first: number;
@@ -66,7 +66,7 @@ export function createBudgetAlerts({ db, queueMail, notificationEmail, now }: Al
   };
 }
 
-/** The thresholds that this period has reached, and the one before it, whose last calls may end in this one. */
+/** The thresholds reached in this period and in the previous one, whose last calls may end in this one. */
 async function thresholdsOf(
   db: Database,
   tenant: string,
@@ -74,7 +74,7 @@ async function thresholdsOf(
 ): Promise<Reached[]> {
   const now = await readFigures(db, tenant, terms, today);
   const periods = [now];
-  // Nobody asked for alerts of a period that had ended when the budget was made.
+  // No alerts for a period that had ended before the budget was created.
   if (terms.period !== 'lifetime' && dayOf(Date.parse(budget.metadata.createdAt)) < now.first) {
     periods.push(await readFigures(db, tenant, terms, now.first - 1));
   }

@@ -29,7 +29,7 @@ export async function budgetRoutes(
     many: 'budgets',
     item: BudgetItem,
     scopes,
-    page: ({ credentials: { tenant } }, asked, wanted) => budgets.list(tenant, asked, wanted),
+    page: ({ credentials: { tenant } }, query, page) => budgets.list(tenant, query, page),
   });
 
   app.post(
@@ -73,7 +73,7 @@ export async function budgetRoutes(
 // Milliseconds.
 const alertEvery = 5_000;
 
-/** Sends e-mails about thresholds while the server listens. */
+/** Sends e-mails about thresholds while the server runs. */
 export async function budgetUpkeep(
   app: HttpServer,
   { alerts, findTenants }: { alerts: BudgetAlerts; findTenants: FindTenants },

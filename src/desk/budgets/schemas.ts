@@ -4,10 +4,10 @@ import { chosenId, chosenIdInPath, nameRules } from '../../http/chosen-id.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 
-/** Budgets of one tenant. */
+/** Budgets per tenant. */
 export const maxBudgets = 200;
 
-/** Percents of a limit that send an e-mail. */
+/** Percentages of a limit that trigger an e-mail. */
 export const maxAlerts = 10;
 
 export const BudgetsPath = Type.Object({ tenant: TenantName });
@@ -59,14 +59,14 @@ const tokens = (description: string) => Type.Optional(Type.Integer({ format: 'in
 
 const use = { since: '2026-09-01', spentUsd: '12.0000375', reservedUsd: '0.02' };
 
-/** How much of a budget is used now. */
+/** The current use of a budget. */
 export const BudgetUse = Type.Object(
   {
     since: Type.String({ format: 'date', description: 'The first day of the period. Of a lifetime: 1970-01-01.' }),
     spentUsd: amount('What the calls of the period have cost.'),
-    reservedUsd: amount('What calls under way may cost besides.'),
+    reservedUsd: amount('Max. cost of calls in progress, in addition.'),
     spentTokens: tokens('What the calls of the period have used.'),
-    reservedTokens: tokens('What calls under way may use besides.'),
+    reservedTokens: tokens('Max. tokens of calls in progress, in addition.'),
   },
   {
     $id: 'BudgetUse',
@@ -78,7 +78,7 @@ export const BudgetUse = Type.Object(
 );
 export type BudgetUse = Static<typeof BudgetUse>;
 
-/** What clients send. */
+/** A budget in a request. */
 export const BudgetBody = Type.Object(
   {
     id: chosenId,
@@ -91,7 +91,7 @@ export const BudgetBody = Type.Object(
 );
 export type BudgetBody = Static<typeof BudgetBody>;
 
-/** A budget as Annals answers it. */
+/** A budget in responses. */
 export const Budget = Type.Object(
   { id: Type.String(), ...members, alerts, use: Type.Optional(BudgetUse), metadata: Metadata },
   { $id: 'Budget', examples: [{ id: 'monthly', ...example, alerts: [80, 100], use, metadata }] },

@@ -13,12 +13,12 @@ import { sumCalls } from '../calls/store.ts';
 import { type Budget, type BudgetBody, type BudgetUse, maxBudgets } from './schemas.ts';
 import { type BudgetTerms, budgetRows, budgetTable, countBudgets, readFigures } from './store.ts';
 
-/** What calls of a tenant may use and cost (ai-gateway: costs and budgets). Budgets go out as JSON texts. */
+/** Limits on the usage and cost of a tenant's calls (ai-gateway: costs and budgets), returned as JSON texts. */
 export interface Budgets {
-  /** With how much of it is used. */
+  /** Includes its use. */
   find(tenant: string, id: string): Promise<string>;
-  list(tenant: string, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
-  /** Returns the id. Without one in the body Annals makes a random one. */
+  list(tenant: string, query: AskedOfList, page: PageWanted): Promise<Page>;
+  /** Returns the id: that of the body, or a random one. */
   create(author: Author, body: BudgetBody): Promise<string>;
   put(author: Author, id: string, body: BudgetBody): Promise<'created' | 'replaced'>;
   remove(author: Author, id: string): Promise<void>;
@@ -31,12 +31,12 @@ interface Sent {
 
 const noun = 'budget';
 
-/** Writers of new budgets of a tenant wait for each other, so that their number is still correct when the write commits. */
+/** Creations of a tenant's budgets are serialized, so that their number is still correct at commit. */
 export function createBudgets(options: {
   db: Database;
   documents: DocumentLists;
   now: () => number;
-  /** Resolves when no call that begins has read that the tenant has no budgets. */
+  /** Resolves when no new call can have read that the tenant has no budgets. */
   keyCachesExpired: () => Promise<void>;
 }): Budgets {
   const { db, documents, now, keyCachesExpired } = options;
@@ -50,7 +50,7 @@ export function createBudgets(options: {
       const isFull = stored === undefined && (await countBudgets(writing.transaction, tenant)) >= maxBudgets;
       const before = stored && (JSON.parse(stored.document) as Budget);
       const { id: _id, use: _use, metadata: _sent, alerts = [50, 80, 100], ...members } = body;
-      const sorted = alerts.toSorted((one, other) => one - other);
+      const sorted = alerts.toSorted((a, b) => a - b);
       const metadata = metadataOf(writing, before?.metadata.createdAt);
       const budget: Budget = { id: writing.id, ...members, alerts: sorted, metadata };
       const document = JSON.stringify(budget);
@@ -67,7 +67,7 @@ export function createBudgets(options: {
   return {
     remove: budgets.remove,
 
-    list: (tenant, asked, wanted) => documents.page(budgetRows(tenant), asked, wanted),
+    list: (tenant, query, page) => documents.page(budgetRows(tenant), query, page),
 
     async find(tenant, id) {
       const found = await budgetTable.find(db, tenant, id);
@@ -97,11 +97,11 @@ export function createBudgets(options: {
 
 async function useOf(db: Database, tenant: string, terms: BudgetTerms, now: number): Promise<BudgetUse> {
   await sumCalls(db, tenant);
-  const { first, spent, held } = await readFigures(db, tenant, terms, dayOf(now));
+  const { first, spent, reserved } = await readFigures(db, tenant, terms, dayOf(now));
   const since = dateOf(first);
   return terms.limitTokens === null
-    ? { since, spentUsd: spent, reservedUsd: held }
-    : { since, spentTokens: Number(spent), reservedTokens: Number(held) };
+    ? { since, spentUsd: spent, reservedUsd: reserved }
+    : { since, spentTokens: Number(spent), reservedTokens: Number(reserved) };
 }
 
 const selectors = ['client', 'agent', 'model'] as const;

@@ -4,12 +4,12 @@ import type { Connection, Database, DatabaseTransaction } from '../../postgres/d
 import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { documentTable } from '../../recording/documents/document-table.ts';
 
-/** What a reservation reads of a budget. */
+/** The part of a budget that reservations need. */
 export interface BudgetTerms {
   by: 'all' | 'client' | 'agent' | 'model';
   name: string;
   period: 'day' | 'month' | 'lifetime';
-  /** Pico-USD; or else there are `limitTokens`. */
+  /** Pico-USD; otherwise `limitTokens` applies. */
   limitCost: string | null;
   limitTokens: number | null;
 }
@@ -69,18 +69,18 @@ export async function countBudgets(transaction: DatabaseTransaction, tenant: str
   return count;
 }
 
-/** What calls of a period have spent, and what calls under way hold: US dollars or tokens, as decimal texts. */
+/** Spent by the period's calls, and reserved by calls in progress: US dollars or tokens, as decimal texts. */
 export interface BudgetFigures {
   /** The first day of the period, as days since 1970. */
   first: number;
   last: number;
   spent: string;
-  held: string;
-  /** What is spent, as a whole number: pico-USD or tokens. */
+  reserved: string;
+  /** The spent amount as an integer: pico-USD or tokens. */
   units: string;
 }
 
-/** The figures of the period in which this day is. */
+/** The figures of the period that contains this day. */
 export async function readFigures(
   db: Connection,
   tenant: string,
@@ -91,23 +91,23 @@ export async function readFigures(
   const unit = sql`case when ${inTokens} then 1 else 0.000000000001 end`;
   const { rows } = await sql<BudgetFigures>`
     select first, last,
-           spent::text as units, trim_scale(spent * ${unit})::text as spent, trim_scale(held * ${unit})::text as held
+                spent::text as units, trim_scale(spent * ${unit})::text as spent, trim_scale(held * ${unit})::text as reserved
       from budget_figures(${tenant}, ${by}, ${name}, ${period}, ${inTokens}, ${day})`.execute(db);
   const [figures] = rows;
   if (figures === undefined) throw new Error('a function has no row');
   return figures;
 }
 
-/** Tenants with budgets whose sums have changed. */
+/** Tenants with budgets whose totals have changed. */
 export const dueBudgets = { table: 'budget_due', condition: 'true' } as const satisfies TenantWork;
 
-/** The number of changes of the tenant's sums; undefined where none is new. */
+/** The number of changes of the tenant's totals; undefined without new ones. */
 export async function changesOf(db: Database, tenant: string): Promise<number | undefined> {
   const row = await db.selectFrom('budget_due').select('changes').where('tenant', '=', tenant).executeTakeFirst();
   return row?.changes;
 }
 
-/** The tenant is looked at: it is due again where its sums have changed since. */
+/** Notes the check. The tenant is due again if its totals have changed since. */
 export async function noteLooked(db: Database, tenant: string, changes: number): Promise<void> {
   await db.deleteFrom('budget_due').where('tenant', '=', tenant).where('changes', '=', changes).execute();
 }
@@ -122,7 +122,7 @@ export async function readBudgets(db: Database, tenant: string): Promise<(Budget
     .execute();
 }
 
-/** Notes that a period has reached a threshold. Returns false where that was noted before, or where the budget is gone. */
+/** Notes that a period has reached a threshold. False if noted before, or if the budget is gone. */
 export async function noteAlert(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -137,7 +137,7 @@ export async function noteAlert(
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Drops notes of periods that nobody looks at any more: those of a day or a month that began before this day. */
+/** Drops notes of periods that are no longer checked: of a day or a month that began before this day. */
 export async function dropAlerts(db: Database, tenant: string, before: number): Promise<void> {
   await db
     .deleteFrom('budget_alert')

@@ -11,7 +11,7 @@ import { CallItem, CallsPath, CostsAnswer, CostsQuery } from './schemas.ts';
 import { callRows, dropOldCalls, sumCalls, unsummedCalls } from './store.ts';
 import { readCosts } from './sums.ts';
 
-/** Which models were called, by whom, what they used and what they cost (ai-gateway: call records, costs). */
+/** Model calls: by whom, tokens and cost (ai-gateway: call records, costs). */
 export async function callRoutes(
   app: HttpServer,
   {
@@ -29,7 +29,7 @@ export async function callRoutes(
     many: 'calls of models',
     item: CallItem,
     scopes: ['usage.usage_read'],
-    page: ({ credentials: { tenant } }, asked, wanted) => documents.page(callRows(tenant), asked, wanted),
+    page: ({ credentials: { tenant } }, query, page) => documents.page(callRows(tenant), query, page),
   });
 
   app.get(
@@ -41,8 +41,8 @@ export async function callRoutes(
         tags: ['Usage'],
         summary: 'Retrieving the costs of calls of models',
         description:
-          'Exact sums over the calls that began on these days; they are kept for ever. By day and month there is an ' +
-          'item for each, also without calls. Otherwise the highest cost stands first.',
+          'Exact sums over the calls that began on these days, never deleted. By day and month there is an ' +
+          'item for each, also without calls. Otherwise the highest cost comes first.',
         params: CallsPath,
         querystring: CostsQuery,
         response: { 200: json(CostsAnswer, { description: 'The sums.' }) },
@@ -56,7 +56,7 @@ export async function callRoutes(
 const dropEvery = 60 * 60_000;
 const sumEvery = 5_000;
 
-/** Adds calls to the sums, and deletes old records, while the server listens. */
+/** Adds calls to the totals and deletes old records while the server runs. */
 export async function callUpkeep(
   app: HttpServer,
   { db, findTenants }: { db: Database; findTenants: FindTenants },

@@ -25,7 +25,7 @@ const Call = Type.Object(
     model: Type.String(),
     client: Type.String({ description: 'The id of the client or the key.' }),
     agent: Type.Optional(Type.String({ description: 'The id of the agent. Only of chats.' })),
-    user: Type.Optional(Type.String({ description: 'Whom the client named as its user.' })),
+    user: Type.Optional(Type.String({ description: 'The user that the client named.' })),
     inputTokens: tokens('All input. With the shared token or a budget: what was charged.'),
     cachedTokens: tokens('The part of the input that the provider read from its cache.'),
     cacheWriteTokens: tokens('The part of the input that the provider wrote into its cache.'),
@@ -123,7 +123,7 @@ export const CostsOf = Type.Object(
     inputTokens: amount('All input that is known.'),
     outputTokens: amount('All output that is known.'),
     costUsd: Type.String({ pattern: dollars, description: 'US dollars, exactly: the sum of the known costs.' }),
-    callsWithoutCost: amount('Calls whose cost nobody knows (`costUsd` is null). They are not part of `costUsd`.'),
+    callsWithoutCost: amount('Calls of unknown cost (`costUsd` is null). They are not part of `costUsd`.'),
   },
   {
     $id: 'CostsOf',

@@ -5,14 +5,14 @@ import { dropRows } from '../../postgres/tenants/drop-rows.ts';
 import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
 
 /** Days. */
-export const callsKept = 90;
+export const callRetentionDays = 90;
 
-/** US dollars as a text with all digits, of pico-dollars: a product has them, and a quotient not. */
+/** US dollars as a text with all digits, from pico-dollars. Multiplies, because a division would lose digits. */
 export function dollarsText(pico: RawBuilder<unknown>): RawBuilder<string> {
   return sql`trim_scale(${pico} * 0.000000000001::numeric)::text`;
 }
 
-/** The members of a call, each as an expression of its value. One without a value is not shown, but for the cost. */
+/** The members of a call, as expressions. Members without a value are not shown, except the cost. */
 const members: Readonly<Record<string, RawBuilder<unknown>>> = {
   at: sql`to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   operation: sql`operation`,
@@ -47,19 +47,19 @@ export function callRows(tenant: string): DocumentRows {
   return { from, where: sql`tenant = ${tenant}` };
 }
 
-// An id begins with the milliseconds, 8 digits, a hyphen, 4 digits.
-const milliseconds = `lpad(to_hex((extract(epoch from statement_timestamp() - interval '${callsKept} days') * 1000)::bigint), 12, '0')`;
+// An id starts with the milliseconds: 8 digits, a hyphen, 4 digits.
+const milliseconds = `lpad(to_hex((extract(epoch from statement_timestamp() - interval '${callRetentionDays} days') * 1000)::bigint), 12, '0')`;
 const old = `not unsummed and id < overlay(${milliseconds} placing '-' from 9 for 0)`;
 
-/** Calls that the sums do not have yet. */
+/** Calls not yet in the totals. */
 export const unsummedCalls = { table: 'call_record', condition: 'unsummed' } as const satisfies TenantWork;
 
-/** Adds all calls that have ended to the sums of the tenant. Whoever reads sums has it done before. */
+/** Adds all finished calls to the tenant's totals. Call it before reading them. */
 export async function sumCalls(db: Connection, tenant: string): Promise<void> {
   await sql`select call_sum_records(${tenant})`.execute(db);
 }
 
-/** Deletes calls that are too old, of all tenants, in portions. */
+/** Deletes expired calls of all tenants in batches. */
 export async function dropOldCalls(db: Database): Promise<void> {
   await dropRows(db, { table: 'call_record', condition: old });
 }

@@ -6,7 +6,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { CostsOf, CostsQuery } from './schemas.ts';
 import { dollarsText, sumCalls } from './store.ts';
 
-/** Sums with a name in one answer; what comes after the largest is one sum. As many as call_sum_add keeps of a day. */
+/** Max. named items of a response; smaller ones are summed into one. As many as call_sum_add keeps per day. */
 export const maxSums = 1_000;
 
 interface SumRow {
@@ -23,8 +23,8 @@ const sums = sql`sum(calls)::bigint as calls, sum(uncosted)::bigint as uncosted,
   sum(output)::bigint as output`;
 
 /**
- * What the calls of these days cost, by what tells them apart. By days and months there is an item for each, also without calls;
- * otherwise the largest cost is the first. All calls that have ended are in it. One statement reads it, and so one snapshot.
+ * The cost of the calls of these days by the requested dimension, including every finished call. By day and month there
+ * is an item for each, also without calls; otherwise the largest cost comes first. One statement, so one snapshot.
  */
 export async function readCosts(
   db: Database,
@@ -49,17 +49,19 @@ interface NamedSum {
   readonly name: string;
 }
 
-/** Whose calls are asked for. Throws validation_violation for two, and where the sums are not by time. */
+/** The filter of the calls. Throws validation_violation for two, and where the sums are not by time. */
 function nameOf(query: CostsQuery, by: string): NamedSum {
-  const [one, other] = names.filter((name) => query[name] !== undefined);
-  if (one === undefined) return { by: 'all', name: '' };
+  const [filter, second] = names.filter((name) => query[name] !== undefined);
+  if (filter === undefined) return { by: 'all', name: '' };
   const message =
-    other !== undefined ? `must be left out beside ${one}` : 'must be left out where the sums are not by day or month';
-  if (other !== undefined || (by !== 'day' && by !== 'month')) {
-    const field = other ?? one;
+    second !== undefined
+      ? `must be left out beside ${filter}`
+      : 'must be left out where the sums are not by day or month';
+  if (second !== undefined || (by !== 'day' && by !== 'month')) {
+    const field = second ?? filter;
     throw new AnnalsError('validation_violation', `${field} ${message}`, { details: [{ field, message }] });
   }
-  return { by: one, name: query[one] ?? '' };
+  return { by: filter, name: query[filter] ?? '' };
 }
 
 /** By the first characters of dates. */
@@ -77,7 +79,7 @@ async function sumsByTime(
   return rows;
 }
 
-/** What neither a name nor the others have of all calls is that of calls without a name: of no agent, for no user. */
+/** The difference between all calls and the named ones belongs to calls without a name: of no agent, for no user. */
 async function sumsByName(db: Database, tenant: string, { first, last }: Days, by: string): Promise<SumRow[]> {
   const { rows } = await sql<SumRow>`
     with part as (

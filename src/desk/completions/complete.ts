@@ -6,12 +6,12 @@ import { type CallProgress, type OwnModel, type ProviderCaller, withText } from 
 
 export interface Completion {
   readonly text: string;
-  /** Undefined for a result that was stored before results had it. */
+  /** Undefined for a result stored before results had it. */
   readonly usage: Pick<Usage, 'inputTokens' | 'outputTokens'> | undefined;
   readonly finishReason: 'stop' | 'length' | 'content_filter' | 'other';
 }
 
-/** Generates the text that continues a conversation. Rejects with the error for the client. */
+/** Generates the continuation of a conversation. Rejects with the error for the client. */
 export type Complete = (
   caller: { readonly tenant: string; readonly clientId: string },
   messages: readonly Message[],
@@ -31,7 +31,7 @@ export interface CompleteOptions {
 }
 
 export interface ProviderTokens {
-  /** The tenant's own token, and the configuration item that it is from; undefined where the tenant has none. */
+  /** The tenant's own token and its configuration item; undefined where the tenant has none. */
   own(tenant: string): Promise<OwnToken | undefined>;
   shared: string | undefined;
 }
@@ -73,8 +73,8 @@ function finishReasonOf({ finishReason }: Answer): Completion['finishReason'] {
 }
 
 /**
- * The error that a client gets when a call has no answer. For a refused token it names the configuration item that the
- * token is from. `item` is undefined for the shared token.
+ * The client's error for a call without an answer. For a refused token it names the token's configuration item; `item`
+ * is undefined for the shared token.
  */
 function failureOfCompletion(error: ProviderError, item: string | undefined): AnnalsError {
   if (error.fault !== 'key_refused') return errorOfCall(error);

@@ -20,11 +20,11 @@ import {
   type StoredRequest,
 } from './idempotent-request-store.ts';
 
-/** Idempotent calls of models (contract: completions, Idempotency-Key). */
+/** Idempotent model calls (contract: completions, Idempotency-Key). */
 export interface Idempotency {
   /**
-   * Runs the work once for each key of a client. A repeat with the same body waits for the first request, or gets its
-   * outcome, which is stored as JSON. The signal cancels the wait, never the work.
+   * Runs the work once per key of a client. A repeat with the same body waits for the first request, or gets its
+   * outcome, stored as JSON. The signal cancels the wait, never the work.
    */
   once<Outcome extends object>(
     request: IdempotentRequest,
@@ -32,7 +32,7 @@ export interface Idempotency {
     signal: AbortSignal,
   ): Promise<Outcome>;
   upkeep(findTenants: FindTenants): Promise<void>;
-  /** Waits for the running work. */
+  /** Waits for running work. */
   close(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ interface StoredFailure {
 // Milliseconds. A process that has not extended its lease is dead, and a repeat starts a new attempt.
 const lease = defaultLease.length;
 const successMemory = 24 * 60 * 60 * 1_000;
-// Milliseconds. Long enough for all waiting requests to read the failure.
+// Milliseconds, enough for every waiting request to read the failure.
 const failureMemory = 60_000;
 const minPause = 50;
 const maxPause = 250;
@@ -108,14 +108,14 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
     ): Promise<Outcome> {
       const name: RequestName = { tenant, clientId, keyHash: sha256(key) };
       const fingerprint = Buffer.from(await fingerprintOf(bodyText));
-      // A request that arrived during an attempt shares its failure. A later request starts a new attempt.
+      // A request that arrived during an attempt shares its failure. A later one starts a new attempt.
       let met: string | undefined;
       for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
         const stored = met === undefined ? undefined : await readRequest(db, name);
         if (stored === undefined || stored.expired) {
           const attempt = await claimRequest(db, name, fingerprint, lease);
           if (attempt !== undefined) {
-            // The work continues after its client has disconnected, because a repeat can ask for the result.
+            // Continues after its client has disconnected, because a repeat can ask for the result.
             const running = doWork({ tenant, writes: true }, () => run(name, attempt, work));
             underWay.add(running);
             running.catch(() => {}).finally(() => underWay.delete(running));
@@ -146,7 +146,7 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
   };
 }
 
-/** Binds an outcome to its request and attempt. It cannot answer another request. */
+/** Binds an outcome to its request and attempt, so that it cannot answer another. */
 function purposeOf({ tenant, clientId, keyHash }: RequestName, attempt: string): string {
   return `completion outcome ${tenant} ${clientId} ${Buffer.from(keyHash).toString('hex')} ${attempt}`;
 }
@@ -187,7 +187,7 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text, 'utf8').digest();
 }
 
-/** The hash of a body. Bodies with the same JSON value have the same hash. */
+/** The hash of a body, equal for bodies with equal JSON values. */
 const fingerprintOf = threaded(
   import.meta.url,
   'fingerprintOf',

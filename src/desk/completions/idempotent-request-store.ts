@@ -4,7 +4,7 @@ import type { Database } from '../../postgres/database.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import './tables.ts';
 
-/** A request with an Idempotency-Key: its client, and the SHA-256 of the key. */
+/** A request with an Idempotency-Key: its client and the SHA-256 of the key. */
 export interface RequestName {
   tenant: string;
   clientId: string;
@@ -16,13 +16,13 @@ export interface StoredRequest {
   fingerprint: Uint8Array;
   state: 'running' | 'succeeded' | 'failed';
   outcome: Uint8Array | null;
-  /** Whether the stored request has expired. Then it has no effect any more. */
+  /** Whether the stored request has expired and has no effect. */
   expired: boolean;
 }
 
 /**
- * Starts an attempt where no other is valid, and returns its id. The next request starts a failed attempt again.
- * Returns undefined where another attempt runs or has succeeded. `lease` is in milliseconds.
+ * Starts an attempt unless another is valid, and returns its id. A failed attempt is restarted by the next request.
+ * Undefined if another attempt runs or has succeeded. `lease` is in milliseconds.
  */
 export async function claimRequest(
   db: Database,
@@ -55,7 +55,7 @@ export async function claimRequest(
         }))
         .where(({ eb, or }) =>
           or([
-            // It has expired: the new lease begins no earlier than the old one ends. A cluster refuses a clock in this condition.
+            // Expired: the new lease starts after the old one ends. A cluster allows no clock in this condition.
             sql<boolean>`extract(epoch from excluded.expires_at - completion_request.expires_at) * 1000 >= ${lease}::bigint`,
             eb('completion_request.state', '=', 'failed'),
           ]),
@@ -80,7 +80,7 @@ export async function readRequest(db: Database, name: RequestName): Promise<Stor
     .executeTakeFirst();
 }
 
-/** Extends the lease of an attempt; `lease` is in milliseconds. */
+/** Extends the lease of an attempt by `lease` milliseconds. */
 export async function extendRequest(db: Database, name: RequestName, attempt: string, lease: number): Promise<void> {
   await own(db, name, attempt)
     .set({ expires_at: after(lease) })

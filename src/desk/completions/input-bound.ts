@@ -3,8 +3,8 @@ import type { InputBound, QuotaRequest } from '../../providers/call-ledger.ts';
 import type { JsonFormat, Message, Text, Tool, UserPart } from '../../providers/port.ts';
 
 /**
- * An upper bound of the input tokens. A token has at least one byte. Vendors add some tokens around each message and
- * around the request (contract: completions). Tools and the format of the answer count with all their texts.
+ * An upper bound of the input tokens: one per byte, plus what vendors add per message and per request (contract:
+ * completions). Tools and the response format count with all their texts.
  */
 export function inputBound(messages: readonly Message[], tools: readonly Tool[] = [], format?: JsonFormat): InputBound {
   const described = [...tools, ...(format === undefined ? [] : [format])].map(
@@ -15,7 +15,7 @@ export function inputBound(messages: readonly Message[], tools: readonly Tool[] 
   return { tokens, images: images.length };
 }
 
-/** The bound with images, and whether it holds: what an image counts, a price may say. */
+/** The bound including images, and whether it is reliable: the price states the tokens of an image. */
 export function boundOf({ call, input }: Pick<QuotaRequest, 'call' | 'input'>): { tokens: number; isBounded: boolean } {
   if (input === undefined) return { tokens: 0, isBounded: false };
   const { imageTokens } = call.price ?? {};
@@ -26,7 +26,7 @@ export function boundOf({ call, input }: Pick<QuotaRequest, 'call' | 'input'>): 
   };
 }
 
-/** Tokens that other vendors add where a call has tools or a format. */
+/** Tokens that other vendors add to a call with tools or a format. */
 const perCallOfOthers = 1_024;
 
 const perMessage = 16;
@@ -50,7 +50,7 @@ function boundOfTexts(content: Text): number {
   return textsOf(content).reduce((sum, text) => sum + bytesOf(text) + perMessage, 0);
 }
 
-/** More tokens than any vendor counts for an image: gpt-4o-mini counts 48,169 for a large one. */
+/** Above any vendor's count for an image: gpt-4o-mini counts 48,169 for a large one. */
 export const tokensOfImage = 50_000;
 
 function textOf(part: UserPart): string {

@@ -19,8 +19,8 @@ export type Decision =
   | BudgetRefusal;
 
 /**
- * Why a budget refuses a call. `over`: the call needs `bound` of it, and it has `rest` left, both as texts for people. `unpriced`: the
- * model has no price. `unbounded`: nobody knows what its input may count.
+ * Why a budget refuses a call. `over`: the call needs `bound` and only `rest` is left, both as texts for people.
+ * `unpriced`: the model has no price. `unbounded`: its input has no known bound.
  */
 export interface BudgetRefusal {
   outcome: 'over' | 'unpriced' | 'unbounded';
@@ -29,7 +29,7 @@ export interface BudgetRefusal {
   rest: string | undefined;
 }
 
-/** The used tokens, which replace a reservation. An undefined figure means the reserved one. */
+/** The used tokens, replacing a reservation. Undefined: as reserved. */
 export interface Settlement {
   reservation: string;
   input: number | undefined;
@@ -43,43 +43,43 @@ export type StoredRecord = Readonly<Record<string, unknown>>;
 
 export interface LedgerBatch {
   settlements: readonly Settlement[];
-  wants: readonly Want[];
+  requests: readonly LedgerRequest[];
 }
 
-export interface Want {
+export interface LedgerRequest {
   reservation: string;
   inputBound: number;
-  /** Whether the input can have no more tokens: nobody knows what an image counts. The quota takes a large number for it. */
+  /** Whether `input` is a reliable bound, which for images it may not be. The quota then reserves a large number. */
   isBounded: boolean;
   outputCap: number;
-  /** The begin of the call's record. */
+  /** The start of the call's record. */
   begun: StoredRecord;
 }
 
-/** A reservation that is made when its call leaves, in one step. */
-export interface LeavingWant extends Want, Pick<Sending, 'lease'> {}
+/** A reservation made as its call leaves, in one step. */
+export interface LedgerSendRequest extends LedgerRequest, Pick<Sending, 'lease'> {}
 
-/** A reservation whose call is to leave. */
+/** A reservation whose call is about to leave. */
 export interface Sending {
   reservation: string;
-  /** Milliseconds. It outlives the call. */
+  /** Milliseconds, longer than the call. */
   lease: number;
 }
 
-// How long the table keeps charged reservations, so that late figures can correct them.
+// How long charged reservations are kept, so that late figures can correct them.
 const correctable = '1 day';
 
 /**
- * Settles and records, then reserves, in one transaction that is not durable yet. Returns the decisions in the order of the wants.
- * A reservation that is not sent within `lease` milliseconds is given back.
+ * Settles and records, then reserves, in one transaction that is not durable yet. Returns the decisions in order. A
+ * reservation not sent within `lease` milliseconds is released.
  */
 export async function applyToQuota(
   pool: Statements,
   tenant: string,
-  { settlements, wants }: LedgerBatch,
+  { settlements, requests }: LedgerBatch,
   { limits, minOutput, lease }: { limits: Tokens; minOutput: number; lease: number },
 ): Promise<Decision[]> {
-  if (wants.length === 0 && settlements.length === 1 && (await settleAlone(pool, tenant, settlements))) return [];
+  if (requests.length === 0 && settlements.length === 1 && (await settleAlone(pool, tenant, settlements))) return [];
   const { rows } = await pool.query<DecisionRow>({
     name: 'completion_quota_apply',
     text: `select outcome, granted, budget, bound, rest
@@ -89,22 +89,22 @@ export async function applyToQuota(
       settlements.map(({ reservation }) => reservation),
       settlements.map(({ input }) => input ?? null),
       settlements.map(({ output }) => output ?? null),
-      wants.map(({ reservation }) => reservation),
-      wants.map(({ inputBound }) => inputBound),
-      wants.map(({ outputCap }) => outputCap),
+      requests.map(({ reservation }) => reservation),
+      requests.map(({ inputBound }) => inputBound),
+      requests.map(({ outputCap }) => outputCap),
       `${lease} milliseconds`,
       minOutput,
       limits.input,
       limits.output,
       JSON.stringify(settlements.flatMap(({ record }) => record ?? [])),
-      wants.map(({ begun }) => JSON.stringify(begun)),
-      wants.map(({ isBounded }) => isBounded),
+      requests.map(({ begun }) => JSON.stringify(begun)),
+      requests.map(({ isBounded }) => isBounded),
     ],
   });
   return rows.map(decisionOf);
 }
 
-/** Settles one reservation where both of its figures are known, in less time. False: it is not settled. */
+/** A faster path to settle one reservation whose figures are both known. False: not settled. */
 async function settleAlone(pool: Statements, tenant: string, [settlement]: readonly Settlement[]): Promise<boolean> {
   if (settlement?.record === undefined || settlement.input === undefined || settlement.output === undefined)
     return false;
@@ -119,13 +119,13 @@ async function settleAlone(pool: Statements, tenant: string, [settlement]: reado
 }
 
 /**
- * Reserves for a call that is about to leave, durably. False: the tenant has not so much left, or has budgets or expired reservations.
- * Then nothing is reserved.
+ * Reserves durably for a call that is about to leave. False: the quota does not suffice, or the tenant has budgets or
+ * expired reservations; nothing is reserved.
  */
 export async function reserveSent(
   pool: Statements,
   tenant: string,
-  { reservation, inputBound, outputCap, lease, begun }: LeavingWant,
+  { reservation, inputBound, outputCap, lease, begun }: LedgerSendRequest,
   limits: Tokens,
 ): Promise<boolean> {
   const { rows } = await pool.query<{ isReserved: boolean }>({
@@ -145,7 +145,7 @@ export async function reserveSent(
   return rows[0]?.isReserved === true;
 }
 
-/** Writes the records of calls that reserved nothing, each once. They are not on the disk yet. */
+/** Writes the records of calls without a reservation, idempotently. They are not durable yet. */
 export async function writeRecords(pool: Statements, tenant: string, records: readonly StoredRecord[]): Promise<void> {
   const [record, ...others] = records;
   if (record !== undefined && others.length === 0) {
@@ -208,7 +208,7 @@ function decisionOf({ outcome, granted, budget, bound, rest }: DecisionRow): Dec
   }
 }
 
-/** Whether the tenant has any budget, as the database says it now. */
+/** Whether the tenant has any budget now. */
 export async function hasBudgets(pool: Statements, tenant: string): Promise<boolean> {
   const { rows } = await pool.query<{ has: boolean }>({
     name: 'budget_exists',
@@ -219,8 +219,8 @@ export async function hasBudgets(pool: Statements, tenant: string): Promise<bool
 }
 
 /**
- * Answers for each reservation whether its call may leave now: it is on the disk, as the server's synchronous_commit defines it.
- * It may not where its lease has ended.
+ * Returns for each reservation whether its call may leave: it is durable, as the server's synchronous_commit defines
+ * it, and its lease has not ended.
  */
 export async function sendReserved(pool: Statements, tenant: string, sendings: readonly Sending[]): Promise<boolean[]> {
   const { rows } = await pool.query<{ reservation: string }>({
@@ -244,7 +244,7 @@ export async function readQuota(db: Database, tenant: string): Promise<QuotaStat
   };
 }
 
-/** Charges the tenant's expired reservations, which belong to dead processes, and gives back those whose calls were not sent. */
+/** Charges the tenant's expired reservations, of dead processes, and releases those whose calls were not sent. */
 export async function chargeExpired(db: Database, tenant: string): Promise<void> {
   const expired = await db
     .selectFrom('completion_reservation')
@@ -265,7 +265,7 @@ export async function chargeExpired(db: Database, tenant: string): Promise<void>
   });
 }
 
-/** Reservations of dead processes, and those that were charged and are too old for a correction. */
+/** Reservations of dead processes, and charged ones too old for a correction. */
 export const reservationWork = {
   expired: { table: 'completion_reservation', condition: 'not charged and expires_at <= statement_timestamp()' },
   old: {
@@ -274,7 +274,7 @@ export const reservationWork = {
   },
 } as const satisfies Record<string, TenantWork>;
 
-/** Drops charged reservations that are too old for a correction. */
+/** Drops charged reservations too old for a correction. */
 export async function dropCharged(db: Database, findTenants: FindTenants): Promise<void> {
   await forEachTenant(await findTenants(reservationWork.old), (tenant) =>
     db

@@ -15,33 +15,33 @@ import {
   type Decision,
   dropCharged,
   hasBudgets,
+  type LedgerRequest,
   type QuotaState,
   readQuota,
   reservationWork,
   reserveSent,
   type StoredRecord,
   sendReserved,
-  type Want,
   writeRecords,
 } from './quota-store.ts';
 import { QuotaReserved, quotaExceeded, refusedByBudget } from './refusals.ts';
 import { createSettlements } from './settlements.ts';
 
-/** The max. tokens of the shared token that a tenant may use in its lifetime (spec: limits). */
+/** The max. tokens of the shared token per tenant, ever (spec: limits). */
 export const quotaLimits: Tokens = { input: 3_000_000, output: 1_000_000 };
 
-/** Milliseconds within which the call of a reservation must leave. */
+/** Milliseconds within which a reserved call must leave. */
 export const defaultUnsentLease = 30_000;
 
-/** A call for a shorter answer is not worth its cost (contract: completions). */
+/** Below this, an answer is not worth its cost (contract: completions). */
 const minOutput = 16;
 
-/** The quota of the shared token, reservations of budgets, and the records of all calls. */
+/** The quota of the shared token, budget reservations, and the records of all calls. */
 export interface Quota extends CallLedger {
   state(tenant: string): Promise<QuotaState>;
-  /** Charges the reservations of dead processes, or gives them back where their calls were not sent, for all tenants. */
+  /** For all tenants, charges the reservations of dead processes, or releases those whose calls were not sent. */
   upkeep(findTenants: FindTenants): Promise<void>;
-  /** Waits, up to a limit, for settlements that the database has not stored yet. */
+  /** Waits, up to a limit, for settlements not yet stored. */
   close(): Promise<void>;
 }
 
@@ -51,9 +51,9 @@ export interface QuotaOptions {
   logger: FastifyBaseLogger;
   /** Milliseconds; tests use a shorter time. */
   maxWait?: number;
-  /** Milliseconds within which the call of a reservation must leave; tests use a shorter time. */
+  /** Milliseconds within which a reserved call must leave; tests use less. */
   unsentLease?: number;
-  /** For metrics: called for each call that is refused, because the quota or a budget is used up or because the wait was too long. */
+  /** For metrics: called for each refused call, because quota or budget is used up or the wait was too long. */
   onRefusal?: ((reason: 'used_up' | 'budget' | 'reserved') => void) | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface QuotaOptions {
 const defaultMaxWait = 60_000;
 const leaseMargin = 30_000;
 
-/** For how long the calls of a tenant reserve before they leave, once one could not reserve when it left. */
+/** Milliseconds for which a tenant's calls reserve in advance, once reserving on sending has failed. */
 const scarcity = 60_000;
 
 const minPause = 20;
@@ -72,30 +72,30 @@ export function createQuota(options: QuotaOptions): Quota {
   const ledger = createLedger({
     apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput, lease: unsentLease }),
     send: (tenant, sendings) => sendReserved(pool, tenant, sendings),
-    reserveSent: (tenant, want) => reserveSent(pool, tenant, want, quotaLimits),
+    reserveSent: (tenant, ledgerRequest) => reserveSent(pool, tenant, ledgerRequest, quotaLimits),
     hasBudgets: (tenant) => hasBudgets(pool, tenant),
     write: (tenant, records) => writeRecords(pool, tenant, records),
   });
-  /** The first of a queue's waiting calls tries again and again; the others wait for their turn. */
+  /** Only the first waiting call of a queue retries; the others wait for their turn. */
   const turns = new Semaphore({ maxOfTenant: 1 });
-  /** End the pauses of the first calls of a tenant's queues. */
+  /** Interrupts the pauses of the first calls of a tenant's queues. */
   const pauses = new Map<string, Set<AbortController>>();
   const settlements = createSettlements(logger);
-  /** From when on, by performance.now(), calls of a tenant reserve when they leave: 0 where the last one got all that it wanted. */
-  const leavingFrom = new Map<string, number>();
+  /** By tenant: when (performance.now()) calls reserve on sending again; 0 after a call got all its tokens. */
+  const reserveOnSendFrom = new Map<string, number>();
 
   async function attempt(request: QuotaRequest): Promise<Reservation | 'free' | Waiting> {
     const { tenant, call, output } = request;
-    const want = wantOf(request);
-    const { reservation: id, inputBound: input } = want;
-    const decision = await ledger.reserve(tenant, want).catch((error) => {
-      // The connection can fail after the database has made the reservation.
+    const ledgerRequest = ledgerRequestOf(request);
+    const { reservation: id, inputBound: input } = ledgerRequest;
+    const decision = await ledger.reserve(tenant, ledgerRequest).catch((error) => {
+      // The connection can fail after the database has reserved.
       const nothing = { reservation: id, input: 0, output: 0, record: undefined };
       void settlements.settle(() => ledger.settle(tenant, nothing));
       throw error;
     });
     const isAmple = decision.outcome === 'reserved' && decision.granted === output;
-    if (isAmple && call.token === 'shared' && !leavingFrom.has(tenant)) leavingFrom.set(tenant, 0);
+    if (isAmple && call.token === 'shared' && !reserveOnSendFrom.has(tenant)) reserveOnSendFrom.set(tenant, 0);
     return outcomeOf(decision, request, input);
   }
 
@@ -135,19 +135,19 @@ export function createQuota(options: QuotaOptions): Quota {
 
   function reserveOnSend(request: QuotaRequest): Reservation | undefined {
     const { tenant, call, output, maxDuration } = request;
-    const from = leavingFrom.get(tenant);
+    const from = reserveOnSendFrom.get(tenant);
     if (call.token !== 'shared' || from === undefined || performance.now() < from) return undefined;
-    const want = wantOf(request);
-    const reserved = reservation(request, want.inputBound, output);
+    const ledgerRequest = ledgerRequestOf(request);
+    const reserved = reservation(request, ledgerRequest.inputBound, output);
     let mayBeReserved = false;
     return {
       output,
       async send() {
-        // Those that wait for the quota come first.
+        // Calls that wait for the quota come first.
         if (turns.taken(tenant) > 0) return false;
         mayBeReserved = true;
-        mayBeReserved = await ledger.reserveSent(tenant, { ...want, lease: maxDuration + leaseMargin });
-        if (!mayBeReserved) leavingFrom.set(tenant, performance.now() + scarcity);
+        mayBeReserved = await ledger.reserveSent(tenant, { ...ledgerRequest, lease: maxDuration + leaseMargin });
+        if (!mayBeReserved) reserveOnSendFrom.set(tenant, performance.now() + scarcity);
         return mayBeReserved;
       },
       async settle(end) {
@@ -180,7 +180,7 @@ export function createQuota(options: QuotaOptions): Quota {
         const tried = await attempt(request);
         if (tried === 'free' || !('waitsFor' in tried)) return tried;
         last = tried.waitsFor;
-        // Other processes do not announce what they return, so every pause is short.
+        // Other processes do not announce what they release, so pauses are short.
         await pauseFor(tenant, pause * (0.5 + Math.random()), signal);
         signal.throwIfAborted();
       }
@@ -190,7 +190,7 @@ export function createQuota(options: QuotaOptions): Quota {
     }
   }
 
-  /** Where calls wait, each for those before it: all for the quota, and those of one caller, agent and model for a budget. */
+  /** The queues of a call: one for the quota, and for budgets one per caller, agent and model. */
   function queuesOf({ tenant, call }: QuotaRequest): { quota: string | undefined; budget: string } {
     const { clientId, agentId, model, token } = call;
     const budget = JSON.stringify([tenant, clientId, agentId, model]);
@@ -237,12 +237,12 @@ export function createQuota(options: QuotaOptions): Quota {
   };
 }
 
-/** The call fits once others have settled: beside the quota, or beside this budget. */
+/** The call fits once others have settled, within the quota or this budget. */
 interface Waiting {
   readonly waitsFor: string | undefined;
 }
 
-function wantOf(request: QuotaRequest): Want {
+function ledgerRequestOf(request: QuotaRequest): LedgerRequest {
   const { call, output } = request;
   const { tokens, isBounded } = boundOf(request);
   return { reservation: call.id, inputBound: tokens, isBounded, outputCap: output, begun: startOfRecord(call) };

@@ -11,7 +11,7 @@ import { whileListening } from '../../http/while-listening.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { Tokens } from '../../providers/call-ledger.ts';
 import type { Message } from '../../providers/port.ts';
-import { keysAhead } from '../keys-ahead.ts';
+import { prefetchKeys } from '../prefetch-keys.ts';
 import { streamAnswer, streamHeaders } from '../streamed-answer.ts';
 import type { Complete, Completion } from './complete.ts';
 import { quotaLimits } from './quota.ts';
@@ -43,19 +43,19 @@ interface GeneratingRequest {
   readonly bodyText: string;
 }
 
-/** As repeats get it. Results that are older than finish reasons have none. */
+/** As repeats get it. Older results have no finish reason. */
 interface StoredCompletion extends Pick<Completion, 'usage'> {
   readonly result: string;
   readonly finishReason?: Completion['finishReason'];
 }
 
-/** Generates completions (spec C) and shows the rest of the quota. */
+/** Generates completions (spec C) and shows the quota. */
 export async function completionRoutes(app: HttpServer, completions: Completions): Promise<void> {
   const { complete, idempotency, quota, tokens } = completions;
 
-  const preParsing = keysAhead((tenant) => tokens.own(tenant));
+  const preParsing = prefetchKeys((tenant) => tokens.own(tenant));
 
-  /** The content of the answer. A stream and an ordinary answer with one Idempotency-Key and body are one call. */
+  /** The generated content. A stream and a plain response with the same Idempotency-Key and body are one call. */
   async function generate(
     { credentials, headers, body: { id, messages }, bodyText }: GeneratingRequest,
     gone: AbortSignal,
@@ -185,13 +185,12 @@ function view({ input, output }: Tokens): { inputTokens: number; outputTokens: n
   return { inputTokens: input, outputTokens: output };
 }
 
-// Milliseconds. The requests of an active tenant do this work themselves. The interval serves the other tenants.
+// Milliseconds. Requests of an active tenant do this work themselves; the interval serves the others.
 const every = 5_000;
-// Shorter than the time that `annals serve` gives running requests. A call that is cut is charged when its lease has
-// expired.
+// Shorter than the grace period of `annals serve`. An interrupted call is charged when its lease expires.
 const maxCloseWait = 25_000;
 
-/** Runs the upkeep of completions in the background, and waits for running calls when the server closes. */
+/** Runs the upkeep of completions in the background, and waits for running calls on shutdown. */
 export async function completionUpkeep(
   app: HttpServer,
   { caller, quota, idempotency, findTenants }: Completions & { findTenants: FindTenants },
@@ -208,7 +207,7 @@ export async function completionUpkeep(
       },
     ],
     async end() {
-      // A closing server does not wait for calls whose client has disconnected, so this does.
+      // The server does not wait for calls of disconnected clients.
       await Promise.race([
         Promise.all([idempotency.close(), caller.close()]),
         sleep(maxCloseWait, undefined, { ref: false }),

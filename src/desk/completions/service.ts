@@ -14,13 +14,13 @@ import { type Complete, createComplete, type ProviderTokens } from './complete.t
 import { createIdempotency, type Idempotency } from './idempotency.ts';
 import { createQuota, type Quota, type QuotaOptions } from './quota.ts';
 
-/** The parts of completions, built once for a process. */
+/** The parts of completions, built once per process. */
 export interface Completions {
   complete: Complete;
   idempotency: Idempotency;
   quota: Quota;
   tokens: ProviderTokens;
-  /** Calls providers. Other modules use it, too. */
+  /** Calls providers, also for other modules. */
   caller: ProviderCaller;
 }
 
@@ -29,7 +29,7 @@ export interface CompletionTimes {
   provider: CallTimes;
   /** The max. wait for free quota. */
   quotaWait: number;
-  /** Milliseconds of a call of a server of tools. */
+  /** Milliseconds of an MCP call. */
   toolCall?: number;
 }
 
@@ -37,7 +37,7 @@ export const defaultTimes: CompletionTimes = { provider: defaultCallTimes, quota
 
 export function createCompletions(options: {
   db: Database;
-  /** Connections that slow work cannot use. The quota is written through them. */
+  /** Connections reserved from slow work, used to write the quota. */
   vital: { pool: Statements; db: Database };
   sealer: Sealer;
   logger: FastifyBaseLogger;

@@ -4,27 +4,27 @@ import pg from 'pg';
 
 /** Settlements that must not be lost while this process lives. */
 export interface Settlements {
-  /** Tries once and returns. A failed attempt is repeated in the background. */
+  /** Tries once and returns. Retries a failed attempt in the background. */
   settle(attempt: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
 
-// Milliseconds. If the process ends before a settlement succeeds, the full reservation is charged when its lease has
-// expired.
+// Milliseconds. If the process ends before a settlement succeeds, the whole reservation is charged when its lease
+// expires.
 const minRest = 250;
 const maxRest = 10_000;
 const maxCloseWait = 3_000;
 
-/** How often the database may refuse the values of a settlement that goes alone. What others write at that moment may be the fault. */
+/** How often the database may refuse a settlement's values when sent alone: concurrent writes may be at fault. */
 const maxRefusals = 3;
 
 export function createSettlements(logger: FastifyBaseLogger): Settlements {
   const underWay = new Set<Promise<void>>();
-  /** Each with how often the database has refused its values. */
+  /** By attempt: how often the database has refused its values. */
   const failed = new Map<() => Promise<void>, number>();
   const stop = new AbortController();
 
-  /** In rounds, so that a database that is away gets a line in the log for each round and not for each call. */
+  /** In rounds, so that an unreachable database causes one log line per round instead of one per call. */
   async function repeat(): Promise<void> {
     for (let rest = minRest; failed.size > 0; rest = Math.min(maxRest, rest * 2)) {
       await sleep(rest, undefined, { signal: stop.signal, ref: false });
@@ -32,14 +32,14 @@ export function createSettlements(logger: FastifyBaseLogger): Settlements {
       const errors = await Promise.all(
         attempts.map(([attempt, refusals]) => (refusals > 0 ? undefined : retry(attempt))),
       );
-      // Settlements of a tenant share a transaction. One that the database refuses must not take the others with it.
+      // Settlements of a tenant share a transaction. A refused one must not fail the others.
       for (const [attempt, refusals] of attempts) if (refusals > 0) errors.push(await retry(attempt));
-      const [error] = errors.filter((one) => one !== undefined);
+      const [error] = errors.filter((failure) => failure !== undefined);
       if (error !== undefined && failed.size > 0) warn(error);
     }
   }
 
-  /** Returns the error of an attempt that failed and is to be repeated. */
+  /** Returns the error of a failed attempt that is to be retried. */
   async function retry(attempt: () => Promise<void>): Promise<unknown> {
     try {
       await attempt();
@@ -52,13 +52,13 @@ export function createSettlements(logger: FastifyBaseLogger): Settlements {
         return error;
       }
       failed.delete(attempt);
-      logger.error({ err: error }, 'a settlement of a call cannot be stored, and was given up');
+      logger.error({ err: error }, 'a settlement of a call cannot be stored and was dropped');
       return undefined;
     }
   }
 
   function warn(err: unknown): void {
-    logger.warn({ err, calls: failed.size }, 'a settlement of calls failed; it is tried again');
+    logger.warn({ err, calls: failed.size }, 'a settlement of calls failed; retrying');
   }
 
   function keep(work: Promise<void>): void {
@@ -89,7 +89,7 @@ export function createSettlements(logger: FastifyBaseLogger): Settlements {
   };
 }
 
-/** Whether the database will never take the values: class 22 of its errors, data exceptions. */
+/** Whether the database will never accept the values: error class 22, data exception. */
 function isRefusal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code?.startsWith('22') === true;
 }

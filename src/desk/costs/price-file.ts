@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox';
-import { readCheckedFile, repeated } from '../checked-file.ts';
+import { duplicates, readCheckedFile } from '../checked-file.ts';
 
 const closed = { additionalProperties: false } as const;
 
-/** US dollars for 1,000,000 tokens. Six decimals: a token then costs a whole number of pico-dollars. */
+/** US dollars per 1,000,000 tokens, with at most six decimals, so that a token costs an integer of pico-dollars. */
 const Dollars = Type.String({ pattern: '^(?:0|[1-9][0-9]{0,8})(?:\\.[0-9]{1,6})?$', examples: ['2.50'] });
 
-/** What tokens cost by their kind. A kind without a price of its own costs what `input` costs. */
+/** Token prices by kind. A kind without a price costs the same as `input`. */
 const Rates = Type.Object(
   {
     input: Dollars,
@@ -27,10 +27,10 @@ const Tier = Type.Object(
 
 const Period = Type.Object(
   {
-    /** The day, in UTC, from which on the price applies. Left out: since ever. */
+    /** The day (UTC) from which the price applies. Left out: always. */
     from: Type.Optional(Type.String({ format: 'date' })),
     usdPerMillion: Rates,
-    /** Prices of a call that has more input tokens than a tier says: they apply to all of its tokens. */
+    /** Prices of a call with more input tokens than a tier's `above`, for all of its tokens. */
     above: Type.Optional(Type.Array(Tier, { minItems: 1, maxItems: 10 })),
   },
   closed,
@@ -40,28 +40,28 @@ const PricedModels = Type.Object(
   {
     provider: Type.Enum(['openai', 'anthropic', 'google', 'self_hosted']),
     models: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1 }),
-    /** What an image counts at most, in tokens, where a budget needs to know. Left out: nobody knows. */
+    /** Upper bound of an image in tokens, for budgets. Left out: unknown. */
     imageTokens: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
     prices: Type.Array(Period, { minItems: 1, maxItems: 100 }),
   },
   closed,
 );
 
-/** The content of prices.json and of ANNALS_PRICES_FILE: models by their exact ids, and what they cost from which day on. */
+/** The content of prices.json and of ANNALS_PRICES_FILE: models by their exact ids, with their prices by day. */
 export const PriceFile = Type.Array(PricedModels);
 
 export type PriceFile = Static<typeof PriceFile>;
 export type Rates = Static<typeof Rates>;
 export type Period = Static<typeof Period>;
 
-/** Reads ANNALS_PRICES_FILE. Throws a ConfigError that names its faults. */
+/** Reads ANNALS_PRICES_FILE. Throws a ConfigError with its faults. */
 export async function readPriceFile(file: string): Promise<PriceFile> {
   return await readCheckedFile(file, {
     setting: 'ANNALS_PRICES_FILE',
     schema: PriceFile,
     what: 'a list of prices',
     faultsOf: (groups) => [
-      ...repeated(
+      ...duplicates(
         groups.flatMap(({ provider, models }) => models.map((model) => `the model ${model} of ${provider}`)),
       ).map((name) => `names ${name} twice`),
       ...groups.flatMap(faultsOfOrder),

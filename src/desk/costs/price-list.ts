@@ -1,7 +1,7 @@
 import type { CallPrice } from '../../providers/call-cost.ts';
 import type { Period, PriceFile, Rates } from './price-file.ts';
 
-/** Finds the price of a model by its exact id, at a moment in milliseconds since 1970. Undefined: it has none. */
+/** Finds the price of a model by its exact id, at a time in milliseconds since 1970. Undefined: no price. */
 export type FindPrice = (
   model: { readonly provider: string; readonly model: string },
   at: number,
@@ -10,8 +10,7 @@ export type FindPrice = (
 const free = { input: 0, cachedInput: 0, cacheWrites: 0, output: 0 };
 
 /**
- * Prices of files, of which a later one replaces the models of those before. A self-hosted model costs nothing where no file has
- * a price of it.
+ * The prices of files, a later one replacing the models of earlier ones. A self-hosted model without a price is free.
  */
 export function createPriceList(...files: readonly PriceFile[]): FindPrice {
   const periods = new Map<string, readonly { begin: number; price: CallPrice }[]>();
@@ -52,7 +51,7 @@ function ratesOf({ input, cachedInput = input, cacheWrites = input, output }: Ra
   };
 }
 
-/** A US dollar for a million tokens is 1,000,000 pico-dollars a token: `picoOf('2.5')` is 2500000. */
+/** A US dollar per million tokens is 1,000,000 pico-dollars per token: `picoOf('2.5')` is 2500000. */
 function picoOf(dollars: string): number {
   const [whole = '', fraction = ''] = dollars.split('.');
   return Number(whole + fraction.padEnd(6, '0'));

@@ -2,10 +2,10 @@ import { type PriceFile, readPriceFile } from './price-file.ts';
 import { createPriceList, type FindPrice } from './price-list.ts';
 import table from './prices.json' with { type: 'json' };
 
-/** The prices that come with Annals, in US dollars, of the day of its release. */
+/** The built-in prices in US dollars, as of the release. */
 export const builtInPrices = table as PriceFile;
 
-/** The prices that come with Annals, and those of ANNALS_PRICES_FILE, which replaces them model by model. Throws a ConfigError that names its faults. */
+/** The built-in prices, overridden per model by ANNALS_PRICES_FILE. Throws a ConfigError with its faults. */
 export async function readPrices(file: string | undefined): Promise<FindPrice> {
   return file === undefined
     ? createPriceList(builtInPrices)

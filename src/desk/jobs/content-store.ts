@@ -26,7 +26,7 @@ export async function dropChunks(transaction: DatabaseTransaction, tenant: strin
   await transaction.deleteFrom('job_chunk').where('tenant', '=', tenant).where('job', '=', job).execute();
 }
 
-/** The compressed content of a part; the first part is 1. Returns undefined after the last. */
+/** The compressed content of a part, counted from 1. Undefined after the last. */
 export async function readChunk(
   db: Database,
   tenant: string,

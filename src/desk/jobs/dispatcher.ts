@@ -6,12 +6,12 @@ import type { Database } from '../../postgres/database.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { JobType } from './job.ts';
 import type { TakenJob } from './job-store.ts';
-import { freeExpiredJobs, handBack, jobWork, takeNextJob, type WaitsForSession } from './queue-store.ts';
+import { jobWork, releaseExpiredJobs, requeue, takeNextJob, type WaitsForSession } from './queue-store.ts';
 
 /** Takes waiting jobs, tenant by tenant, while this process has free places. */
 export interface Dispatcher {
   start(findTenants: FindTenants): void;
-  /** Takes up such a job at once. Call it after the transaction that queued it has committed. */
+  /** Takes such a job without waiting for the interval. Call it after committing the transaction that queued it. */
   wake(queued: QueuedJob): void;
   /** Takes no more jobs and waits for the running ones. */
   close(): Promise<void>;
@@ -24,25 +24,24 @@ export interface DispatcherOptions {
   logger: FastifyBaseLogger;
   waitsForSession: WaitsForSession;
   /**
-   * Runs a job. Errors are logged. `turn` is aborted when the tenant's turn is over: a job that can go on later then returns
-   * to the queue.
+   * Runs a job. Errors are logged. `turn` is aborted at the end of the tenant's time slice: a job that can resume later
+   * then returns to the queue.
    */
   work(job: TakenJob, turn: StopSignal): Promise<void>;
 }
 
 /**
- * The places for jobs in a process, and the max. places of one tenant. A chat waits for a provider and costs little. An
- * export scans the history and holds a connection; it makes way for a tenant that has none running.
+ * The job places of a process, and the max. places of one tenant. A chat waits for a provider and costs little. An export
+ * scans the history and holds a connection; it yields to a tenant without a running one.
  */
 export const jobPlaces: Readonly<Record<JobType, { places: number; maxOfTenant: number }>> = {
   AGENT_CHAT: { places: 64, maxOfTenant: 4 },
   EXPORT: { places: 8, maxOfTenant: 1 },
 };
 
-// Milliseconds. The process looks at once for jobs that it queues itself. The interval finds the jobs of other
-// processes.
-const lookEvery = 500;
-const freeEvery = 2_000;
+// Milliseconds. Jobs queued by this process are taken immediately; the interval finds those of other processes.
+const pollInterval = 500;
+const releaseInterval = 2_000;
 
 export function createDispatcher({ db, logger, waitsForSession, work }: DispatcherOptions): Dispatcher {
   const places: Readonly<Record<JobType, Semaphore>> = {
@@ -50,10 +49,10 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
     EXPORT: new Semaphore({ ...jobPlaces.EXPORT, name: 'exports' }),
   };
   const inHand = new Set<Promise<void>>();
-  /** The one that began first comes first. */
+  /** Oldest first. */
   const runningExports = new Set<RunningExport>();
   const lastServed: Readonly<Record<JobType, Map<string, number>>> = { AGENT_CHAT: new Map(), EXPORT: new Map() };
-  /** Tenants with jobs that this process knows of before a look finds them. */
+  /** Tenants with jobs queued here and not found by a poll yet. */
   const queuedHere: Readonly<Record<JobType, Set<string>>> = { AGENT_CHAT: new Set(), EXPORT: new Set() };
   const stop = new AbortController();
   let loop: Promise<void> = Promise.resolve();
@@ -66,18 +65,18 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
     while (!stop.signal.aborted) {
       isWoken = false;
       try {
-        await freeLeftJobs(findTenants);
+        await releaseLostJobs(findTenants);
         await fillPlaces(findTenants);
       } catch (error) {
-        logger.warn({ err: error }, 'looking for jobs failed; it is tried again');
+        logger.warn({ err: error }, 'looking for jobs failed; retrying');
       }
       await untilWoken();
     }
   }
 
-  async function freeLeftJobs(findTenants: FindTenants): Promise<void> {
-    if (performance.now() - lastFreed < freeEvery) return;
-    await freeExpiredJobs(db, findTenants);
+  async function releaseLostJobs(findTenants: FindTenants): Promise<void> {
+    if (performance.now() - lastFreed < releaseInterval) return;
+    await releaseExpiredJobs(db, findTenants);
     lastFreed = performance.now();
   }
 
@@ -85,33 +84,31 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
     for (const type of ['AGENT_CHAT', 'EXPORT'] as const) {
       let tenants = [...new Set([...(await findTenants(jobWork[type])), ...queuedHere[type]])];
       forgetTurns(type, new Set(tenants));
-      if (type === 'EXPORT') makeWayFor(tenants);
-      // Take one job of each tenant in turn, until no tenant gets a place.
+      if (type === 'EXPORT') yieldPlacesTo(tenants);
+      // Takes one job of each tenant in turn, until no tenant gets a place.
       while (tenants.length > 0 && !stop.signal.aborted) {
-        const got: string[] = [];
-        for (const tenant of inTurn(type, tenants)) if (await takeOne(type, tenant)) got.push(tenant);
-        tenants = got;
+        const begun: string[] = [];
+        for (const tenant of inTurn(type, tenants)) if (await takeOne(type, tenant)) begun.push(tenant);
+        tenants = begun;
       }
     }
   }
 
-  /** Ends the turns of as many exports as there are tenants that wait and have none running. */
-  function makeWayFor(waiting: readonly string[]): void {
+  /** Ends the time slices of as many exports as there are waiting tenants without a running one. */
+  function yieldPlacesTo(waiting: readonly string[]): void {
     const free = jobPlaces.EXPORT.places - places.EXPORT.taken();
-    makeWay(runningExports, waiting.filter((tenant) => places.EXPORT.taken(tenant) === 0).length - free);
+    yieldPlaces(runningExports, waiting.filter((tenant) => places.EXPORT.taken(tenant) === 0).length - free);
   }
 
   /** Forgets the turns of tenants without waiting jobs. */
-  function forgetTurns(type: JobType, kept: ReadonlySet<string>): void {
-    for (const tenant of lastServed[type].keys()) if (!kept.has(tenant)) lastServed[type].delete(tenant);
+  function forgetTurns(type: JobType, waiting: ReadonlySet<string>): void {
+    for (const tenant of lastServed[type].keys()) if (!waiting.has(tenant)) lastServed[type].delete(tenant);
   }
 
-  /** Tenants with fewer running jobs come first, then the tenants that have waited longest. */
+  /** Tenants with fewer running jobs first, then those that have waited longest. */
   function inTurn(type: JobType, tenants: readonly string[]): string[] {
     const rank = (tenant: string) => lastServed[type].get(tenant) ?? 0;
-    return [...tenants].sort(
-      (one, other) => places[type].taken(one) - places[type].taken(other) || rank(one) - rank(other),
-    );
+    return [...tenants].sort((a, b) => places[type].taken(a) - places[type].taken(b) || rank(a) - rank(b));
   }
 
   async function takeOne(type: JobType, tenant: string): Promise<boolean> {
@@ -129,7 +126,7 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
     }
     if (stop.signal.aborted) {
       release();
-      await handBack(db, job, 0);
+      await requeue(db, job, 0);
       return false;
     }
     served += 1;
@@ -144,7 +141,7 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
     if (type === 'EXPORT') runningExports.add(running);
     const working = work(job, running.turn)
       .catch((error: unknown) =>
-        logger.warn({ err: error, tenant, job: id }, 'a job broke off; it is handed out again'),
+        logger.warn({ err: error, tenant, job: id }, 'a job was interrupted and returns to the queue'),
       )
       .finally(() => {
         inHand.delete(working);
@@ -161,7 +158,7 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
       wakeUp = resolve;
     });
     const over = new AbortController();
-    await Promise.race([woken, rest(lookEvery, AbortSignal.any([over.signal, stop.signal]))]);
+    await Promise.race([woken, rest(pollInterval, AbortSignal.any([over.signal, stop.signal]))]);
     over.abort();
   }
 
@@ -186,25 +183,25 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
   };
 }
 
-/** Milliseconds that an export runs before it makes way: long enough to be worth the start of its query. */
-export const minExportTurn = 500;
+/** The min. time slice of an export in milliseconds, to be worth the start of its query. */
+export const minExportSlice = 500;
 
-/** An export that runs. Its turn is over when `turn` is aborted. */
+/** A running export. Its time slice ends when `turn` is aborted. */
 export class RunningExport {
   readonly turn = new Stop();
   readonly #began = performance.now();
 
   get hasHadTurn(): boolean {
-    return performance.now() - this.#began >= minExportTurn;
+    return performance.now() - this.#began >= minExportSlice;
   }
 }
 
-/** Ends the turns of so many exports, less those that are ending. The one that began first comes first. */
-export function makeWay(running: Iterable<RunningExport>, wanted: number): void {
+/** Ends the time slices of so many exports, minus those that are ending, oldest first. */
+export function yieldPlaces(running: Iterable<RunningExport>, count: number): void {
   const exports = [...running];
-  const goingOn = exports.filter(({ turn }) => !turn.aborted);
-  const others = wanted - (exports.length - goingOn.length);
-  for (const { turn } of goingOn.filter(({ hasHadTurn }) => hasHadTurn).slice(0, Math.max(0, others))) {
+  const active = exports.filter(({ turn }) => !turn.aborted);
+  const missing = count - (exports.length - active.length);
+  for (const { turn } of active.filter(({ hasHadTurn }) => hasHadTurn).slice(0, Math.max(0, missing))) {
     turn.abort(new Error('the turn of the tenant is over'));
   }
 }

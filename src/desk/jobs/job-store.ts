@@ -11,15 +11,15 @@ import './tables.ts';
 
 /** The reader of jobs (contract 8). */
 export interface JobReader extends Pick<Credentials, 'tenant' | 'clientId' | 'person'> {
-  /** Without a changelog scope the reader sees nothing that tells of the change history. */
+  /** Without a changelog scope nothing of the change history is visible. */
   readonly readsHistory: boolean;
-  /** Without a scope for jobs the reader sees the exports of its own client alone. */
+  /** Without a scope for jobs only the exports of the own client are visible. */
   readonly seesAll: boolean;
-  /** Of who downloads. */
+  /** The network address of a download. */
   readonly caller?: Caller | undefined;
 }
 
-/** A job that a worker has taken. The worker's writes count only until another worker takes the job. */
+/** A job leased by a worker. The worker's writes count only until another worker takes the job. */
 export interface TakenJob {
   readonly tenant: string;
   readonly id: string;
@@ -33,16 +33,16 @@ export interface TakenJob {
   readonly progress: ExportProgress | undefined;
 }
 
-/** The worker no longer holds the job: a client deleted it, or another worker took it. */
+/** The worker no longer leases the job: a client deleted it, or another worker took it. */
 export class JobLost extends Error {
   constructor() {
-    super('the job is gone, or another worker has taken it up');
+    super('the job was deleted or taken by another worker');
     this.name = 'JobLost';
   }
 }
 
 /** Stops all work for a lost job, and throws in the code that noticed the loss. */
-export function loseJob(stop: AbortController): never {
+export function abandonJob(stop: AbortController): never {
   const lost = new JobLost();
   stop.abort(lost);
   throw lost;
@@ -64,14 +64,14 @@ export async function insertJob(
         ${textsOf(job.document)})`.execute(transaction);
 }
 
-/** The jobs as the reader may see them. The reader can neither filter nor sort by hidden data. */
+/** The jobs as visible to the reader, who can neither filter nor sort by hidden data. */
 export function jobRows(reader: JobReader): DocumentRows {
   const full = sql`(select tenant, id, type, client, coalesce(full_document, document) as document,
     coalesce(full_fields, fields) as fields from job) full_job`;
   return { from: reader.readsHistory ? full : sql`job`, where: sql`tenant = ${reader.tenant} and ${shownTo(reader)}` };
 }
 
-/** Which jobs of its tenant a reader sees (contract 8). */
+/** The jobs of the tenant that a reader sees (contract 8). */
 function shownTo({ clientId, seesAll }: Pick<JobReader, 'clientId' | 'seesAll'>): RawBuilder<boolean> {
   return seesAll ? sql<boolean>`true` : sql<boolean>`(type = 'EXPORT' and client = ${clientId})`;
 }
@@ -93,7 +93,7 @@ export async function findJob(
   return { document: (reader.readsHistory ? fullDocument : null) ?? document, type, status };
 }
 
-/** Deletes a job with its file. Returns false where the reader sees none. */
+/** Deletes a job and its file. False if the reader sees no such job. */
 export async function deleteJob(
   transaction: DatabaseTransaction,
   reader: Omit<JobReader, 'readsHistory'>,
@@ -107,8 +107,8 @@ export async function deleteJob(
   return numDeletedRows === 1n;
 }
 
-/** The state of the job, if the worker still holds it. */
-export async function findHeldJob(
+/** The state of the job, if the worker still leases it. */
+export async function findLeasedJob(
   db: Database,
   { tenant, id, attempt }: TakenJob,
 ): Promise<{ callBegan: boolean; version: number } | undefined> {
@@ -119,21 +119,21 @@ export async function findHeldJob(
     .executeTakeFirst();
 }
 
-/** The row of the job, if the worker still holds it. */
-export function heldJob(db: Database, { tenant, id, attempt }: TakenJob) {
+/** The row of the job, if the worker still leases it. */
+export function leasedJob(db: Database, { tenant, id, attempt }: TakenJob) {
   return db
     .updateTable('job')
     .where(({ and }) => and({ tenant, id, attempt }))
     .where('status', '=', 'in_progress');
 }
 
-/** Stores that a call may leave from now on. Returns false where the worker no longer holds the job. */
+/** Notes that a call may be sent from now on. False if the worker no longer leases the job. */
 export async function noteCall(db: Database, job: TakenJob): Promise<boolean> {
-  const { numUpdatedRows } = await heldJob(db, job).set({ call_began: true }).executeTakeFirst();
+  const { numUpdatedRows } = await leasedJob(db, job).set({ call_began: true }).executeTakeFirst();
   return numUpdatedRows === 1n;
 }
 
-/** Ends a job, or updates its document. Returns false where the worker no longer holds it. */
+/** Ends a job, or updates its document. False if the worker no longer leases it. */
 export async function updateJob(db: Database, job: TakenJob, document: JobDocument): Promise<boolean> {
   const { tenant, id, attempt } = job;
   const { numAffectedRows } = await sql`
@@ -169,7 +169,7 @@ function textsOf(document: JobDocument) {
   return sql`${textAndFields(shown)}, ${full}`;
 }
 
-/** A vendor can send a lone half of a surrogate pair, which is not valid text. */
+/** Drops lone surrogates, which vendors can send and which are not valid text. */
 function textAndFields(document: JobDocument) {
   const text = JSON.stringify(document, (_key, value) => (typeof value === 'string' ? value.toWellFormed() : value));
   return sql`${text}::text, ${projectedJson(text)}::jsonb`;

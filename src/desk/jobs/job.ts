@@ -10,28 +10,28 @@ export type JobType = JobDocument['type'];
 export interface ExportInput {
   q: string;
   format: ExportFormat;
-  /** Left out in jobs from before there was a choice: false. */
+  /** Left out in jobs from before it existed: false. */
   withContext?: boolean;
   /** Whether the file is a bundle; left out: no. */
   proof?: boolean;
-  /** What the client may see; left out: everything. */
+  /** Limits what the client may see; left out: no limit. */
   restriction?: readonly WrittenRestriction[] | undefined;
   /** Milliseconds since 1970. */
   askedAt: number;
 }
 
-// The number of entries that a query finds is change history. The message of a failure can tell of entries, too.
+// The number of matching entries is change history. The message of a failure can contain entries, too.
 const guardedOfExport = ['metadata.q', 'metadata.entries', 'metadata.bytes', 'metadata.error.message'];
 
-/** What a client asks for. */
-export interface AskedExport {
+/** A client's request for an export. */
+export interface ExportRequest {
   q: string;
   format: ExportFormat;
   withContext?: boolean;
   proof?: boolean;
   restriction?: readonly WrittenRestriction[] | undefined;
   requestId: string;
-  /** Whose export it is. */
+  /** The client that owns the export. */
   clientId: string;
 }
 
@@ -39,7 +39,7 @@ export interface AskedExport {
 export function exportDocument(
   id: string,
   at: number,
-  { q, format, withContext = false, proof = false, requestId, clientId }: AskedExport,
+  { q, format, withContext = false, proof = false, requestId, clientId }: ExportRequest,
 ): JobDocument {
   const metadata = {
     ...createdMetadata(at),
@@ -55,7 +55,7 @@ export function exportDocument(
   return { id, type: 'EXPORT', status: 'in_progress', requestId, metadata };
 }
 
-/** With `guardsMessage` the client's message may quote change history that its session has shown. */
+/** With `guardsMessage` the client's message may quote change history from its session. */
 export function chatDocument(
   id: string,
   at: number,
@@ -87,9 +87,7 @@ export function answeredDocument(
   return { ...job, status: 'success', message, response, metadata: { ...metadata, version, modifiedAt, ...guarded } };
 }
 
-/**
- * The job for clients that may not read the change history. Returns the same object where the job tells nothing of it.
- */
+/** The job for clients that may not read the change history; the same object if it contains none. */
 export function withoutHistory(document: JobDocument): JobDocument {
   const { guarded = [] } = document.metadata;
   if (guarded.length === 0) return document;
@@ -103,7 +101,7 @@ export function withoutHistory(document: JobDocument): JobDocument {
   return copy;
 }
 
-/** The error for the client. An internal fault shows no details. */
+/** The error for the client, without details of internal faults. */
 export function describeFailure(error: unknown): { type: ErrorType; message: string } {
   if (error instanceof AnnalsError && error.status !== 500) return { type: error.type, message: error.message };
   return { type: 'internal_service_error', message: 'An internal error occurred.' };

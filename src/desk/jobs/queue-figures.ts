@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import type { JobType } from './job.ts';
 
-/** The jobs of all tenants that have not ended. A job that runs may also rest until it is tried again. */
+/** The unfinished jobs of all tenants. A running job may also be pausing before a retry. */
 export interface OpenJobs {
   readonly type: JobType;
   readonly state: 'waiting' | 'running';
   readonly count: number;
-  /** Seconds since the oldest of them was queued; 0 where there are none. */
+  /** Seconds since the oldest was queued; 0 without any. */
   readonly oldest: number;
 }
 
 const types: readonly JobType[] = ['AGENT_CHAT', 'EXPORT'];
 
-/** Reads the numbers by type and state, all of them, from the indexes of open jobs. */
+/** The numbers by type and state, from the indexes of open jobs. */
 export async function readOpenJobs(db: Database): Promise<OpenJobs[]> {
   const figures = sql`type, count(*) as count,
     extract(epoch from clock_timestamp() - min(queued_at))::double precision as oldest`;

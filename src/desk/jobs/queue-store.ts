@@ -3,11 +3,11 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import type { JobType } from './job.ts';
-import { heldJob, type TakenJob } from './job-store.ts';
+import { leasedJob, type TakenJob } from './job-store.ts';
 import type { JobDocument } from './schemas.ts';
 import './tables.ts';
 
-/** Milliseconds. A worker that has not extended its lease for this long is dead, and another worker takes its job. */
+/** Milliseconds after which a worker that has not extended its lease is dead, and another takes its job. */
 export const jobLease = 15_000;
 
 const now = sql<Date>`statement_timestamp()`;
@@ -18,7 +18,7 @@ const waiting = (type: JobType): TenantWork => ({
   condition: `type = '${type}' and status = 'in_progress' and held_until is null`,
 });
 
-/** Waiting jobs of each type, and jobs whose worker is dead or whose delay is over. */
+/** Waiting jobs by type, and jobs whose worker is dead or whose delay is over. */
 export const jobWork = {
   AGENT_CHAT: waiting('AGENT_CHAT'),
   EXPORT: waiting('EXPORT'),
@@ -26,8 +26,8 @@ export const jobWork = {
 } as const satisfies Record<JobType | 'expired', TenantWork>;
 
 /**
- * Counts the waiting jobs of a tenant, up to `max`. Other transactions that queue a job of the tenant wait for this
- * one. So the number is still correct when it commits.
+ * Counts the waiting jobs of a tenant, up to `max`. Serializes transactions that queue a tenant's jobs, so that the
+ * number is still correct at commit.
  */
 export async function countWaiting(transaction: DatabaseTransaction, tenant: string, max: number): Promise<number> {
   await lockTenant(transaction, tenant);
@@ -38,12 +38,12 @@ export async function countWaiting(transaction: DatabaseTransaction, tenant: str
   return rows[0]?.count ?? 0;
 }
 
-/** A condition on a row of `waiting`: the job has to wait for an earlier request of its session. */
+/** A condition on a row of `waiting`: the job must wait for an earlier request of its session. */
 export type WaitsForSession = (tenant: string) => RawBuilder<boolean>;
 
 /**
- * Takes the tenant's oldest waiting job of that type that need not wait for its session. Returns undefined where there is
- * none. A job that waits for its session takes no place of a worker: the request that it waits for may need one.
+ * Takes the tenant's oldest waiting job of that type that need not wait for its session; undefined if there is none. A
+ * job that waits for its session takes no slot, because the request that it waits for may need one.
  */
 export async function takeNextJob(
   db: Database,
@@ -82,23 +82,23 @@ export async function takeNextJob(
   return { tenant, id, type, attempt, stalled, callBegan, input, progress, document };
 }
 
-/** Extends the lease of the worker. Returns false where the worker no longer holds the job. */
-export async function extendHold(db: Database, job: TakenJob): Promise<boolean> {
-  const { numUpdatedRows } = await heldJob(db, job)
+/** Extends the lease of the worker. False if the worker no longer leases the job. */
+export async function extendLease(db: Database, job: TakenJob): Promise<boolean> {
+  const { numUpdatedRows } = await leasedJob(db, job)
     .set({ held_until: later(jobLease) })
     .executeTakeFirst();
   return numUpdatedRows === 1n;
 }
 
 /** Returns a job to the queue. Any worker can take it after that many milliseconds. */
-export async function handBack(db: Database, job: TakenJob, milliseconds: number): Promise<void> {
-  await heldJob(db, job)
+export async function requeue(db: Database, job: TakenJob, milliseconds: number): Promise<void> {
+  await leasedJob(db, job)
     .set({ held_until: milliseconds === 0 ? null : later(milliseconds) })
     .execute();
 }
 
-/** Returns jobs of all tenants to the queue whose worker is dead or whose delay is over. Returns their number. */
-export async function freeExpiredJobs(db: Database, findTenants: FindTenants): Promise<bigint> {
+/** Returns jobs whose worker is dead or whose delay is over to the queue, for all tenants. Returns their number. */
+export async function releaseExpiredJobs(db: Database, findTenants: FindTenants): Promise<bigint> {
   let freed = 0n;
   await forEachTenant(await findTenants(jobWork.expired), async (tenant) => {
     const { numUpdatedRows } = await db

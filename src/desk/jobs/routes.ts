@@ -12,7 +12,7 @@ import { whileListening } from '../../http/while-listening.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { JobReader } from './job-store.ts';
-import { Job, JobItem, JobMade, JobPath, JobsPath, NdjsonFile, NewExport } from './schemas.ts';
+import { Job, JobCreated, JobItem, JobPath, JobsPath, NdjsonFile, NewExport } from './schemas.ts';
 import type { Jobs } from './service.ts';
 
 const tags = ['Jobs'];
@@ -41,7 +41,7 @@ export async function jobRoutes(
     item: JobItem,
     scopes: reading,
     appliesRestriction: true,
-    page: (request, asked, wanted) => jobs.list(readerOf(request), asked, wanted),
+    page: (request, query, page) => jobs.list(readerOf(request), query, page),
   });
 
   app.post(
@@ -54,19 +54,19 @@ export async function jobRoutes(
         summary: 'Exporting change history',
         params: JobsPath,
         body: NewExport,
-        response: { 201: json(JobMade, { description: 'The job was created.', headers: ['Location'] }) },
+        response: { 201: json(JobCreated, { description: 'The job was created.', headers: ['Location'] }) },
       },
     },
     async (request, reply) => {
       const { tenant } = request.params;
       const { scopes, clientId, restriction } = request.credentials;
       const { q = '', format, context: withContext = false, proof = false } = request.body;
-      const asked = { q, format, withContext, proof };
+      const options = { q, format, withContext, proof };
       if (proof && (!scopes.includes('changelog.proof_read') || restriction !== undefined)) throw insufficientScopes();
       if (proof && format !== 'NDJSON') throw invalidField('format', 'with proof the format is NDJSON');
       if (withContext && (!mayReadContext(scopes) || restriction !== undefined)) throw insufficientScopes();
       const jobId = await jobs.startExport(tenant, {
-        ...asked,
+        ...options,
         requestId: request.id,
         clientId,
         restriction: restriction?.written,
@@ -115,7 +115,7 @@ export async function jobRoutes(
       const readsContext = mayReadContext(request.credentials.scopes);
       const { format, bytes, pieces } = await jobs.content({ ...readerOf(request), caller: callerOf(request) }, id, {
         readsContext,
-        // HEAD sends nothing of it.
+        // HEAD is no download.
         downloads: request.method === 'GET',
       });
       const { type, extension } = fileKinds[format];
@@ -128,7 +128,7 @@ export async function jobRoutes(
   );
 }
 
-/** Only clients that may read the change history see what a job tells of it (contract 8), and with a restriction their own exports alone. */
+/** Only readers of the change history see it in jobs (contract 8); with a restriction, in own exports only. */
 function readerOf({
   credentials: { tenant, clientId, person, scopes, restriction },
 }: {
@@ -138,7 +138,7 @@ function readerOf({
   return { tenant, clientId, person, readsHistory: mayReadHistory(scopes), seesAll };
 }
 
-/** Runs jobs while the server listens. */
+/** Runs jobs while the server runs. */
 export async function jobUpkeep(
   app: HttpServer,
   { jobs, findTenants }: { jobs: Jobs; findTenants: FindTenants },

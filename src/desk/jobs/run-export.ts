@@ -7,24 +7,23 @@ import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { appendChunk, dropChunks } from './content-store.ts';
 import type { ExportInput } from './job.ts';
-import { JobLost, loseJob, type TakenJob, updateJob, updateProgress } from './job-store.ts';
+import { abandonJob, JobLost, type TakenJob, updateJob, updateProgress } from './job-store.ts';
 import type { JobDocument } from './schemas.ts';
 
 const pack = promisify(zstdCompress);
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-/** The turn of the export's tenant is over. What the file has so far is stored. */
-export class TurnOver extends Error {
+/** The time slice of the export's tenant is over. The file so far is stored. */
+export class TimeSliceOver extends Error {
   constructor() {
     super('the export makes way for another tenant');
-    this.name = 'TurnOver';
+    this.name = 'TimeSliceOver';
   }
 }
 
 /**
- * Writes the file of an export, and resumes where an earlier attempt stopped. One transaction stores a part together
- * with the progress. So the file always holds the first entries of one snapshot's result. Throws TurnOver after the next
- * part once `turn` is aborted.
+ * Writes the file of an export, resuming an earlier attempt. Each part is stored in one transaction with the progress,
+ * so the file always holds the first entries of one snapshot. Throws after the next part once `turn` is aborted.
  */
 export async function runExport(
   { db, exportHistory, now }: { db: Database; exportHistory: ExportHistory; now: () => number },
@@ -51,10 +50,9 @@ export async function runExport(
     entries += piece.entries;
     bytes += plain.length;
     await inTransaction(db, async (transaction) => {
-      // A crash of the database can lose the last parts, and their progress with them. The commit at the end is
-      // durable.
+      // A database crash can lose the last parts together with their progress. The final commit is durable.
       await sql`set local synchronous_commit = off`.execute(transaction);
-      if (!(await updateJob(transaction, job, nextDocument('in_progress')))) loseJob(stop);
+      if (!(await updateJob(transaction, job, nextDocument('in_progress')))) abandonJob(stop);
       if (piece.isFirst) await dropChunks(transaction, tenant, id);
       await appendChunk(transaction, tenant, id, { bytes: plain.length, content });
       await updateProgress(transaction, job, piece);
@@ -68,7 +66,7 @@ export async function runExport(
   await exportHistory.run(request, async (piece) => {
     begun = true;
     await take(piece);
-    if (turn.aborted) throw new TurnOver();
+    if (turn.aborted) throw new TimeSliceOver();
   });
   await inTransaction(db, async (transaction) => {
     if (!begun) entries = bytes = 0;

@@ -31,7 +31,7 @@ export const NewExport = Type.Object(
     proof: Type.Optional(
       Type.Boolean({
         description:
-          'With `true` the file is a bundle, which proves the changes in it and which `annals verify` judges; in the format NDJSON, of all times unless `q` says others. Needs changelog.proof_read besides.',
+          'With `true` the file is a bundle, which proves the changes in it and which `annals verify` checks; in the format NDJSON, of all times unless `q` says others. Also needs changelog.proof_read.',
       }),
     ),
   },
@@ -42,9 +42,9 @@ export const NewExport = Type.Object(
   },
 );
 
-export const JobMade = Type.Object({ jobId: Type.String() }, { $id: 'JobCreated' });
+export const JobCreated = Type.Object({ jobId: Type.String() }, { $id: 'JobCreated' });
 
-/** A job as answers have it (contract 8). */
+/** A job in responses (contract 8). */
 export const Job = Type.Object(
   {
     id: Type.String(),

@@ -14,7 +14,7 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import type { ChatQueue, RunQueuedChat } from '../queued-chat.ts';
 import { readChunk } from './content-store.ts';
 import { createDispatcher } from './dispatcher.ts';
-import { type AskedExport, chatDocument, type ExportInput, exportDocument } from './job.ts';
+import { chatDocument, type ExportInput, type ExportRequest, exportDocument } from './job.ts';
 import { deleteJob, findJob, insertJob, type JobReader, jobRows, type TakenJob } from './job-store.ts';
 import { countWaiting, type WaitsForSession } from './queue-store.ts';
 import type { JobDocument } from './schemas.ts';
@@ -22,26 +22,26 @@ import { createWorker, type WorkerOptions } from './worker.ts';
 
 const unpack = promisify(zstdDecompress);
 
-/** A file that is sent while it is read. */
+/** A file sent while it is read. */
 export interface JobContent {
   readonly format: ExportFormat;
   readonly bytes: number;
   pieces(): AsyncGenerator<Buffer>;
 }
 
-/** Jobs (contract 8): work that continues after its request has ended, and after its process has ended. */
+/** Jobs (contract 8): work that outlives its request and its process. */
 export interface Jobs extends ChatQueue {
   /**
    * Creates an export of the change history and returns the job's id. Throws AnnalsError for an invalid query `q`, and
-   * rate_limit_exceeded where the tenant has too many waiting jobs.
+   * rate_limit_exceeded if the tenant has too many waiting jobs.
    */
-  startExport(tenant: string, asked: AskedExport): Promise<string>;
-  list(reader: JobReader, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
+  startExport(tenant: string, request: ExportRequest): Promise<string>;
+  list(reader: JobReader, query: AskedOfList, page: PageWanted): Promise<Page>;
   /** JSON text. Throws resource_not_found. */
   find(reader: JobReader, id: string): Promise<string>;
   /**
-   * Deletes a job with its file. A running job stops. Without `deletesAll` a reader deletes the exports of its own client alone.
-   * Throws resource_not_found, or insufficient_permissions for another job that the reader sees.
+   * Deletes a job and its file, and stops it. Without `deletesAll` only the own client's exports. Throws
+   * resource_not_found, or insufficient_permissions for another visible job.
    */
   remove(reader: JobReader, id: string, options: { deletesAll: boolean }): Promise<void>;
   /**
@@ -61,20 +61,20 @@ export interface JobsOptions {
   now: () => number;
   documents: DocumentLists;
   exportHistory: ExportHistory;
-  /** Writes who downloads an export. */
+  /** Records a download of an export. */
   noteDownload: (reader: JobReader, details: { job: string; format: ExportFormat; bytes: number }) => Promise<void>;
   runChat: RunQueuedChat;
   waitsForSession: WaitsForSession;
-  /** Makes a span of each job; default: none. */
+  /** Traces each job in a span; left out: none. */
   tracer?: Tracer | undefined;
   /** For metrics: called when this process has ended a job. */
   onEnded?: WorkerOptions['onEnded'];
-  /** Milliseconds that a chat may continue when the process has to end; tests use a shorter time. */
+  /** Milliseconds that a chat may continue on shutdown; tests use less. */
   chatGrace?: number;
 }
 
 const defaultChatGrace = 20_000;
-/** The max. number of waiting jobs of one tenant (contract 11). */
+/** The max. number of waiting jobs of a tenant (contract 11). */
 export const maxWaiting = 1_000;
 const retryAfter = '10';
 
@@ -97,11 +97,11 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   return {
-    async startExport(tenant, asked) {
-      const { q, format, withContext = false, proof = false, restriction } = asked;
+    async startExport(tenant, request) {
+      const { q, format, withContext = false, proof = false, restriction } = request;
       exportHistory.check(q);
       const askedAt = now();
-      const document = exportDocument(randomUUID(), askedAt, asked);
+      const document = exportDocument(randomUUID(), askedAt, request);
       const input: ExportInput = { q, format, withContext, proof, restriction, askedAt };
       const id = await inTransaction(db, (transaction) => make(transaction, tenant, { document, input }));
       dispatcher.wake({ tenant, type: 'EXPORT' });
@@ -117,8 +117,8 @@ export function createJobs(options: JobsOptions): Jobs {
       dispatcher.wake({ tenant, type: 'AGENT_CHAT' });
     },
 
-    async list(reader, asked, wanted) {
-      return await documents.page(jobRows(reader), asked, wanted);
+    async list(reader, query, page) {
+      return await documents.page(jobRows(reader), query, page);
     },
 
     async find(reader, id) {
@@ -188,7 +188,7 @@ function withTrace(input: object): object {
 }
 
 /**
- * Runs a job in a trace of its own with a link to the trace that queued it: the job may run much later, and more than once.
+ * Runs a job in its own trace, linked to the trace that queued it: the job may run much later, and more than once.
  * Without a tracer it runs in the trace that queued it, for the log.
  */
 async function runInTrace(

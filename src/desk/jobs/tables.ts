@@ -9,12 +9,12 @@ interface JobTable {
   document: string;
   /** The same as jsonb, for filters and sorting. */
   fields: string;
-  /** The job for clients that may read the change history; null where it is the same. */
+  /** The job for clients that may read the change history; null if identical. */
   full_document: string | null;
   full_fields: string | null;
   /** The worker's input as JSON text. */
   input: string;
-  /** Who asked for the export; null for chats, and for exports from before this was noted. */
+  /** The client of an export; null for chats, and for exports older than this column. */
   client: string | null;
   /** Defines the order of a tenant's jobs. */
   queued_at: Generated<Date>;
@@ -23,7 +23,7 @@ interface JobTable {
   attempt: number;
   stalled: number;
   call_began: boolean;
-  /** The place of a chat in its session; null in exports, and in chats that are older than these columns. */
+  /** The position of a chat in its session; null in exports, and in chats older than these columns. */
   session_id: string | null;
   place: number | null;
   snapshot: string | null;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 
-/** The number of waiting mails of all tenants, and the seconds since the oldest of them was queued: 0 where none waits. */
+/** The number of waiting mails of all tenants, and the seconds since the oldest was queued: 0 without any. */
 export async function readWaiting(db: Database): Promise<{ count: number; oldest: number }> {
   const { rows } = await sql<{ count: number; oldest: number }>`
     select count(*) as count,

@@ -8,7 +8,7 @@ export interface Mail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
-  /** `<something@somewhere>`. A tenant's mails with the same Message-ID are one mail, however often it is queued. */
+  /** `<something@somewhere>`. A tenant's mails with the same Message-ID are one mail. */
   readonly messageId: string;
 }
 
@@ -17,7 +17,7 @@ export interface WaitingMail extends Mail {
   readonly attempts: number;
 }
 
-/** Returns false where the mail is already in the queue or has been sent. */
+/** False if the mail is already queued or sent. */
 export async function insertMail(transaction: DatabaseTransaction, mail: Mail): Promise<boolean> {
   const { tenant, to, subject, text, messageId } = mail;
   const { numInsertedOrUpdatedRows } = await transaction
@@ -30,7 +30,7 @@ export async function insertMail(transaction: DatabaseTransaction, mail: Mail): 
 
 export const dueMail: TenantWork = { table: 'mail', condition: 'sent_at is null and due_at <= statement_timestamp()' };
 
-/** Locks one due mail of the tenant that no other process holds. The lock ends with the transaction, even after a crash. */
+/** Locks one due mail of the tenant, skipping locked ones. The lock ends with the transaction, even after a crash. */
 export async function lockDueMail(transaction: DatabaseTransaction, tenant: string): Promise<WaitingMail | undefined> {
   return await transaction
     .selectFrom('mail')
@@ -53,7 +53,7 @@ export async function noteSent(transaction: DatabaseTransaction, { tenant, messa
     .execute();
 }
 
-/** The mail was not sent: schedules the next attempt after that many milliseconds. */
+/** Schedules the next attempt for a mail that was not sent, after that many milliseconds. */
 export async function postpone(
   transaction: DatabaseTransaction,
   { tenant, messageId }: Mail,

@@ -19,7 +19,7 @@ import {
   tenantsWithWaitingMail,
 } from './mail-store.ts';
 
-/** What became of an attempt to send a mail. `status`: of the server's answer to a mail that it did not take, if there was one. */
+/** The outcome of an attempt to send a mail. `status`: of the server's refusal, if any. */
 export interface MailOutcome {
   readonly isTaken: boolean;
   readonly status?: number | undefined;
@@ -27,17 +27,17 @@ export interface MailOutcome {
 
 export type NoteAttempt = (transaction: DatabaseTransaction, attempt: Mail & MailOutcome) => Promise<void>;
 
-/** A queue that sends each e-mail once, now or later (contract 8). */
+/** A queue that sends each e-mail once (contract 8). */
 export interface MailQueue {
-  /** Queues a mail. It is sent only if the transaction commits. A second mail with the same Message-ID is ignored. */
+  /** Queues a mail, sent only if the transaction commits. A second one with the same Message-ID is ignored. */
   queueMail(transaction: DatabaseTransaction, mail: Mail): Promise<void>;
-  /** Calls this with each attempt to send a mail, in the transaction that notes it. */
+  /** Registers a callback for each attempt to send a mail, in the transaction that records it. */
   onAttempt(note: NoteAttempt): void;
-  /** Sends a mail now and once, past the queue. Undefined where the settings name no mail server. */
+  /** Sends a mail once and immediately, bypassing the queue. Undefined without a mail server in the settings. */
   send(mail: Mail): Promise<MailOutcome | undefined>;
-  /** Sends due mails. Without a mail server in the settings it does nothing, and the mails wait. */
+  /** Sends due mails. Without a mail server in the settings, mails wait. */
   deliver(signal: AbortSignal, findTenants: FindTenants): Promise<void>;
-  /** Warns the operator about mails that wait because the settings name no mail server, and deletes old sent mails. */
+  /** Warns the operator about mails that wait for want of a mail server, and deletes old sent mails. */
   upkeep(): Promise<void>;
   close(): void;
 }
@@ -57,13 +57,13 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
   let transporter: Promise<Transporter> | undefined;
   let note: NoteAttempt = async () => {};
 
-  /** Loads the client of mail servers with the first mail: it takes memory and time to start. */
+  /** Loads the mail client with the first mail, because it costs memory and startup time. */
   async function openTransporter(url: string): Promise<Transporter> {
     try {
       const { createTransport } = await loadPart(() => import('nodemailer'));
       return createTransport({ url, ...patience });
     } catch (error) {
-      // The next attempt opens one anew: what was missing, such as a file descriptor, may be there by then.
+      // The next attempt reopens it: a missing file descriptor, for example, may be available by then.
       transporter = undefined;
       throw error;
     }
@@ -89,7 +89,7 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
     } catch (error) {
       const code = codeOf(error);
       if (error instanceof ProgramReplaced) logger.error({ err: error }, 'no mail can be sent');
-      // The error itself is not logged, because it can contain the server's credentials or the address.
+      // The error itself is not logged: it can contain the server's credentials or the address.
       logger.warn({ tenant, messageId, attempts, code }, 'a mail was not taken');
       return { isTaken: false, status: typeof code === 'number' ? code : undefined };
     }
@@ -98,9 +98,9 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
   }
 
   /**
-   * Sends one mail in a transaction that locks it, so no other process sends it meanwhile. If this process dies, the
-   * database releases the lock. If it dies after the server has accepted the mail and before the commit, the same mail
-   * is sent again. It is noted as sent before: a database that can write nothing refuses that, and nothing is sent.
+   * Sends one mail in a transaction that locks it against other processes; if this process dies, the database releases
+   * the lock. If it dies between the server's acceptance and the commit, the mail is sent again. Records it as sent
+   * first, so that a read-only database prevents sending.
    */
   async function deliverOne(tenant: string): Promise<boolean> {
     if (settings === undefined) return false;
@@ -135,7 +135,7 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
     async deliver(signal, findTenants) {
       if (settings === undefined) return;
       let tenants = await findTenants(dueMail);
-      // One mail of each tenant in turn: a tenant with many mails does not delay the others.
+      // One mail per tenant in turn: a tenant with many mails does not delay the others.
       while (tenants.length > 0 && !signal.aborted) {
         const more: string[] = [];
         await forEachTenant(tenants, async (tenant) => {
@@ -161,7 +161,7 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
   };
 }
 
-/** No program answers such a mail (RFC 3834), and mail programs offer to end them (RFC 2369). */
+/** Prevents automatic replies (RFC 3834), and lets mail programs offer to unsubscribe (RFC 2369). */
 function headersOf(from: string): Record<string, string> {
   const [, address = from.trim()] = /<([^<>]+)>\s*$/.exec(from) ?? [];
   const encoded = address.replaceAll(/[%?&#"\s]/g, encodeURIComponent);
@@ -178,7 +178,7 @@ function codeOf(error: unknown): unknown {
 const deliverEvery = 1_000;
 const upkeepEvery = 60 * 60_000;
 
-/** Sends mails while the server listens. */
+/** Sends mails while the server runs. */
 export async function mailUpkeep(
   app: HttpServer,
   { mail, findTenants }: { mail: MailQueue; findTenants: FindTenants },

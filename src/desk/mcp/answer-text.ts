@@ -1,8 +1,8 @@
 import { memberOf } from '../../providers/members.ts';
 
 /**
- * The content blocks of a tool's answer as text for a model. It is told what was left out: a block that is no text, of an unknown type,
- * or malformed. Nothing is fetched.
+ * The content blocks of a tool's answer as text for a model, which notes what was left out: blocks that are not text,
+ * of unknown types, or malformed. Fetches nothing.
  */
 export function textOfAnswer(content: readonly unknown[], structuredContent: unknown): string {
   const texts = content.map(textOfBlock);
@@ -48,7 +48,7 @@ function textOf(value: unknown, name: string): string | undefined {
 export function cutText(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text, 'utf8');
   if (bytes.length <= maxBytes) return text;
-  // Bytes that continue a character begin with the bits 10.
+  // UTF-8 continuation bytes start with the bits 10.
   let end = Math.max(0, maxBytes);
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return `${bytes.subarray(0, end).toString('utf8')}\n[The answer was cut: it has ${bytes.length} bytes.]`;

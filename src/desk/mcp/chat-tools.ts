@@ -8,7 +8,7 @@ import { comparedServer } from './servers.ts';
 import { maxToolName, type ToolOffer, toolForModel, toolNameFor } from './tool-definition.ts';
 import { type OpenToolServer, ToolFailure, type ToolServer } from './tool-server.ts';
 
-/** How a call of a server of tools ended. `failed`: the tool says so. `not_run`: a limit of the chat, or an input that is none. */
+/** The outcome of an MCP call. `failed`: reported by the tool. `not_run`: a limit of the chat, or malformed input. */
 export const toolOutcomes = [
   'answered',
   'failed',
@@ -21,10 +21,10 @@ export const toolOutcomes = [
   'not_run',
 ] as const satisfies readonly (ToolFault | 'answered' | 'failed' | 'not_run')[];
 
-/** What the log has of a call. It never has what was asked or answered. */
+/** The log of a call, without its input and answer. */
 export interface LoggedToolCall {
   readonly server: string;
-  /** Left out where the server was asked what it offers. */
+  /** Left out where the server was asked for its tools. */
   readonly tool?: string;
   /** Bytes of the server's answer. */
   readonly bytes: number;
@@ -32,7 +32,7 @@ export interface LoggedToolCall {
   readonly outcome: (typeof toolOutcomes)[number];
 }
 
-/** What a chat learned of a server when it began. */
+/** The log of a server at the start of a chat. */
 export interface ServerNote {
   readonly text: string;
   readonly isFine: boolean;
@@ -45,16 +45,16 @@ export interface RemoteOutcome {
   readonly call: LoggedToolCall;
 }
 
-/** The tools of other servers in one chat. */
+/** The MCP tools of one chat. */
 export interface ChatTools {
   readonly tools: readonly Tool[];
-  /** What the model is told of them; empty where there is nothing to tell. */
+  /** Instructions about the tools for the model; may be empty. */
   readonly instructions: string;
   readonly notes: readonly ServerNote[];
   /** The servers that answered, with the states of their tools. */
   readonly compared: readonly McpServer[];
   has(name: string): boolean;
-  /** Never throws for what a server does. */
+  /** Never throws because of a server. */
   run(call: ToolCall, options: { maxBytes: number; signal?: AbortSignal | undefined }): Promise<RemoteOutcome>;
   /** The outcome of a call that is not made. `error` is for the model. */
   refuse(call: ToolCall, error: string): RemoteOutcome;
@@ -67,18 +67,18 @@ interface Usable {
   readonly connection: ToolServer;
 }
 
-/** Asks the servers of an agent what they offer, all at once. A model is told only of tools that are as they were approved. */
+/** Asks an agent's servers for their tools concurrently. The model gets only tools that are as approved. */
 export async function openChatTools(
   servers: readonly McpServer[],
   options: {
     open: OpenToolServer;
-    /** Undefined where no secret key opens them. */
+    /** Undefined where no secret key decrypts them. */
     headers: HeadersByServer | undefined;
     signal?: AbortSignal | undefined;
   },
 ): Promise<ChatTools> {
-  const wanted = servers.filter((server) => server.tools.length > 0);
-  const opened = await Promise.all(wanted.map((server) => openServer(server, options)));
+  const withTools = servers.filter((server) => server.tools.length > 0);
+  const opened = await Promise.all(withTools.map((server) => openServer(server, options)));
   const usable = new Map<string, Usable>();
   const tools: Tool[] = [];
   const compared: McpServer[] = [];
@@ -87,7 +87,7 @@ export async function openChatTools(
     const ofServer = comparedServer(server, connection.offer);
     compared.push(ofServer);
     for (const { name: tool } of ofServer.tools.filter(({ state }) => state === undefined)) {
-      const definition = connection.offer.tools.find((one) => one.name === tool);
+      const definition = connection.offer.tools.find((candidate) => candidate.name === tool);
       if (definition === undefined) continue;
       const forModel = toolForModel(server.name, definition);
       usable.set(forModel.name, { server: server.name, tool, connection });
@@ -137,9 +137,9 @@ export async function openChatTools(
       } catch (error) {
         if (!(error instanceof ToolFailure)) throw error;
         const { bytes, duration: durationMs } = error.figures;
-        const told = cutText(error.message.toWellFormed(), Math.min(maxBytes, maxErrorBytes));
+        const message = cutText(error.message.toWellFormed(), Math.min(maxBytes, maxErrorBytes));
         return {
-          output: JSON.stringify({ error: told }),
+          output: JSON.stringify({ error: message }),
           call: logged(target, { bytes, durationMs, outcome: error.fault }),
         };
       }
@@ -151,7 +151,7 @@ export async function openChatTools(
   };
 }
 
-/** Bytes of the message of a server that refuses a call. */
+/** Bytes of a server's message when it refuses a call. */
 const maxErrorBytes = 1_024;
 
 interface OpenedServer {
@@ -173,7 +173,7 @@ async function openServer(
   if (headers === undefined && Object.keys(server.headers).length > 0) {
     return {
       server,
-      note: { text: `Server ${name}: its headers cannot be read any more, so its tools are left out.`, isFine: false },
+      note: { text: `Server ${name}: its headers cannot be decrypted, so its tools are left out.`, isFine: false },
     };
   }
   try {
@@ -205,7 +205,7 @@ function offerText({ tools, unreadable }: ToolOffer): string {
   return `${count}, and ${unreadable.length} malformed (${named.join(', ')}${more})`;
 }
 
-/** Malformed tools that a line of the log names. */
+/** Malformed tools named in a log line. */
 const maxNamed = 4;
 
 /** @example figuresOf({ server: 'docs', bytes: 120, durationMs: 8, outcome: 'answered' }) // '120 bytes in 8 ms, answered' */
@@ -221,7 +221,7 @@ function notesOfStates({ name, tools }: McpServer): ServerNote[] {
   });
 }
 
-/** What the model is told of tools of other servers. `away`: the servers that did not answer. */
+/** Instructions for the model about MCP tools. `away`: the servers that did not answer. */
 export function toolInstructions(hasTools: boolean, away: readonly string[] = []): string {
   const sentences = [
     ...(hasTools
@@ -234,9 +234,9 @@ export function toolInstructions(hasTools: boolean, away: readonly string[] = []
 
 function objectOf(input: string): Record<string, unknown> | undefined {
   try {
-    const given = parseExactNumbers(input.trim() === '' ? '{}' : input);
-    return typeof given === 'object' && given !== null && !Array.isArray(given)
-      ? (given as Record<string, unknown>)
+    const value = parseExactNumbers(input.trim() === '' ? '{}' : input);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
       : undefined;
   } catch {
     return undefined;

@@ -6,7 +6,7 @@ import { faultsOfHeaders } from '../../providers/tenant-headers.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** The headers of an agent's servers, by the name of the server. Plain text. */
+/** The headers of an agent's servers, by server name, in plain text. */
 export type HeadersByServer = Readonly<Record<string, Headers>>;
 
 interface ServerWithHeaders {
@@ -15,15 +15,15 @@ interface ServerWithHeaders {
   readonly headers?: Headers | undefined;
 }
 
-/** What is wrong with the headers of a server, whose place in the body is `field`. */
+/** The faults of a server's headers. `field`: their path in the body. */
 export function faultsOfServerHeaders(headers: Headers, field: string): ErrorDetail[] {
   return faultsOfHeaders(headers, { field: `${field}.headers`, own: /^(?:mcp-|accept$|last-event-id$)/ });
 }
 
 /**
- * The headers that are stored for the servers of a body, and the paths of those that take the place of others. A mask stands for the
- * stored value, if its server has the same name and address as then: Annals never sends a value to an address that it was not given
- * for. Throws validation_violation for any other mask. `stored` is undefined where no secret key opens what is stored.
+ * The headers to store for the servers of a body, and the paths of those that replace others. A mask keeps the stored
+ * value if its server has the same name and address: a value is never sent to an address that it was not set for.
+ * Throws validation_violation for any other mask. `stored` is undefined where no secret key decrypts it.
  */
 export function takeHeaders(
   servers: readonly ServerWithHeaders[],
@@ -33,27 +33,29 @@ export function takeHeaders(
   const replaced: string[] = [];
   const stored = new Map(Object.entries(before.stored ?? {}));
 
-  const headers = servers.map(({ name, url, headers: given = {} }, index): [string, Headers] => {
-    const known = new Map(Object.entries(stored.get(name) ?? {}));
+  const headers = servers.map(({ name, url, headers: sent = {} }, index): [string, Headers] => {
+    const storedHeaders = new Map(Object.entries(stored.get(name) ?? {}));
     const former = before.servers.find((server) => server.name === name);
-    const taken = Object.entries(given).map(([header, value]): [string, string] => {
+    const values = Object.entries(sent).map(([header, value]): [string, string] => {
       const field = `mcpServers.${index}.headers.${header}`;
-      const kept = known.get(header);
+      const current = storedHeaders.get(header);
       if (value !== mask) {
-        if (kept !== undefined && kept !== value) replaced.push(`${field.slice(0, -header.length)}${escaped(header)}`);
+        if (current !== undefined && current !== value)
+          replaced.push(`${field.slice(0, -header.length)}${escaped(header)}`);
         return [header, value];
       }
       const shown = new Map(Object.entries(former?.headers ?? {}));
       if (!shown.has(header))
-        faults.push({ field, message: 'must be the value itself: this is the mask that answers show' });
-      else if (former?.url !== url) faults.push({ field, message: 'must be given anew for another url' });
-      else if (kept === undefined) faults.push({ field, message: 'cannot be read any more, and must be given anew' });
-      return [header, kept ?? ''];
+        faults.push({ field, message: 'must be the value itself: this is the mask that responses show' });
+      else if (former?.url !== url) faults.push({ field, message: 'must be re-entered for another url' });
+      else if (current === undefined)
+        faults.push({ field, message: 'can no longer be decrypted and must be re-entered' });
+      return [header, current ?? ''];
     });
-    return [name, Object.fromEntries(taken)];
+    return [name, Object.fromEntries(values)];
   });
   if (faults.length > 0) throw invalidBody(...faults);
-  return { headers: Object.fromEntries(headers.filter(([, given]) => Object.keys(given).length > 0)), replaced };
+  return { headers: Object.fromEntries(headers.filter(([, values]) => Object.keys(values).length > 0)), replaced };
 }
 
 /** A key in a path of a change entry. */
@@ -61,18 +63,18 @@ function escaped(key: string): string {
   return key.replaceAll(/[.\\]/g, '\\$&');
 }
 
-/** Binds headers to their agent. In another row they cannot be decrypted. */
+/** Binds headers to their agent: in another row they cannot be decrypted. */
 function purposeOf(tenant: string, id: string): string {
   return `headers of tools ${tenant} ${id}`;
 }
 
-/** Returns null where there is nothing to keep. */
+/** Null without any header. */
 export function sealHeaders(sealer: Sealer, tenant: string, id: string, headers: HeadersByServer): Uint8Array | null {
   if (Object.keys(headers).length === 0) return null;
   return sealer.seal(Buffer.from(JSON.stringify(headers), 'utf8'), purposeOf(tenant, id));
 }
 
-/** Returns undefined where none of the secret keys decrypts them. */
+/** Undefined if no secret key decrypts them. */
 export function openHeaders(
   sealer: Sealer,
   tenant: string,

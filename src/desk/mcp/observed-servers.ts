@@ -3,8 +3,8 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import { type OpenToolServer, ToolFailure } from './tool-server.ts';
 
 /**
- * The same way to servers of tools, with each call counted by its outcome and, with a tracer, as a span that the call hands on. Neither has
- * the names of tools and servers, which tenants choose.
+ * The same connections with each call counted by outcome and, with a tracer, in a span. Neither contains the names of
+ * tools and servers, which tenants choose.
  */
 export function observedToolServers(
   open: OpenToolServer,

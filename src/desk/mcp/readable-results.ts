@@ -2,14 +2,15 @@ import { memberOf } from '../../providers/members.ts';
 import { textOfAnswer } from './answer-text.ts';
 import { readDefinition, type UnreadableTool } from './tool-definition.ts';
 
-/** A transport of the protocol's package, as far as its messages are read here. */
+/** A transport of the protocol's package, as far as used here. */
 interface Receiver {
   onmessage?: ((...received: never[]) => void) | undefined;
 }
 
 /**
- * Makes the package read results of which a part is malformed: it would refuse the whole list for one tool, and the whole answer for one
- * block. Of tools it gets the members that Annals uses, of answers their text. `unreadable` gets the tools that are left out.
+ * Removes malformed parts from results, because the package would reject a whole list for one tool and a whole answer
+ * for one block. Keeps the members of tools that Annals uses, and the text of answers. `unreadable` gets the removed
+ * tools.
  */
 export function readResults(transport: Receiver, unreadable: UnreadableTool[]): void {
   let receive: ((message: unknown, ...more: unknown[]) => void) | undefined;

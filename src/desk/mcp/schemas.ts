@@ -4,11 +4,11 @@ import { maxServerAddress, serverAddressPattern } from '../../providers/server-a
 import { tenantHeaders } from '../../providers/tenant-headers.ts';
 import { maxToolName } from './tool-definition.ts';
 
-/** Of one agent. */
+/** Per agent. */
 export const maxServers = 4;
 export const maxTools = 32;
 
-/** Characters. Names have no `__` and no `_` at an end, so that a tool's name for the model tells its server. */
+/** Characters. Names contain no `__` and do not end with `_`, so that a tool's name identifies its server. */
 export const maxServerName = 32;
 
 const sha256 = Type.String({
@@ -26,7 +26,7 @@ const ApprovedTool = Type.Object(
       Type.Enum(['changed', 'missing'], {
         type: 'string',
         description:
-          'The server described the tool otherwise when it was read last, or did not offer it. Then no model is told of it. Read-only: ' +
+          'The server described the tool otherwise when it was last read, or did not offer it. The model does not get it then. Read-only: ' +
           'ignored in a request.',
         readOnly: true,
       }),
@@ -75,7 +75,7 @@ const McpServerInput = Type.Object(
 );
 export type McpServerInput = Static<typeof McpServerInput>;
 
-/** The member of an agent in a request. Null is none, as for members that clients of the API family send empty. */
+/** In a request. Null means none, because clients of the API family send empty members so. */
 export const McpServersInput = Type.Union([
   Type.Array(McpServerInput, {
     maxItems: maxServers,
@@ -88,7 +88,7 @@ export const McpServersInput = Type.Union([
 const McpServer = Type.Object({ ...serverMembers, headers, tools }, { $id: 'McpServer' });
 export type McpServer = Static<typeof McpServer>;
 
-/** The member of an agent in an answer. Masks stand in place of the values of headers. */
+/** In a response, with masks in place of header values. */
 export const McpServers = Type.Array(McpServer, { description: 'Servers whose tools the agent may use.' });
 
 export const McpToolsRequest = Type.Object(

@@ -4,7 +4,7 @@ import { faultsOfServerHeaders } from './headers.ts';
 import { type ApprovedTool, type McpServer, type McpServerInput, maxTools } from './schemas.ts';
 import { faultOfToolName, type ToolOffer } from './tool-definition.ts';
 
-/** The servers of a body as they are stored: masks in place of headers, and of each tool the state that it had. */
+/** The servers of a body as stored: with masks in place of headers, and each tool's previous state. */
 export function shownServers(servers: readonly McpServerInput[], before: readonly McpServer[] = []): McpServer[] {
   return servers.map(({ name, url, headers = {}, tools = [] }) => {
     const former = before.find((server) => server.name === name && server.url === url)?.tools ?? [];
@@ -13,14 +13,14 @@ export function shownServers(servers: readonly McpServerInput[], before: readonl
       url,
       headers: Object.fromEntries(Object.keys(headers).map((header) => [header, mask])),
       tools: tools.map(({ name: tool, sha256 }) => {
-        const state = former.find((one) => one.name === tool && one.sha256 === sha256)?.state;
+        const state = former.find((previous) => previous.name === tool && previous.sha256 === sha256)?.state;
         return { name: tool, sha256, ...(state && { state }) };
       }),
     };
   });
 }
 
-/** What is wrong with servers beyond their schema. */
+/** The faults of servers that the schema cannot find. */
 export function faultsOfServers(servers: readonly McpServerInput[]): ErrorDetail[] {
   const names = new Set<string>();
   const faults = servers.flatMap(({ name, url, headers = {}, tools = [] }, index): ErrorDetail[] => {
@@ -29,11 +29,11 @@ export function faultsOfServers(servers: readonly McpServerInput[]): ErrorDetail
     names.add(name);
     const toolNames = new Set<string>();
     return [
-      ...(isTwice ? [{ field: `${at}.name`, message: 'is given twice' }] : []),
+      ...(isTwice ? [{ field: `${at}.name`, message: 'is repeated' }] : []),
       ...(URL.canParse(url) ? [] : [{ field: `${at}.url`, message: 'must be a URL' }]),
       ...faultsOfServerHeaders(headers, at),
       ...tools.flatMap(({ name: tool }, place) => {
-        const message = faultOfToolName(name, tool) ?? (toolNames.has(tool) ? 'is given twice' : undefined);
+        const message = faultOfToolName(name, tool) ?? (toolNames.has(tool) ? 'is repeated' : undefined);
         toolNames.add(tool);
         return message === undefined ? [] : [{ field: `${at}.tools.${place}.name`, message }];
       }),
@@ -49,7 +49,7 @@ export function hasTools(servers: readonly Pick<McpServerInput, 'tools'>[] | nul
   return (servers ?? []).some(({ tools = [] }) => tools.length > 0);
 }
 
-/** A server of an agent whose tools have been compared with what it offers. */
+/** A server of an agent with its tools compared to the offered ones. */
 export function comparedServer(server: McpServer, { tools: offered, unreadable }: ToolOffer): McpServer {
   const tools = server.tools.map(({ name, sha256 }): ApprovedTool => {
     const now = offered.find((tool) => tool.name === name);
@@ -61,7 +61,7 @@ export function comparedServer(server: McpServer, { tools: offered, unreadable }
   return { ...server, tools };
 }
 
-/** Servers with the states of the tools that were compared; undefined where they have them already. A tool approved anew has none. */
+/** Servers with the states of the compared tools; undefined if unchanged. A newly approved tool has no state. */
 export function withStates(servers: readonly McpServer[], compared: readonly McpServer[]): McpServer[] | undefined {
   let differs = false;
   const marked = servers.map((server) => {

@@ -15,7 +15,7 @@ declare module '../../postgres/tables.ts' {
   }
 }
 
-/** The definitions of an agent's tools that Annals has read and keeps: canonical JSON by its SHA-256. */
+/** The stored definitions of an agent's tools: canonical JSON by SHA-256. */
 export async function readDefinitions(
   db: Database,
   tenant: string,
@@ -29,7 +29,7 @@ export async function readDefinitions(
   return new Map(rows.map(({ sha256, definition }) => [sha256, definition]));
 }
 
-/** Keeps what a server offers now. Of what was kept those stay that the agent has approved, and the agent's other servers. */
+/** Stores what a server offers now. Keeps definitions of approved tools and of the agent's other servers. */
 export async function keepDefinitions(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -54,7 +54,7 @@ export async function keepDefinitions(
 
 export interface KeptDefinitions {
   readonly offered: ReadonlyMap<string, string>;
-  /** Hashes of tools that are approved. */
+  /** Hashes of approved tools. */
   readonly approved: readonly string[];
   /** The names of all servers of the agent. */
   readonly servers: readonly string[];

@@ -4,37 +4,37 @@ import { canonicalJson } from '../../core/json/canonical.ts';
 import { memberOf } from '../../providers/members.ts';
 import type { Tool } from '../../providers/port.ts';
 
-/** A tool as its server describes it, and as a model is told of it. */
+/** A tool as its server describes it, and as the model gets it. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description?: string | undefined;
-  /** JSON Schema of an object. It is handed on, and nothing that it refers to is fetched. */
+  /** JSON Schema of an object. Passed on unresolved: references are not fetched. */
   readonly inputSchema: Record<string, unknown>;
 }
 
-/** A tool that a server offers now. */
+/** A tool that a server currently offers. */
 export interface OfferedTool extends ToolDefinition {
-  /** By this a tool is approved: it changes with the definition. */
+  /** Identifies the approved definition, and changes with it. */
   readonly sha256: string;
   /** Why no agent can have the tool. */
   readonly fault?: string;
 }
 
-/** A tool whose definition is malformed. */
+/** A tool with a malformed definition. */
 export interface UnreadableTool {
-  /** `#3` for the third tool of a list where it has no name. */
+  /** `#3` for the third tool of a list, if unnamed. */
   readonly name: string;
   readonly fault: string;
 }
 
-/** What a server offers now. */
+/** The tools that a server currently offers. */
 export interface ToolOffer {
   readonly tools: readonly OfferedTool[];
-  /** Left out of the tools. */
+  /** Not part of the tools. */
   readonly unreadable: readonly UnreadableTool[];
 }
 
-/** Reads one tool of a list, whose place counts from 0. */
+/** Parses a tool of a list at a position counted from 0. */
 export function readDefinition(tool: unknown, place: number): ToolDefinition | UnreadableTool {
   const name = memberOf(tool, 'name');
   const description = memberOf(tool, 'description');
@@ -52,7 +52,7 @@ export function readDefinition(tool: unknown, place: number): ToolDefinition | U
 /** Bytes of the canonical JSON of a definition. */
 export const maxDefinitionBytes = 65_536;
 
-/** Characters of a tool's name for a model: the shortest maximum of the providers. */
+/** Characters of a tool's name for a model: the smallest limit of the providers. */
 export const maxToolName = 64;
 
 const between = '__';
@@ -67,12 +67,12 @@ export function toolNameFor(server: string, tool: string): string {
   return `${server}${between}${tool}`;
 }
 
-/** A tool as the model gets it. */
+/** A tool in the format of models. */
 export function toolForModel(server: string, { name, description, inputSchema }: ToolDefinition): Tool {
   return { name: toolNameFor(server, name), description, inputSchema };
 }
 
-/** What is wrong with a tool's name, or undefined. */
+/** The fault of a tool's name, if any. */
 export function faultOfToolName(server: string, tool: string): string | undefined {
   if (!/^[A-Za-z0-9_-]+$/.test(tool)) return 'has a name with other characters than A-Z, a-z, 0-9, _ and -';
   const length = toolNameFor(server, tool).length;
@@ -81,17 +81,17 @@ export function faultOfToolName(server: string, tool: string): string | undefine
     : undefined;
 }
 
-/** The SHA-256 (hexadecimal) of a definition's canonical JSON (RFC 8785). A description that is missing is left out there. */
+/** The SHA-256 (hexadecimal) of a definition's canonical JSON (RFC 8785), without a missing description. */
 export function hashOfTool(definition: ToolDefinition): string {
   return hashOfText(textOfTool(definition));
 }
 
-/** The text that the hash is of. */
+/** The hashed text. */
 export function textOfTool({ name, description, inputSchema }: ToolDefinition): string {
   return canonicalJson({ name, description, inputSchema });
 }
 
-/** The tools of a server with their hashes, and with what keeps an agent from having them. */
+/** The tools of a server with their hashes, and with what prevents an agent from having them. */
 export async function offeredTools(server: string, definitions: readonly ToolDefinition[]): Promise<OfferedTool[]> {
   const names = new Set<string>();
   const tools: OfferedTool[] = [];

@@ -15,7 +15,7 @@ export interface ToolServerAddress {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What a call cost, whatever became of it. */
+/** The cost of a call, successful or not. */
 export interface ToolCallFigures {
   /** Bytes of the server's answers. */
   readonly bytes: number;
@@ -23,7 +23,7 @@ export interface ToolCallFigures {
   readonly duration: number;
 }
 
-/** A call of a server of tools without an answer. The message may be the server's own: it is data for the model, and for no log. */
+/** An MCP call without an answer. The message may be the server's own: data for the model, and not to be logged. */
 export class ToolFailure extends Error {
   readonly fault: ToolFault;
   readonly figures: ToolCallFigures;
@@ -47,12 +47,12 @@ const wordsOfFault: Readonly<Record<ToolFault, string>> = {
 
 export interface ToolAnswer {
   readonly text: string;
-  /** Whether the tool says that it failed. */
+  /** Whether the tool reports a failure. */
   readonly isError: boolean;
   readonly figures: ToolCallFigures;
 }
 
-/** A connection to a server of tools, by the Model Context Protocol. Its calls come one after another. */
+/** A connection to an MCP server. Its calls run one at a time. */
 export interface ToolServer {
   readonly offer: ToolOffer;
   readonly figures: ToolCallFigures;
@@ -61,22 +61,22 @@ export interface ToolServer {
   close(): Promise<void>;
 }
 
-/** Connects to servers of tools. */
+/** Connects to MCP servers. */
 export type OpenToolServer = (address: ToolServerAddress, signal?: AbortSignal) => Promise<ToolServer>;
 
-/** Pages of a list of tools. */
+/** Max. pages of a list of tools. */
 const maxPages = 16;
 
 /**
- * Connects and reads what the server offers: revision 2026-07-28, or else 2025-11-25 and earlier ones. It declares no capability, so
- * elicitation and sampling are declined. `time`: milliseconds of one call.
+ * Connects and reads the server's tools, in revision 2026-07-28, or else 2025-11-25 or earlier. Declares no capability,
+ * which declines elicitation and sampling. `time`: milliseconds of one call.
  */
 export function createOpenToolServer(
   connections: HttpConnections,
   time: number = toolAnswerLimits.time,
 ): OpenToolServer {
   return async ({ name, url, headers }, signal) => {
-    // It is loaded with the first server: most processes never need it.
+    // Loaded with the first server, because few processes need it.
     const sdk = await loadPart(() => import('@modelcontextprotocol/client'));
     let exchange = new ToolExchange();
     const client = new sdk.Client(
@@ -107,8 +107,8 @@ export function createOpenToolServer(
           stopped === 'aborted'
             ? 'cancelled'
             : (stopped ?? used.fault ?? (isRefusal(error, sdk) ? 'refused' : 'bad_answer'));
-        const told = fault === 'refused' && error instanceof sdk.ProtocolError ? error.message : undefined;
-        throw new ToolFailure(fault, figuresNow(), told);
+        const message = fault === 'refused' && error instanceof sdk.ProtocolError ? error.message : undefined;
+        throw new ToolFailure(fault, figuresNow(), message);
       } finally {
         deadline.end();
       }
@@ -131,7 +131,7 @@ export function createOpenToolServer(
         await client.connect(transport, options);
         return await definitionsOf(client, options);
       }, signal);
-      // The package has just read the list, which takes milliseconds.
+      // The package has just parsed the list, which takes milliseconds.
       await new TimeSlice().rest();
       return {
         offer: { tools: await offeredTools(name, result), unreadable },

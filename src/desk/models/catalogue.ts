@@ -1,10 +1,9 @@
 import type { ModelList } from './schemas.ts';
 
 /**
- * The default models, used without ANNALS_MODELS_FILE. These are the text models that the installed provider packages
- * name, without dated snapshots and without previews that a newer model replaces. For `openai` only the models of its
- * chat completions are listed: the `…-pro` models answer 404 there. `thinking` is left out where the packages do not
- * give it.
+ * The default models, without ANNALS_MODELS_FILE: the text models that the installed provider packages name, except
+ * dated snapshots and superseded previews. For `openai` only those of chat completions, where the `…-pro` models answer
+ * 404. `thinking` is left out where the packages do not state it.
  */
 export const builtInModels: ModelList = [
   {

@@ -1,22 +1,22 @@
-import { readCheckedFile, repeated } from '../checked-file.ts';
+import { duplicates, readCheckedFile } from '../checked-file.ts';
 import { builtInModels } from './catalogue.ts';
 import { listedProviders, ModelList } from './schemas.ts';
 
 /**
- * The models to list, from ANNALS_MODELS_FILE or, without it, from the built-in catalogue. Always the three provider
- * groups, in order. Throws a ConfigError that names the fault in the file.
+ * The listed models, from ANNALS_MODELS_FILE or else the built-in catalogue: always the three provider groups, in
+ * order. Throws a ConfigError with the faults of the file.
  */
 export async function readModels(file: string | undefined): Promise<ModelList> {
   if (file === undefined) return builtInModels;
-  const given = await readCheckedFile(file, {
+  const providerGroups = await readCheckedFile(file, {
     setting: 'ANNALS_MODELS_FILE',
     schema: ModelList,
     what: 'a list of models',
-    faultsOf: (groups) => repeated(namesOf(groups)).map((name) => `names ${name} twice`),
+    faultsOf: (groups) => duplicates(namesOf(groups)).map((name) => `names ${name} twice`),
   });
   return listedProviders.map((provider) => ({
     provider,
-    models: given.find((group) => group.provider === provider)?.models ?? [],
+    models: providerGroups.find((group) => group.provider === provider)?.models ?? [],
   }));
 }
 

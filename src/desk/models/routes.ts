@@ -4,7 +4,7 @@ import { ModelList, ModelsPath } from './schemas.ts';
 
 /** Lists models (spec B). */
 export async function modelRoutes(app: HttpServer, { models }: { models: ModelList }): Promise<void> {
-  // The list stays as it is while the process lives, so its text is made once.
+  // Serialized once, because the list never changes at runtime.
   const text = JSON.stringify(models);
   app.get(
     '/ai-service/:tenant/agentic/models',

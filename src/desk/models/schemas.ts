@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { TenantName } from '../../http/tenant-name.ts';
 
-/** The wire identifiers of spec B's `provider_a`, `provider_b` and `provider_c`, in the order of the listing. */
+/** The wire identifiers of spec B's `provider_a`, `provider_b` and `provider_c`, in listing order. */
 export const listedProviders = ['openai', 'anthropic', 'google'] as const;
 
 const Model = Type.Object(

@@ -1,13 +1,13 @@
 import type { Answer, ToolCall, ToolCallPiece, Usage } from '../../providers/port.ts';
 
-/** What all parts of an answer have in common. `created` is in seconds since 1970. */
+/** The common members of all parts of an answer. `created` is in seconds since 1970. */
 export interface AnswerHead {
   readonly id: string;
   readonly created: number;
   readonly model: string;
 }
 
-/** The id of a tool call as the client gets it. */
+/** The id of a tool call for the client. */
 export type IdOfToolCall = (call: Pick<ToolCall, 'id' | 'signature'>) => string;
 
 const finishReasons: Readonly<Record<Answer['finishReason'], string>> = {
@@ -15,17 +15,17 @@ const finishReasons: Readonly<Record<Answer['finishReason'], string>> = {
   length: 'length',
   'tool-calls': 'tool_calls',
   'content-filter': 'content_filter',
-  // The format has no word for it. Clients take such an answer for an incomplete one, which it is.
+  // The format has no equivalent. Clients treat this one as incomplete, which the answer is.
   other: 'length',
 };
 
-/** An answer that the model refuses ends by itself, as in the first provider's own answers. */
+/** A refusing answer stops normally, as in the first provider's own answers. */
 function finishReasonOf({ finishReason, refusal, refusedBecause }: Answer): string {
   const isRefused = finishReason === 'content-filter' && (refusal ?? refusedBecause) !== undefined;
   return finishReasons[isRefused ? 'stop' : finishReason];
 }
 
-/** The body of an answer in one piece. */
+/** The body of a non-streamed answer. */
 export function completionBody({ id, created, model }: AnswerHead, answer: Answer, idOf: IdOfToolCall) {
   const { text, toolCalls, usage, refusal, refusedBecause } = answer;
   const content = text.slice(0, text.length - (refusal ?? '').length);
@@ -61,7 +61,7 @@ export function completionBody({ id, created, model }: AnswerHead, answer: Answe
   };
 }
 
-/** Omits what the provider did not report. */
+/** Leaves out what the provider did not report. */
 function usageMember(usage: Usage) {
   const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = usage;
   if (inputTokens === undefined || outputTokens === undefined) return {};

@@ -1,8 +1,8 @@
-// The OpenAPI document of the endpoint for OpenAI clients. It is long because it is one document: each part is named by another one.
+// The OpenAPI document for OpenAI clients. Long because it is one document, whose parts refer to each other.
 import { reasoningEfforts } from '../../providers/port.ts';
 import { openaiLimits } from './limits.ts';
 
-/** Where the document stands. No tenant has such a name. */
+/** The path of the document, which is no tenant's name. */
 export const documentPath = '/openai/openapi.json';
 
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
@@ -232,7 +232,7 @@ const idempotencyKey = {
     `A stream of more than ${openaiLimits.storedStreamBytes} bytes is not stored: its repeat is 409.`,
 };
 
-/** Names what a call was made without, with commas between several. */
+/** Names the parts that a call was made without, separated by commas. */
 export const leftOutHeader = 'annals-left-out';
 
 function post(
@@ -278,7 +278,7 @@ function get(operationId: string, summary: string, answer: object) {
   };
 }
 
-/** The OpenAPI document of the endpoint for OpenAI clients, as JSON text: what it takes of their format. */
+/** The OpenAPI document for OpenAI clients as JSON text: the supported part of their format. */
 export function openaiDocument({ version, address }: { version: string; address: string }): string {
   const tenant = { default: 'acme', description: 'The tenant.' };
   return JSON.stringify({

@@ -4,7 +4,7 @@ import { ProviderError } from '../../providers/port.ts';
 import { refusedKey } from '../completions/complete.ts';
 import { QuotaReserved } from '../completions/refusals.ts';
 
-/** An error in the shape of the first provider. */
+/** An error in the first provider's format. */
 export interface OpenaiError {
   readonly error: {
     readonly message: string;
@@ -23,11 +23,11 @@ const codes: Readonly<Partial<Record<AnnalsError['type'], string>>> = {
 
 export function openaiError({ type, status, message, details, code }: AnnalsError): OpenaiError {
   const [detail] = details;
-  const isTold = detail === undefined || detail.message === message;
-  const told = isTold ? message : `${message} ${detail.field}: ${detail.message}.`;
+  const isComplete = detail === undefined || detail.message === message;
+  const text = isComplete ? message : `${message} ${detail.field}: ${detail.message}.`;
   return {
     error: {
-      message: told,
+      message: text,
       type: code === usedUp ? usedUp : typeOf(status),
       param: detail?.field ?? null,
       code: code ?? (detail?.field === 'model' && status === 404 ? 'model_not_found' : (codes[type] ?? null)),
@@ -45,7 +45,7 @@ function typeOf(status: number): string {
   return status >= 500 ? 'server_error' : 'invalid_request_error';
 }
 
-/** The quota of the tenant, or the credit of its account at the vendor. */
+/** The tenant's quota, or the credit of its account at the vendor. */
 const usedUp = 'insufficient_quota';
 
 const codeOfFault: Readonly<Partial<Record<ProviderError['fault'], string>>> = {
@@ -59,17 +59,17 @@ const codeOfFault: Readonly<Partial<Record<ProviderError['fault'], string>>> = {
 const noRetry = { 'x-should-retry': 'false' };
 
 /**
- * The error of a call as clients of this format read it. A quota that is used up is 429 and not tried again, one that others have
- * reserved is 429 with Retry-After. What may have cost something is not tried again either.
+ * The error of a call in this format. A used-up quota is 429 without retry; one reserved by others is 429 with
+ * Retry-After. A call that may have cost something is not retried either.
  */
 export function errorOfAnswer(error: unknown, keyItem: string | undefined): unknown {
   if (error instanceof ProviderError) {
-    const told = errorOfCall(error);
+    const failure = errorOfCall(error);
     const details = error.fault === 'key_refused' ? [refusedKey(keyItem)] : [];
     const mayPass = error.usage === 'none' && error.fault !== 'quota_exhausted';
-    const headers = { ...told.headers, ...(mayPass ? {} : noRetry) };
+    const headers = { ...failure.headers, ...(mayPass ? {} : noRetry) };
     const code = codeOfFault[error.fault];
-    return new AnnalsError(told.type, told.message, { cause: error, headers, details, code });
+    return new AnnalsError(failure.type, failure.message, { cause: error, headers, details, code });
   }
   if (error instanceof QuotaReserved) {
     return new AnnalsError('rate_limit_exceeded', error.message, { cause: error, headers: error.headers });
@@ -77,7 +77,7 @@ export function errorOfAnswer(error: unknown, keyItem: string | undefined): unkn
   if (error instanceof AnnalsError && error.type === 'quota_exceeded') {
     return new AnnalsError('rate_limit_exceeded', error.message, { cause: error, headers: noRetry, code: usedUp });
   }
-  // Clients of this format retry a 409, which stays one.
+  // Clients of this format retry a 409, which would never succeed.
   if (error instanceof AnnalsError && error.type === 'conflict_resource') {
     return new AnnalsError(error.type, error.message, { cause: error, headers: noRetry, details: error.details });
   }

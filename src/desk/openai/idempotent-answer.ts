@@ -4,17 +4,17 @@ import type { StreamedWork } from '../streamed-answer.ts';
 import { errorOfAnswer } from './error-body.ts';
 import { openaiLimits } from './limits.ts';
 
-/** Makes the answer to one request. A repeat with its Idempotency-Key gets the same bytes without a call of the provider. */
+/** Produces the answer to a request. A repeat with its Idempotency-Key gets the same bytes, without a call. */
 export interface IdempotentAnswer {
   /** Cancels the call when the client leaves; undefined with a key, because a repeat may ask for the answer. */
   readonly signal: AbortSignal | undefined;
   /** Resolves to the body. */
   whole(work: () => Promise<string>): Promise<string>;
-  /** A repeat writes the whole stream at once. It throws conflict_resource where the stream was too long to be stored. */
+  /** A repeat writes the whole stream in one piece, and throws conflict_resource if it was too long to be stored. */
   streamed(work: StreamedWork): StreamedWork;
 }
 
-/** What is stored of an answer. Without a body: a stream that was too long. */
+/** The stored form of an answer. Without a body: a stream that was too long. */
 interface StoredAnswer {
   readonly body?: string | undefined;
 }
@@ -44,17 +44,17 @@ export function idempotentAnswer(
 
     streamed: (work) => async (stream) => {
       let last: string | undefined;
-      const kept = new KeptText(openaiLimits.storedStreamBytes);
+      const recorded = new BoundedText(openaiLimits.storedStreamBytes);
       const { body } = await once(async () => {
         const write = (text: string) => {
-          kept.add(text);
+          recorded.add(text);
           return stream.write(text);
         };
         last = await work({ ...stream, write });
-        kept.add(last);
-        return { body: kept.text };
+        recorded.add(last);
+        return { body: recorded.text };
       });
-      // The first request has written the parts before.
+      // The first request has already written the parts.
       if (last !== undefined) return last;
       if (body === undefined) throw errorOfAnswer(tooLong(), undefined);
       return body;
@@ -62,8 +62,8 @@ export function idempotentAnswer(
   };
 }
 
-/** A text in parts; undefined once it has more bytes than the limit. */
-class KeptText {
+/** A text in parts; undefined once it exceeds the limit of bytes. */
+class BoundedText {
   readonly #maxBytes: number;
   #parts: string[] = [];
   #bytes = 0;

@@ -1,10 +1,10 @@
-/** What a request of a client may have. */
+/** Limits of a client's request. */
 export const openaiLimits = {
   /** Of a request, images included. */
   bodyBytes: 16 * 1024 * 1024,
   /** Of all texts of a request together. */
   textBytes: 4 * 1024 * 1024,
-  /** Of a stream with an Idempotency-Key that repeats get. */
+  /** Of a repeatable stream, one with an Idempotency-Key. */
   storedStreamBytes: 1024 * 1024,
   messages: 1_000,
   /** Of the input of a response. */

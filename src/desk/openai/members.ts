@@ -1,6 +1,6 @@
 import { AnnalsError } from '../../core/errors.ts';
 
-/** A JSON object of a request, with its place in the body: `messages.0`, or `` for the body itself. */
+/** A JSON object of a request, with its path in the body: `messages.0`, or an empty one for the body itself. */
 export class Members {
   readonly place: string;
   readonly #value: Record<string, unknown>;
@@ -11,7 +11,7 @@ export class Members {
     this.place = place;
   }
 
-  /** The value of a member; undefined where it is null or left out. */
+  /** The value of a member; undefined if null or left out. */
   get(name: string): unknown {
     return Object.hasOwn(this.#value, name) ? (this.#value[name] ?? undefined) : undefined;
   }
@@ -20,10 +20,7 @@ export class Members {
     return this.place === '' ? String(name) : `${this.place}.${name}`;
   }
 
-  /**
-   * Refuses, by its name, a member that is none of `taken`, unless it is null or one of the values that `ignored` has for it: then
-   * it says what happens anyway.
-   */
+  /** Refuses unknown members by name, unless null or accepted by `ignored`: those at their default. */
   refuseOthers(taken: readonly string[], ignored: Readonly<Record<string, (value: unknown) => boolean>> = {}): void {
     for (const [name, value] of Object.entries(this.#value)) {
       if (value === null || taken.includes(name)) continue;
@@ -33,7 +30,7 @@ export class Members {
   }
 
   text(name: string): string | undefined {
-    const value = this.#read(name, 'must be a string', (one) => typeof one === 'string') as string | undefined;
+    const value = this.#read(name, 'must be a string', (text) => typeof text === 'string') as string | undefined;
     if (value?.isWellFormed() === false) throw refused(this.at(name), 'must not have half of a surrogate pair');
     return value;
   }
@@ -44,7 +41,7 @@ export class Members {
     return value;
   }
 
-  /** A short text that records have: databases store no NUL. */
+  /** A short text for records. Databases store no NUL. */
   name(name: string, max: number): string | undefined {
     const value = this.text(name);
     if (value !== undefined && (value.length > max || value.includes('\0'))) {
@@ -70,9 +67,9 @@ export class Members {
   one<Value extends string>(name: string, values: readonly Value[]): Value | undefined {
     const value = this.get(name);
     if (value === undefined) return undefined;
-    const known = values.find((one) => one === value);
-    if (known === undefined) throw refused(this.at(name), `must be one of: ${values.join(', ')}`);
-    return known;
+    const match = values.find((candidate) => candidate === value);
+    if (match === undefined) throw refused(this.at(name), `must be one of: ${values.join(', ')}`);
+    return match;
   }
 
   list(name: string, max: number): readonly unknown[] | undefined {
@@ -85,7 +82,7 @@ export class Members {
     return value === undefined ? undefined : new Members(value, this.at(name));
   }
 
-  /** The object itself, for schemas of JSON Schema. */
+  /** The object itself, for JSON Schemas. */
   plain(): Record<string, unknown> {
     return this.#value;
   }

@@ -8,10 +8,10 @@ import type { OpenToolCall } from './tool-call-ids.ts';
 export const isEmpty = (value: unknown) =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** The provider that a conversation is for. */
+/** The provider of a conversation. */
 export interface ConversationTarget {
   readonly openToolCall: OpenToolCall;
-  /** Whether its format is not chat completions: it takes no empty texts, objects alone as arguments, and no `detail` of images. */
+  /** Whether its format is not chat completions: no empty texts, only objects as arguments, no `detail` of images. */
   readonly isTranslated: boolean;
 }
 
@@ -21,19 +21,19 @@ const isText = (value: unknown) => typeof value === 'string';
 export function messagesOf(members: Members, target: ConversationTarget): readonly Message[] {
   const list = members.list('messages', openaiLimits.messages);
   if (list === undefined || list.length === 0) throw refused('messages', 'must have at least one message');
-  /** The names of the tools that the conversation has called, by the ids of the calls. */
+  /** The names of the called tools, by call id. */
   const called = new Map<string, string>();
   const messages: Message[] = [];
   for (const [index, value] of list.entries()) {
     const message = new Members(value, members.at(`messages.${index}`));
     const role = message.one('role', ['developer', 'system', 'user', 'assistant', 'tool']);
     if (role === undefined) throw refused(message.at('role'), 'is required');
-    // Loops of clients name who speaks. No provider's package sends it on.
+    // Agent loops name the speaker. The providers' packages drop it.
     message.text('name');
     if (role === 'tool') {
       const result = resultOf(message, called, target);
       const last = messages.at(-1);
-      // Vendors want the results of one answer together.
+      // Vendors require the results of one answer together.
       if (last?.role === 'tool') messages[messages.length - 1] = { role, results: [...last.results, result] };
       else messages.push({ role, results: [result] });
     } else if (role === 'assistant') {
@@ -59,7 +59,7 @@ function assistantOf(
   called: Map<string, string>,
   { openToolCall, isTranslated }: ConversationTarget,
 ): Message {
-  // Clients send back what they got.
+  // Clients send back what they received.
   message.refuseOthers(['role', 'content', 'name', 'refusal', 'tool_calls'], {
     reasoning_content: isText,
     annotations: isEmpty,
@@ -69,19 +69,19 @@ function assistantOf(
     const call = new Members(value, message.at(`tool_calls.${index}`));
     call.one('type', ['function']);
     call.refuseOthers(['id', 'type', 'function', 'index']);
-    const asked = call.object('function');
-    if (asked === undefined) throw refused(call.at('function'), 'is required');
-    asked.refuseOthers(['name', 'arguments']);
+    const fn = call.object('function');
+    if (fn === undefined) throw refused(call.at('function'), 'is required');
+    fn.refuseOthers(['name', 'arguments']);
     const id = call.neededText('id');
-    const name = asked.neededText('name');
-    if (!isToolName(name)) throw refused(asked.at('name'), 'must match ^[a-zA-Z0-9_-]{1,64}$');
+    const name = fn.neededText('name');
+    if (!isToolName(name)) throw refused(fn.at('name'), 'must match ^[a-zA-Z0-9_-]{1,64}$');
     called.set(id, name);
     const opened = openToolCall(id);
-    if (opened === undefined) throw refused(call.at('id'), 'is no id that this service has given to this tenant');
+    if (opened === undefined) throw refused(call.at('id'), 'was not issued by this service to this tenant');
     // A call without arguments may have an empty text.
-    const input = asked.text('arguments') || '{}';
+    const input = fn.text('arguments') || '{}';
     if (isTranslated && parseObject(input) === undefined) {
-      throw refused(asked.at('arguments'), 'must be the text of a JSON object');
+      throw refused(fn.at('arguments'), 'must be the text of a JSON object');
     }
     return { ...opened, name, input };
   });
@@ -96,16 +96,16 @@ function assistantOf(
 
 function resultOf(message: Members, called: ReadonlyMap<string, string>, target: ConversationTarget): ToolResult {
   message.refuseOthers(['role', 'content', 'name', 'tool_call_id']);
-  const given = message.neededText('tool_call_id');
-  const name = called.get(given);
-  const id = target.openToolCall(given)?.id;
+  const callId = message.neededText('tool_call_id');
+  const name = called.get(callId);
+  const id = target.openToolCall(callId)?.id;
   if (name === undefined || id === undefined) {
     throw refused(message.at('tool_call_id'), 'must be the id of a tool call of an earlier message');
   }
   return { id, name, output: textOf(message, target) };
 }
 
-/** A content that is a text, or a list of texts, which the vendor's package joins for chat completions. */
+/** A text, or a list of texts, which the vendor's package joins for chat completions. */
 function textOf(message: Members, { isTranslated }: Pick<ConversationTarget, 'isTranslated'>): Text {
   const content = contentOf(message, (part) => {
     const type = part.one('type', ['text', 'refusal']);
@@ -150,7 +150,7 @@ function userPart(part: Members, { isTranslated }: ConversationTarget): UserPart
   return { type: 'image', mediaType, data, detail: detail === 'auto' ? undefined : detail };
 }
 
-/** Decoding passes over what is no base64, and comes out shorter. */
+/** Decoding skips invalid characters, which makes the result shorter. */
 function isBase64(text: string): boolean {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
   return text !== '' && text.length % 4 === 0 && Buffer.from(text, 'base64').length === (text.length / 4) * 3 - padding;

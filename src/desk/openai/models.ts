@@ -2,13 +2,13 @@ import { AnnalsError } from '../../core/errors.ts';
 import { type ProviderName, providerNames } from '../../providers/port.ts';
 import type { ModelList } from '../models/schemas.ts';
 
-/** A model of a request. */
+/** The model of a request. */
 export interface NamedModel {
   readonly provider: ProviderName;
   readonly model: string;
 }
 
-/** A model as `GET /models` lists it. */
+/** A model in `GET /models`. */
 export interface ListedModel {
   readonly id: string;
   readonly object: 'model';
@@ -19,7 +19,7 @@ export interface ListedModel {
 /** `provider/model`, or the bare id of a model of the catalogue; undefined for anything else. */
 export function modelNamed(name: string, catalogue: ModelList): NamedModel | undefined {
   const slash = name.indexOf('/');
-  const provider = providerNames.find((one) => one === name.slice(0, Math.max(0, slash)));
+  const provider = providerNames.find((prefix) => prefix === name.slice(0, Math.max(0, slash)));
   const model = name.slice(slash + 1);
   if (provider !== undefined && model !== '') return { provider, model };
   const group = catalogue.find(({ models }) => models.some(({ id }) => id === name));
@@ -39,7 +39,7 @@ export function modelsOf(
     : [listedModel({ provider: 'openai', model: shared }), ...listed];
 }
 
-/** When a model was made the catalogue does not tell, and the format wants a number. */
+/** `created` is required by the format but unknown for the catalogue. */
 export function listedModel({ provider, model }: NamedModel): ListedModel {
   return { id: `${provider}/${model}`, object: 'model', created: 0, owned_by: provider };
 }

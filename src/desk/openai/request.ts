@@ -9,7 +9,7 @@ export interface ChatRequest {
   readonly model: string;
   readonly user: string | undefined;
   readonly stream: boolean;
-  /** Whether a stream tells its usage. */
+  /** Whether a stream includes its usage. */
   readonly includesUsage: boolean;
   readonly call: Pick<
     ModelCall,
@@ -46,7 +46,7 @@ const taken = [
 const any = () => true;
 const isZero = (value: unknown) => value === 0;
 
-/** Hints, which change nothing that a client may count on, and members at their defaults. */
+/** Hints without guaranteed effect, and members at their defaults. */
 const ignored: Readonly<Record<string, (value: unknown) => boolean>> = {
   seed: any,
   metadata: any,
@@ -65,10 +65,10 @@ const ignored: Readonly<Record<string, (value: unknown) => boolean>> = {
   modalities: (value) => JSON.stringify(value) === '["text"]',
 };
 
-/** A body of so many characters cannot have too long texts: written anew, none gets more than six bytes for a character. */
+/** A body below this cannot contain too much text: re-encoding takes at most six bytes per character. */
 const maxShortBody = openaiLimits.textBytes / 6;
 
-/** Reads a request, whose text has so many characters. Throws validation_violation, which names the member, and payload_too_large. */
+/** Parses a request of so many characters. Throws validation_violation naming the member, and payload_too_large. */
 export function readChatRequest(body: unknown, characters: number, target: ConversationTarget): ChatRequest {
   const members = new Members(body, '');
   members.refuseOthers(taken, ignored);
@@ -123,9 +123,9 @@ function toolChoiceOf(members: Members, tools: readonly Tool[]): ModelCall['tool
   const choice = members.get('tool_choice');
   if (choice === undefined) return undefined;
   if (typeof choice === 'string') {
-    const known = members.one('tool_choice', ['auto', 'none', 'required']);
-    if (tools.length === 0 && known === 'required') throw refused('tool_choice', 'needs tools');
-    return tools.length === 0 ? undefined : known;
+    const mode = members.one('tool_choice', ['auto', 'none', 'required']);
+    if (tools.length === 0 && mode === 'required') throw refused('tool_choice', 'needs tools');
+    return tools.length === 0 ? undefined : mode;
   }
   const named = new Members(choice, 'tool_choice');
   named.one('type', ['function']);
@@ -159,7 +159,7 @@ function stopOf(members: Members): readonly string[] | undefined {
   const stop = members.get('stop');
   if (stop === undefined) return undefined;
   const list = typeof stop === 'string' ? [stop] : members.list('stop', openaiLimits.stops);
-  if (list === undefined || !list.every((one) => typeof one === 'string' && one !== '')) {
+  if (list === undefined || !list.every((text) => typeof text === 'string' && text !== '')) {
     throw refused('stop', `must be a string or a list of at most ${openaiLimits.stops} strings`);
   }
   return list.length === 0 ? undefined : list.map(String);

@@ -3,15 +3,15 @@ import type { InputBound } from '../../providers/call-ledger.ts';
 import { openaiLimits } from './limits.ts';
 import { Members, refused } from './members.ts';
 
-/** A request of `POST /responses`, checked, as it is passed on. */
+/** A validated request of `POST /responses`, ready to pass on. */
 export interface ResponseRequest {
   readonly body: Readonly<Record<string, unknown>>;
   readonly stream: boolean;
   readonly user: string | undefined;
   readonly maxTokens: number | undefined;
-  /** Types of hosted tools, each once, which are left out: they would work beside the quota and the records. */
+  /** The distinct types of hosted tools, which are left out because they would bypass the quota and the records. */
   readonly leftOut: readonly string[];
-  /** Upper bound of the input; undefined where nobody can tell, because of a file. */
+  /** Upper bound of the input; undefined if unknown, because of a file. */
   readonly inputBound: InputBound | undefined;
 }
 
@@ -44,9 +44,9 @@ const hints = [
 const isFalse = (value: unknown) => value === false;
 const isZero = (value: unknown) => value === 0;
 
-/** Reads a request. Throws validation_violation, which names the member, and payload_too_large. */
-export function readResponseRequest(given: unknown): ResponseRequest {
-  const members = new Members(given, '');
+/** Parses a request. Throws validation_violation naming the member, and payload_too_large. */
+export function readResponseRequest(content: unknown): ResponseRequest {
+  const members = new Members(content, '');
   members.refuseOthers(taken, {
     ...Object.fromEntries(hints.map((name) => [name, () => true])),
     store: isFalse,
@@ -82,7 +82,7 @@ export function readResponseRequest(given: unknown): ResponseRequest {
   };
 }
 
-/** JSON around texts is longer than what a vendor adds to them. */
+/** The JSON around texts is longer than what a vendor adds to them. */
 const perCall = 64;
 
 function inputOf(members: Members, found: { images: number; imageBytes: number; files: number }): unknown {
@@ -112,7 +112,7 @@ function checkPart(part: Members, found: { images: number; imageBytes: number; f
   if (part.get('file_id') !== undefined) throw refused(part.at('file_id'), 'names what is stored: nothing is');
   if (part.get('file_url') !== undefined) throw refused(part.at('file_url'), 'is not supported: send file_data');
   if (part.get('type') === 'input_file') found.files += 1;
-  // Of an image, or of a picture of a screen.
+  // Of an image, or of a screenshot.
   const url = part.get('type') === 'input_image' ? part.neededText('image_url') : part.text('image_url');
   if (url === undefined) return;
   if (!url.startsWith('data:image/')) throw refused(part.at('image_url'), 'must be a data: URL of an image');
@@ -126,7 +126,7 @@ function toolsOf(members: Members) {
   return { tools: tools?.filter(isOwnTool).map((tool) => tool.plain()), leftOut: [...leftOut] };
 }
 
-/** A header names what is left out, so it takes no other characters. */
+/** Named in a header, which restricts the characters. */
 function typeOf(tool: Members): string {
   const type = tool.neededText('type');
   if (!/^[\w.-]{1,64}$/.test(type)) throw refused(tool.at('type'), 'must be the name of a type');
@@ -138,5 +138,5 @@ function isOwnTool(tool: Members): boolean {
   const type = tool.neededText('type');
   if (type !== 'namespace') return type === 'function' || type === 'custom';
   const tools = tool.list('tools', openaiLimits.tools) ?? [];
-  return tools.every((one, index) => isOwnTool(new Members(one, tool.at(`tools.${index}`))));
+  return tools.every((member, index) => isOwnTool(new Members(member, tool.at(`tools.${index}`))));
 }

@@ -8,7 +8,7 @@ import type { HttpServer } from '../../http/http-server-type.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Idempotency } from '../completions/idempotency.ts';
 import { CompletionHeaders } from '../completions/schemas.ts';
-import { keysAhead } from '../keys-ahead.ts';
+import { prefetchKeys } from '../prefetch-keys.ts';
 import { type StreamedWork, streamHeaders, streamText } from '../streamed-answer.ts';
 import { completionBody, completionChunks, event } from './answer-body.ts';
 import { documentPath, leftOutHeader, openaiDocument } from './document.ts';
@@ -20,7 +20,7 @@ import type { Openai, PreparedCall, PreparedResponse } from './service.ts';
 const scopes: readonly Scope[] = ['ai.completion_manage'];
 const schema = { hide: true } as const;
 
-/** An endpoint that clients of the first provider's format speak with (ai-gateway). Every answer has that shape, errors too. */
+/** The endpoint for clients of the first provider's format (ai-gateway). Every response has it, errors too. */
 export async function openaiRoutes(
   app: HttpServer,
   { openai, idempotency, ...described }: { openai: Openai; idempotency: Idempotency; version: string; address: string },
@@ -33,11 +33,11 @@ export async function openaiRoutes(
   const ofCalls = {
     bodyLimit: openaiLimits.bodyBytes,
     config: { scopes, work: 'calls', takesKeys: true },
-    preParsing: keysAhead((tenant) => openai.keysOf(tenant)),
+    preParsing: prefetchKeys((tenant) => openai.keysOf(tenant)),
     schema: { ...schema, headers: CompletionHeaders },
   } as const;
 
-  /** Answers with what `make` makes of the request. For a client that has gone it writes nothing. */
+  /** Responds with the result of `make`. Writes nothing if the client has gone. */
   async function answerCall(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -92,7 +92,7 @@ export async function openaiRoutes(
     data: await openai.models(credentials),
   }));
 
-  // The names of models have slashes.
+  // Model names contain slashes.
   app.get('/openai/:tenant/v1/models/*', { config: { scopes, takesKeys: true }, schema }, async (request) => {
     const { '*': name } = request.params as { '*': string };
     return await openai.model(request.credentials, name);
@@ -109,7 +109,7 @@ export async function openaiRoutes(
   });
 }
 
-/** Where an answer goes. */
+/** The target of an answer. */
 interface AnswerTo {
   readonly answer: IdempotentAnswer;
   readonly gone: AbortSignal;
@@ -128,7 +128,7 @@ async function whole(
 
 async function streamOf(
   { answer, gone, raw, request }: AnswerTo,
-  failed: (told: AnnalsError) => string,
+  failed: (error: AnnalsError) => string,
   work: StreamedWork,
 ): Promise<PassThrough> {
   const once = answer.streamed(work);
@@ -153,8 +153,8 @@ function streamResponse({ answer }: PreparedResponse, to: AnswerTo): Promise<Pas
   });
 }
 
-function eventOfFailure(told: AnnalsError): string {
-  const { code, message, param } = openaiError(told).error;
+function eventOfFailure(error: AnnalsError): string {
+  const { code, message, param } = openaiError(error).error;
   return namedEvent({ type: 'error', code, message, param, sequence_number: 0 });
 }
 
@@ -167,7 +167,7 @@ function stream({ request: { includesUsage }, head, idOf, answer }: PreparedCall
   const chunks = completionChunks(head, includesUsage, idOf);
   return streamOf(
     to,
-    (told) => event(openaiError(told)),
+    (error) => event(openaiError(error)),
     async ({ write, begin }) => {
       let hasBegun = false;
       const answered = await answer({

@@ -20,7 +20,7 @@ import { type ChatRequest, readChatRequest } from './request.ts';
 import { type ResponseRequest, readResponseRequest } from './response-request.ts';
 import { sealToolCallId, toolCallOpener } from './tool-call-ids.ts';
 
-/** A tenant's own key, and the configuration item that it is from. */
+/** A tenant's own key and its configuration item. */
 interface OwnKey extends Pick<OwnModel, 'hasBudgets'> {
   readonly item: string;
   readonly token: string;
@@ -35,24 +35,24 @@ export interface OpenaiOptions {
   catalogue: ModelList;
   /** The tenant's own keys. */
   keysOf(tenant: string): Promise<Partial<Record<ProviderName, OwnKey>>>;
-  /** The model of the shared token; undefined where the service has none. */
+  /** The model of the shared token; undefined if the service has none. */
   sharedModel: string | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
 }
 
-/** A call that was read and may be made. */
+/** A validated call. */
 export interface PreparedCall {
   readonly request: ChatRequest;
   readonly head: AnswerHead;
   readonly idOf: IdOfToolCall;
-  /** Members that the model does not take and that the call is made without. */
+  /** Members that the model does not support and that are left out of the call. */
   readonly leftOut: readonly string[];
   /** Rejects with the error for the client. */
   answer(progress: CallProgress & Pick<CallRequest, 'signal' | 'onToolCall' | 'drains'>): Promise<Answer>;
 }
 
-/** A request of `POST /responses` that was read and may be passed on. */
+/** A validated request of `POST /responses`. */
 export interface PreparedResponse {
   readonly request: ResponseRequest;
   /** Resolves to the vendor's answer. Rejects with the error for the client. */
@@ -64,16 +64,16 @@ export interface PreparedResponse {
   }): Promise<unknown>;
 }
 
-/** Whose request it is. */
+/** The caller's credentials. */
 type Caller = Pick<Credentials, 'tenant' | 'clientId' | 'makerId' | 'models'>;
 
-/** The first provider's formats: chat completions for the models of every provider, responses for its own (ai-gateway). */
+/** The first provider's formats: chat completions for every provider's models, responses for its own (ai-gateway). */
 export interface Openai {
   /** The tenant's own keys. */
   keysOf: OpenaiOptions['keysOf'];
-  /** Throws the error for the client where the request cannot be passed on. */
+  /** Throws the error for the client if the request cannot be passed on. */
   prepareResponse(caller: Caller, body: unknown): Promise<PreparedResponse>;
-  /** Throws the error for the client where the call cannot be made. `characters`: of the text of the body. */
+  /** Throws the error for the client if the call cannot be made. `characters`: of the body's text. */
   prepare(caller: Caller, body: unknown, characters: number): Promise<PreparedCall>;
   models(caller: Caller): Promise<ListedModel[]>;
   model(caller: Caller, name: string): Promise<ListedModel>;
@@ -89,13 +89,13 @@ const memberOfSetting: Readonly<Record<string, string>> = {
   maxOutputTokens: 'max_completion_tokens',
 };
 
-/** Agents of clients set `strict` for each tool. Without it the model has the schema of the tool still. */
+/** Clients' agents set `strict` on every tool. Without it the model still has the tool's schema. */
 const optional: ReadonlySet<string> = new Set(['strict']);
 
 export function createOpenai(options: OpenaiOptions): Openai {
   const { sealer, caller, logger, languageModels, catalogue, keysOf, sharedModel, now } = options;
 
-  /** The model and the key to call it with; the shared token where the key is undefined. */
+  /** The model and its key; without a key the shared token applies. */
   async function access(
     { tenant, models }: Caller,
     name: string,
@@ -113,7 +113,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
     return name === sharedModel ? { provider: 'openai', model: name } : undefined;
   }
 
-  /** The optional members that the model does not take. Throws where it does not take another one. */
+  /** The optional members that the model does not support. Throws for an unsupported required one. */
   async function leftOutFor(named: NamedModel, { call }: ChatRequest): Promise<readonly string[]> {
     const { messages: _, ...settings } = call;
     const unsupported = await languageModels.unsupported({ ...settings, ...named });
@@ -145,7 +145,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
           try {
             const call = { ...request.call, tenant, origin, own, signal, onToolCall, drains };
             const answer = await caller.call(call, progress);
-            // An answer without some of its tool calls would look whole.
+            // Without some of its tool calls an answer would look complete.
             if (answer.unreadToolCalls !== undefined) throw new ProviderError('broken', answer.usage);
             return answer;
           } catch (error) {
@@ -164,7 +164,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
       const request = readResponseRequest(body);
       const { inputBound, maxTokens, leftOut } = request;
       if (key === undefined && inputBound === undefined) {
-        throw refused('input', 'must not have files with the shared token: nobody can tell what they cost');
+        throw refused('input', 'must not have files with the shared token: their cost has no known bound');
       }
       if (leftOut.length > 0) logger.info({ tenant, tools: leftOut }, 'hosted tools of a response were left out');
       const origin = { operation: 'openai', clientId, makerId, user: request.user } as const;
@@ -197,7 +197,7 @@ export function createOpenai(options: OpenaiOptions): Openai {
   };
 }
 
-/** Needed before the rest is read: which signatures go back depends on it. */
+/** Read first: it decides which signatures are sent back. */
 function modelOf(body: unknown): string {
   const isObject = typeof body === 'object' && !Array.isArray(body);
   const model = new Members(isObject ? (body ?? {}) : {}, '').name('model', openaiLimits.modelCharacters);

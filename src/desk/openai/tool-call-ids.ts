@@ -2,14 +2,14 @@ import type { Sealer } from '../../core/sealing.ts';
 import { memberOf, parsed } from '../../providers/members.ts';
 import type { ProviderName, ToolCall } from '../../providers/port.ts';
 
-/** The vendor's id of a tool call, with its signature if it goes back to the provider that signed it. Undefined for a text that is no id. */
+/** The vendor's id of a tool call, with its signature if the same provider is called. Undefined for a malformed id. */
 export type OpenToolCall = (id: string) => Pick<ToolCall, 'id' | 'signature'> | undefined;
 
 const prefix = 'call_sealed_';
 
 /**
- * Signatures of reasoning travel in the ids of tool calls, sealed: a client of this format keeps no others, and the vendor wants
- * them back unchanged. An id without a signature is the vendor's own.
+ * Carries the signatures of reasoning, sealed, in the ids of tool calls: clients of this format keep nothing else, and
+ * the vendor requires them back unchanged. An id without a signature is the vendor's own.
  */
 export function sealToolCallId(
   sealer: Sealer,
@@ -21,15 +21,15 @@ export function sealToolCallId(
   return prefix + Buffer.from(sealed).toString('base64url');
 }
 
-/** `provider` is the one that is called now. Another vendor gets no signature. */
+/** `provider` is the one called now. Another vendor's signature is dropped. */
 export function toolCallOpener(
   sealer: Sealer,
   { tenant, provider }: { tenant: string; provider: ProviderName },
 ): OpenToolCall {
-  return (given) => {
-    if (!given.startsWith(prefix)) return { id: given };
-    const sealed = Buffer.from(given.slice(prefix.length), 'base64url');
-    if (prefix + sealed.toString('base64url') !== given) return undefined;
+  return (text) => {
+    if (!text.startsWith(prefix)) return { id: text };
+    const sealed = Buffer.from(text.slice(prefix.length), 'base64url');
+    if (prefix + sealed.toString('base64url') !== text) return undefined;
     const opened = sealer.open(sealed, purposeOf(tenant));
     const content = opened && parsed(Buffer.from(opened).toString('utf8'));
     const id = memberOf(content, 'id');
@@ -40,7 +40,7 @@ export function toolCallOpener(
   };
 }
 
-/** The name of a tenant has no blank. */
+/** A tenant's name contains no blank. */
 function purposeOf(tenant: string): string {
   return `tool call ${tenant}`;
 }

@@ -106,13 +106,13 @@ test('a key does not follow an agent to another provider or address', async () =
   await call('PUT', '/agents/moving', { name: { en: 'Moving' }, llmConfig: selfHosted });
   const patch = [{ op: 'REPLACE', path: '/llmConfig/baseUrl', value: 'https://thief.example.com' }];
   const moved = await call('PATCH', '/agents/moving', patch);
-  expect([moved.status, await moved.text()]).toEqual([400, expect.stringContaining('must be given anew')]);
+  expect([moved.status, await moved.text()]).toEqual([400, expect.stringContaining('must be re-entered')]);
   const vendor = { name: { en: 'Moving' }, llmConfig: { provider: 'openai', model: 'm', apiKey: agentKey } };
   await call('PUT', '/agents/changing', vendor);
   const changed = await call('PATCH', '/agents/changing', [
     { op: 'REPLACE', path: '/llmConfig/provider', value: 'anthropic' },
   ]);
-  expect([changed.status, await changed.text()]).toEqual([400, expect.stringContaining('must be given anew')]);
+  expect([changed.status, await changed.text()]).toEqual([400, expect.stringContaining('must be re-entered')]);
   const both = [...patch, { op: 'REPLACE', path: '/llmConfig/apiKey', value: 'another' }];
   expect((await call('PATCH', '/agents/moving', both)).status).toBe(204);
 });

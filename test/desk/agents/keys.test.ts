@@ -60,7 +60,7 @@ test('headers of servers of tools are resealed too, and given anew where no key 
   };
   const put = { tenant, token: await without.token(tenant), path: '/agents/served', method: 'PUT' };
   expect(await (await callAgentic(without, put, body)).json()).toMatchObject({
-    details: [{ message: 'cannot be read any more, and must be given anew' }],
+    details: [{ message: 'can no longer be decrypted and must be re-entered' }],
   });
   await without.close();
   const sealer = createSealer([newKey, oldKey]);

@@ -59,7 +59,7 @@ test('a key does not follow an agent to another selfHostedParams.url', async () 
   await put('moving', { ...llmConfig, selfHostedParams: { url: 'https://models.example.com' } });
   const patch = [{ op: 'REPLACE', path: '/llmConfig/selfHostedParams/url', value: 'https://thief.example.com' }];
   const moved = await call('PATCH', '/agents/moving', patch);
-  expect([moved.status, await moved.text()]).toEqual([400, expect.stringContaining('must be given anew')]);
+  expect([moved.status, await moved.text()]).toEqual([400, expect.stringContaining('must be re-entered')]);
 });
 
 const details = async (response: Response) => {

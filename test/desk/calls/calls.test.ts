@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { callsKept, dropOldCalls, sumCalls } from '../../../src/desk/calls/store.ts';
+import { callRetentionDays, dropOldCalls, sumCalls } from '../../../src/desk/calls/store.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import { complete, newTenant, setProviderToken, usageOf } from '../../support/server/completions.ts';
@@ -228,12 +228,12 @@ async function transactionsOf(tenant: string): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-test(`records are kept for ${callsKept} days, and until the sums have them`, async () => {
+test(`records are kept for ${callRetentionDays} days, and until the sums have them`, async () => {
   const tenant = await newTenant(server);
   const { quota } = server.context.completions;
   const day = 24 * 60 * 60_000;
   const ids: string[] = [];
-  for (const age of [callsKept * day + 60_000, callsKept * day - 60_000]) {
+  for (const age of [callRetentionDays * day + 60_000, callRetentionDays * day - 60_000]) {
     const time = (Date.now() - age).toString(16).padStart(12, '0');
     const id = `${time.slice(0, 8)}-${time.slice(8)}${randomUUIDv7().slice(13)}`;
     ids.push(id);

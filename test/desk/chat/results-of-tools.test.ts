@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { converse, toolLimits } from '../../../src/desk/agents/conversation.ts';
 import { maxOutputBytes } from '../../../src/desk/agents/history-tool.ts';
-import type { Asked } from '../../../src/desk/agents/model-caller.ts';
+import type { ModelPrompt } from '../../../src/desk/agents/model-caller.ts';
 import type { AskHistory } from '../../../src/desk/agents/ports.ts';
 
 const call = { name: 'change-history', input: '{"q":"entity:order"}' };
 
 /** Chats with a model that calls the tool so often, in answers of `toolLimits.calls`. Resolves with what it was given. */
 async function resultsOf(calls: number, askHistory: AskHistory, contextTokens = 1_000_000): Promise<string[]> {
-  const rounds: Asked['messages'][] = [];
+  const rounds: ModelPrompt['messages'][] = [];
   let left = calls;
   await converse(
     {

@@ -1,13 +1,19 @@
 import { expect, test } from 'vitest';
 import { createLedger } from '../../../src/desk/completions/quota-ledger.ts';
-import type { Decision, LeavingWant, LedgerBatch, Sending, Want } from '../../../src/desk/completions/quota-store.ts';
+import type {
+  Decision,
+  LedgerBatch,
+  LedgerRequest,
+  LedgerSendRequest,
+  Sending,
+} from '../../../src/desk/completions/quota-store.ts';
 import { eventually } from '../../support/server/patience.ts';
 
 /** A database whose every answer the test gives by hand. */
 function handWorked() {
   const applied: { tenant: string; batch: LedgerBatch; answer: PromiseWithResolvers<Decision[]> }[] = [];
   const sent: { tenant: string; sendings: readonly Sending[]; answer: PromiseWithResolvers<boolean[]> }[] = [];
-  const left: { want: LeavingWant; answer: PromiseWithResolvers<boolean> }[] = [];
+  const left: { want: LedgerSendRequest; answer: PromiseWithResolvers<boolean> }[] = [];
   const ledger = createLedger({
     apply(tenant, batch) {
       const answer = Promise.withResolvers<Decision[]>();
@@ -30,8 +36,14 @@ function handWorked() {
   return { ledger, applied, sent, left };
 }
 
-const want = (reservation: string): Want => ({ reservation, inputBound: 1, isBounded: true, outputCap: 16, begun: {} });
-const leaving = (reservation: string): LeavingWant => ({ ...want(reservation), lease: 1 });
+const want = (reservation: string): LedgerRequest => ({
+  reservation,
+  inputBound: 1,
+  isBounded: true,
+  outputCap: 16,
+  begun: {},
+});
+const leaving = (reservation: string): LedgerSendRequest => ({ ...want(reservation), lease: 1 });
 const sending = (reservation: string): Sending => ({ reservation, lease: 1 });
 const reserved: Decision = { outcome: 'reserved', granted: 16 };
 
@@ -40,13 +52,13 @@ test('a tenant has one batch under way, and the next takes along all that came m
   const calls = ['a', 'b', 'c'].map((name) => ledger.reserve('acme', want(name)));
   void ledger.settle('acme', { reservation: 'x', input: 1, output: 1, record: undefined });
   void ledger.reserve('rival', want('r'));
-  expect(applied.map(({ tenant, batch }) => [tenant, batch.wants.length])).toEqual([
+  expect(applied.map(({ tenant, batch }) => [tenant, batch.requests.length])).toEqual([
     ['acme', 1],
     ['rival', 1],
   ]);
   applied[0]?.answer.resolve([{ outcome: 'wait', budget: undefined }]);
   expect(await calls[0]).toEqual({ outcome: 'wait', budget: undefined });
-  expect(applied[2]?.batch.wants.map(({ reservation }) => reservation)).toEqual(['b', 'c']);
+  expect(applied[2]?.batch.requests.map(({ reservation }) => reservation)).toEqual(['b', 'c']);
   expect(applied[2]?.batch.settlements.map(({ reservation }) => reservation)).toEqual(['x']);
 });
 
@@ -108,7 +120,7 @@ test.each([
     void ledger.reserveSent('acme', leaving('a'));
     const calls = [ledger.reserveSent('acme', leaving('b')), ledger.reserve('acme', want('c'))];
     left[0]?.answer.resolve(true);
-    await eventually(() => applied[0]?.batch.wants.map(({ reservation }) => reservation)).toEqual(['b', 'c']);
+    await eventually(() => applied[0]?.batch.requests.map(({ reservation }) => reservation)).toEqual(['b', 'c']);
     applied[0]?.answer.resolve([decision, { outcome: 'exceeded' }]);
     if (answers.length > 0) {
       await eventually(() => sent[0]?.sendings).toMatchObject([{ reservation: 'b', lease: 1 }]);

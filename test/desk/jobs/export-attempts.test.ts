@@ -8,7 +8,7 @@ import { waitsForSession } from '../../../src/desk/agents/turn-store.ts';
 import { readChunk } from '../../../src/desk/jobs/content-store.ts';
 import { exportDocument } from '../../../src/desk/jobs/job.ts';
 import { findJob, insertJob, JobLost, type TakenJob, updateJob } from '../../../src/desk/jobs/job-store.ts';
-import { freeExpiredJobs, takeNextJob } from '../../../src/desk/jobs/queue-store.ts';
+import { releaseExpiredJobs, takeNextJob } from '../../../src/desk/jobs/queue-store.ts';
 import { runExport } from '../../../src/desk/jobs/run-export.ts';
 import type { JobDocument } from '../../../src/desk/jobs/schemas.ts';
 import { createWorker } from '../../../src/desk/jobs/worker.ts';
@@ -136,7 +136,7 @@ async function taken(): Promise<TakenJob> {
     .set({ held_until: new Date(0) })
     .where('held_until', 'is not', null)
     .execute();
-  await freeExpiredJobs(database.db, lookAtOnce(database.db));
+  await releaseExpiredJobs(database.db, lookAtOnce(database.db));
   const job = await takeNextJob(database.db, tenant, { type: 'EXPORT', waitsForSession });
   if (job === undefined) throw new Error('the job cannot be taken up');
   return job;

@@ -5,7 +5,7 @@ import { waitsForSession } from '../../../src/desk/agents/turn-store.ts';
 import { createDispatcher, jobPlaces } from '../../../src/desk/jobs/dispatcher.ts';
 import { chatDocument, exportDocument, type JobType } from '../../../src/desk/jobs/job.ts';
 import { insertJob, type TakenJob, updateJob } from '../../../src/desk/jobs/job-store.ts';
-import { handBack, takeNextJob } from '../../../src/desk/jobs/queue-store.ts';
+import { requeue, takeNextJob } from '../../../src/desk/jobs/queue-store.ts';
 import { createJobs, maxWaiting } from '../../../src/desk/jobs/service.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
@@ -152,7 +152,7 @@ function dispatching() {
           turn.addEventListener('abort', resolve);
         });
       }
-      if (turn.aborted && !isOver) return await handBack(database.db, job, 0);
+      if (turn.aborted && !isOver) return await requeue(database.db, job, 0);
       await updateJob(database.db, job, { ...job.document, status: 'success' });
     },
   });

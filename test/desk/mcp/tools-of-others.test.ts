@@ -407,7 +407,7 @@ describe('headers', () => {
     const field = 'mcpServers.0.headers.Authorization';
     expect(await faultsOf(call('PUT', '/agents/sealed', { ...shown, mcpServers: moved }))).toEqual([
       400,
-      { field, message: 'must be given anew for another url' },
+      { field, message: 'must be re-entered for another url' },
     ]);
     expect(
       await faultsOf(
@@ -415,7 +415,7 @@ describe('headers', () => {
           { op: 'REPLACE', path: '/mcpServers/0/url', value: 'https://moved.invalid/mcp' },
         ]),
       ),
-    ).toEqual([400, { field, message: 'must be given anew for another url' }]);
+    ).toEqual([400, { field, message: 'must be re-entered for another url' }]);
     expect(await faultsOf(call('PUT', '/agents/unsealed', { ...shown, id: 'unsealed' }))).toMatchObject([
       400,
       { field: 'llmConfig.apiKey' },

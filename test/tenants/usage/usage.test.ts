@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   applyToQuota,
   chargeExpired,
+  type LedgerRequest,
   type Settlement,
   sendReserved,
-  type Want,
 } from '../../../src/desk/completions/quota-store.ts';
 import { dropExpired, setRetention } from '../../../src/history/retention/retention.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
@@ -86,7 +86,7 @@ test('tokens are those of the quota, on the day on which the call began', async 
     const begun = startOfRecord(begin(reservation, days));
     return { reservation, inputBound: 100, isBounded: true, outputCap: 10, begun };
   };
-  await apply(tenant, { wants: [want(settled), want(lost, 2), want(late, 2), want(open)] });
+  await apply(tenant, { requests: [want(settled), want(lost, 2), want(late, 2), want(open)] });
   const sendings = [settled, lost, late, open].map((reservation) => ({ reservation, lease: 60_000 }));
   expect(await sendReserved(server.context.vital.pool, tenant, sendings)).toEqual([true, true, true, true]);
   const settle = (reservation: string, days: number, [input, output]: [number, number]) => {
@@ -211,14 +211,14 @@ function changeOfId(id: number) {
   });
 }
 
-async function apply(tenant: string, batch: { settlements?: Settlement[]; wants?: Want[] }): Promise<void> {
+async function apply(tenant: string, batch: { settlements?: Settlement[]; requests?: LedgerRequest[] }): Promise<void> {
   const decisions = await applyToQuota(
     server.context.vital.pool,
     tenant,
-    { settlements: [], wants: [], ...batch },
+    { settlements: [], requests: [], ...batch },
     { limits: { input: 1_000, output: 1_000 }, minOutput: 1, lease: 60_000 },
   );
-  expect(decisions.map(({ outcome }) => outcome)).toEqual((batch.wants ?? []).map(() => 'reserved'));
+  expect(decisions.map(({ outcome }) => outcome)).toEqual((batch.requests ?? []).map(() => 'reserved'));
 }
 
 /** Keeps five days, and deletes what is older. */
