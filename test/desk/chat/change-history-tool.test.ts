@@ -266,7 +266,7 @@ describe('the query of a chat that nobody waits for any more ends in the databas
   });
 
   test('its job was deleted', async () => {
-    await whileStuck('the job is gone, or another worker has taken it up', async (headers) => {
+    await whileStuck('the job was deleted or taken by another worker', async (headers) => {
       const response = await callAgentic(server, { tenant, token: withHistory, path: '/chat-async', headers }, chat);
       const { jobId } = (await response.json()) as { jobId: string };
       return async () => {

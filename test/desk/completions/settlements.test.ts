@@ -36,7 +36,7 @@ test('a settlement whose values no database stores is given up, those that faile
   ]);
   await eventually(() => tries).toEqual({ refused: 4, beside: 2, away: 5 });
   expect(lines.filter(({ level }) => level === 'error').map(({ msg }) => msg)).toEqual([
-    'a settlement of a call cannot be stored, and was given up',
+    'a settlement of a call cannot be stored and was dropped',
   ]);
   await settlements.close();
 });
