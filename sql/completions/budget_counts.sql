@@ -1,4 +1,4 @@
--- Whether a call counts towards a budget of this client, agent or model, or of all. `call` is the begin of its record.
+-- Whether a call counts towards a budget of this client, agent or model, or of all. `call`: the start of its record.
 create function budget_counts(by text, name text, call jsonb) returns boolean language sql immutable as $$
   select case by when 'all' then true
                  when 'client' then name in (call ->> 'client', call ->> 'maker')

@@ -1,4 +1,4 @@
--- The first and the last day of the period in which this day is.
+-- The first and last day of the period that contains this day.
 create function budget_days(period text, day integer, out first integer, out last integer) language sql immutable as $$
   select case period when 'day' then day
                      when 'month' then date_trunc('month', date '1970-01-01' + day)::date - date '1970-01-01'

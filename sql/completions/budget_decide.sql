@@ -1,7 +1,7 @@
--- What the tenant's budgets say to a call that uses so many tokens at most; `call` is the begin of its record. 'free':
--- none applies. 'reserved': each has room for it. 'wait': one has room once others have settled. 'over': one has not,
--- and `rest` is what it has left, `bound` what the call needs of it. 'unpriced', 'unbounded': nobody knows the price
--- of the model, or what the input may count. The caller holds the lock on the tenant's quota, under which all reserve.
+-- What the tenant's budgets decide for a call with these max. tokens; `call`: the start of its record. 'free': none
+-- applies. 'reserved': each has room. 'wait': one has room once others have settled. 'over': one has not; `rest` is
+-- what it has left, `bound` what the call needs. 'unpriced', 'unbounded': the model has no price, or its input no known
+-- bound. The caller holds the lock on the tenant's quota.
 create function budget_decide(of_tenant text, call jsonb, is_bounded boolean, input bigint, output bigint,
                               out outcome text, out budget text, out bound text, out rest text)
 language plpgsql as $$

@@ -1,4 +1,4 @@
--- What calls under way that began on these days have reserved: tokens, or else pico-USD.
+-- Reserved by calls in progress that began on these days: tokens, or else pico-USD.
 create function budget_held(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer)
 returns numeric language plpgsql as $$
 declare

@@ -1,6 +1,6 @@
--- What calls that began on these days have used: their tokens, or else their cost in pico-USD. Calls of a key count
--- towards the client that made it, too. On a day on which a model has no sum of its own, all calls of models without
--- one count towards it: too much rather than too little.
+-- Used by calls that began on these days: tokens, or else pico-USD. Calls of a key also count towards the client that
+-- created it. On a day when a model has no sum of its own, all calls of such models count: rather too much than too
+-- little.
 create function budget_spent(of_tenant text, by text, name text, in_tokens boolean, first integer, last integer)
 returns numeric language plpgsql as $$
 declare

@@ -1,5 +1,5 @@
--- What a call with so many tokens at most costs at most, in pico-USD: by the dearest of the prices that may apply, of
--- kinds of input as of tiers. Null: it has no price. Not in SQL: each statement would plan such a routine again.
+-- The max. cost in pico-USD of a call with these max. tokens, at the highest applicable price of input kinds and tiers.
+-- Null: no price. Not in SQL, because each statement would plan it again.
 create function call_bound(price jsonb, input bigint, output bigint) returns numeric language plpgsql immutable as $$
 begin
   return (

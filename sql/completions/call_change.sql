@@ -1,4 +1,4 @@
--- What a call adds to the sums, or takes away with the sign -1.
+-- What a call adds to the totals, or subtracts with sign -1.
 create function call_change(sign integer, at timestamptz, client text, maker text, agent text, model text,
                             provider text, end_user text, input_tokens bigint, output_tokens bigint, cost numeric)
 returns jsonb language sql immutable as $$

@@ -1,5 +1,5 @@
--- Writes the record of one call that reserved nothing, once: as call_record_write does with several, in two thirds
--- of the time for one, because nothing is read out of JSON and there is one statement.
+-- Writes the record of one call without a reservation, idempotently: call_record_write for one call in two thirds of
+-- the time, without JSON and in one statement.
 create function call_record_add(of_tenant text, id text, at timestamptz, operation text, token text, provider text,
                                 model text, client text, maker text, agent text, end_user text, input_tokens bigint,
                                 cached_tokens bigint, cache_write_tokens bigint, output_tokens bigint,

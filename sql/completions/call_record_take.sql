@@ -1,5 +1,5 @@
--- Deletes the records of these calls, which others replace. Answers what that takes away from the sums, as call_sum_add
--- takes it; null where they have none of them.
+-- Deletes the records of these calls before they are replaced. Returns the subtractions from the totals in the format
+-- of call_sum_add; null if there are none.
 create function call_record_take(of_tenant text, ids text[]) returns jsonb language plpgsql as $$
 declare
   taken jsonb;

@@ -1,7 +1,6 @@
--- Writes records of calls, each once, so that a caller may try again. call_sum_records adds them to the sums. A call
--- whose tokens nobody knows costs what was reserved; without a cost nobody knows it. Nothing for a tenant that is being
--- deleted: who deletes it waits for transactions that still see it. The disk is not awaited: what a process has sent is
--- stored also where it is killed.
+-- Writes records of calls, idempotently. call_sum_records adds them to the totals. A call with unknown tokens costs
+-- what was reserved; otherwise its cost is unknown. No-op for a tenant that is being deleted: its deletion waits for
+-- transactions that still see it. Not synced to disk: the server has it even if the process is killed.
 create function call_record_write(of_tenant text, calls jsonb) returns void language plpgsql as $$
 begin
   if calls is null or calls = '[]' or not exists (select from tenant t where t.tenant = of_tenant) then

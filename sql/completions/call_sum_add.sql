@@ -1,8 +1,7 @@
--- Adds to the sums, and to the tokens that the tenant has used, what records of calls say (call_change). The caller
--- holds the lock on the tenant's quota, under which all of them are written. A day has rows of so many models and of so
--- many users at most; the calls of others are summed together, so that a tenant that names a new user with each call
--- does not fill the database. As rows stay, all calls of a name on a day are in its own row, or all of them are with
--- the others.
+-- Adds the changes of call records (call_change) to the totals and to the tenant's used tokens. The caller holds the
+-- lock on the tenant's quota. The rows per day are limited for models and users; other calls are summed together, so
+-- that new user names on each call do not fill the database. Rows stay, so all calls of a name on a day are in one
+-- place.
 create function call_sum_add(of_tenant text, changes jsonb) returns void language plpgsql strict as $$
 declare
   others constant text[] := call_sum_others(of_tenant, changes);

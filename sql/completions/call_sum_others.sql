@@ -1,5 +1,5 @@
--- Which models and users of these changes get no row of their own, because their day has as many as it may have: texts
--- of kind, day and name. Null: none. The caller holds the lock on the tenant's quota.
+-- The models and users of these changes that get no row because their day is full: texts of kind, day and name. Null:
+-- none. The caller holds the lock on the tenant's quota.
 create function call_sum_others(of_tenant text, changes jsonb) returns text[] language plpgsql as $$
 declare
   max_names constant integer := 1000;

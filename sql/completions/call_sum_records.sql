@@ -1,5 +1,5 @@
--- Adds the records that no sum has yet to the sums of their days. Who reads sums calls it first: then they have all
--- calls that ended before. It takes the lock on the tenant's quota, under which all sums are written.
+-- Adds new records to the totals of their days. Call it before reading totals, to include all finished calls. Takes the
+-- lock on the tenant's quota.
 create function call_sum_records(of_tenant text) returns void language plpgsql as $$
 declare
   at_once constant integer := 5000;

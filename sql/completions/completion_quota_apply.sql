@@ -42,7 +42,7 @@ begin
   end if;
 
   select * into quota from completion_quota q where q.tenant = of_tenant for update;
-  -- Asked first: a call pays for what it has no use for twice, when it reserves and when it settles.
+  -- Checked first to skip needless work: every call runs this twice, to reserve and to settle.
   if exists (select from completion_reservation r
                where r.tenant = of_tenant and not r.charged and r.expires_at <= moment)
   then
@@ -119,8 +119,8 @@ begin
   end loop;
 
   if changed then
-    -- The row is free again before the disk has answered. completion_quota_send waits for the disk before the call
-    -- goes out; a settlement that a crash of the server loses leaves its reservation, to be charged in full.
+    -- Unlocks the row before the disk has synced. completion_quota_send waits for the disk before the call leaves; a
+    -- settlement lost in a server crash leaves its reservation, which is charged in full.
     perform set_config('synchronous_commit', 'off', true);
     update completion_quota q
       set input_used = quota.input_used, output_used = quota.output_used,

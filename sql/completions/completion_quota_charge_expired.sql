@@ -1,6 +1,5 @@
--- Ends the reservations that have outlived their lease. The caller holds the lock on the tenant's quota. One whose
--- call was never sent is given back. The others are charged in full. Answers the records of these, which the caller
--- writes: they say that nobody waited for an answer any more.
+-- Ends reservations past their lease: releases those whose call was never sent, and charges the others in full. Returns
+-- the records of these for the caller to write, as abandoned calls. The caller holds the lock on the tenant's quota.
 create function completion_quota_charge_expired(of_tenant text) returns jsonb language plpgsql as $$
 declare
   moment constant timestamptz := clock_timestamp();

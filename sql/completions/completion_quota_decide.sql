@@ -1,5 +1,5 @@
--- What a call may do now: 'reserved', with its output cap shrunk to what is not settled yet; 'wait', because it fits
--- once others have settled; 'exceeded', because it does not.
+-- The decision on a call: 'reserved', with its output cap reduced to what is left; 'wait', if it fits once others have
+-- settled; 'exceeded', if it does not.
 create function completion_quota_decide(quota completion_quota, input_bound bigint, output_cap bigint,
                                         least_output bigint, input_limit bigint, output_limit bigint,
                                         out outcome text, out granted bigint)

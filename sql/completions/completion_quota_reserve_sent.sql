@@ -1,7 +1,7 @@
--- Reserves for one call on the shared token that is about to leave, where the tenant has as much left and no budgets:
--- what completion_quota_apply and completion_quota_send do, in half of their time. Answers whether it has; otherwise
--- nothing is reserved, and completion_quota_apply decides, which also ends expired reservations. Commits with the
--- server's own setting, so that the reservation is on the disk before its call leaves, and all earlier commits with it.
+-- Reserves for one call on the shared token that is about to leave, if the quota suffices and there are no budgets:
+-- completion_quota_apply and completion_quota_send in half the time. Returns whether it reserved; if not,
+-- completion_quota_apply decides, which also ends expired reservations. Commits durably, together with all earlier
+-- commits, before the call leaves.
 create function completion_quota_reserve_sent(of_tenant text, new_reservation uuid, new_input bigint, new_output bigint,
                                               lease interval, input_limit bigint, output_limit bigint, new_call jsonb)
 returns boolean language plpgsql as $$

@@ -1,11 +1,10 @@
--- Answers which of these reservations may be sent, each with the lease that its call needs. Commits with the server's
--- own setting, so that they are on the disk before their calls leave, and all earlier commits with them. One whose
--- lease has ended is not there any more, or is about to go.
+-- Returns which of these reservations may be sent, each with the lease that its call needs. Commits durably, together
+-- with all earlier commits, before the calls leave. Reservations past their lease are gone or about to go.
 create function completion_quota_send(of_tenant text, reservations uuid[], leases interval[])
 returns setof uuid language plpgsql as $$
 declare
   moment constant timestamptz := clock_timestamp();
-  -- Made here: a cluster refuses an update that adds a column to a time.
+  -- A constant: a cluster refuses an update that adds a column to a time.
   ends constant timestamptz[] := array(
     select moment + l.lease from unnest(leases) with ordinality as l (lease, place) order by l.place);
 begin

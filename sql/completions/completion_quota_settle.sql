@@ -1,8 +1,7 @@
--- Settles one reservation of the shared token whose call used so much, and writes the call's record: what
--- completion_quota_apply does, in half of its time, because nothing is read out of JSON and few statements run. Answers
--- whether it did; completion_quota_apply does the others: those that were charged when their lease ended, and those of
--- budgets alone. The disk is not awaited: a settlement that a crash of the server loses leaves its reservation, to be
--- charged in full.
+-- Settles one reservation of the shared token and writes the call's record: completion_quota_apply in half the time,
+-- without JSON. Returns whether it did; completion_quota_apply handles the others: those charged when their lease
+-- ended, and those of budgets alone. Not synced to disk: a settlement lost in a server crash leaves its reservation,
+-- which is charged in full.
 create function completion_quota_settle(of_tenant text, settled uuid,
                                         id text, at timestamptz, operation text, token text, provider text,
                                         model text, client text, maker text, agent text, end_user text,
@@ -15,7 +14,7 @@ declare
   held_input bigint;
   held_output bigint;
 begin
-  -- Locked first, as whoever changes a reservation does.
+  -- Locked first, as in every change of a reservation.
   perform from completion_quota q where q.tenant = of_tenant for update;
   delete from completion_reservation r
     where r.tenant = of_tenant and r.reservation = settled and not r.charged and call_reserves_quota(r.call)
