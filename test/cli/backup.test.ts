@@ -5,6 +5,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { hasOwnTransactionIds } from '../../src/postgres/schema/transaction-ids.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { relationsOf, rowsOfTables } from '../support/server/backups.ts';
 import { annals, launcherOfRun } from '../support/server/command.ts';
@@ -71,6 +72,7 @@ test('a backup into a file is for its owner alone, and is restored with the same
   const { schema, createdAt, tables } = JSON.parse(made.stdout);
   expect(JSON.parse(done.stdout)).toEqual({ schema, createdAt, tables, rows: 2 });
   expect(await rowsOfTables(target)).toEqual(await rowsOfTables(source));
+  expect((await target.pool.query(`select ${hasOwnTransactionIds} as own`)).rows).toEqual([{ own: true }]);
   expect((await annals(['tenant', 'list'], environmentOf(target))).stdout).toContain('"name":"acme"');
 
   const again = await annals(['restore', file], environmentOf(target));

@@ -33,6 +33,8 @@ export async function applyRoutines(client: pg.ClientBase, schema: Schema): Prom
     await dropRoutines(client, []);
     await createAll(client, routines);
   }
+  // Rows that the caller writes later must have the id of its own transaction.
+  await client.query('release savepoint before_routines');
   const written = await findWritten(client, routines, before);
   await validate(client, written);
   await dropRoutines(client, [...written.keys()]);
