@@ -138,13 +138,14 @@ export function createQuota(options: QuotaOptions): Quota {
     const from = reserveOnSendFrom.get(tenant);
     if (call.token !== 'shared' || from === undefined || performance.now() < from) return undefined;
     const ledgerRequest = ledgerRequestOf(request);
+    const { budget } = queuesOf(request);
     const reserved = reservation(request, ledgerRequest.inputBound, output);
     let mayBeReserved = false;
     return {
       output,
       async send() {
-        // Calls that wait for the quota come first.
-        if (turns.taken(tenant) > 0) return false;
+        // Calls that wait for the quota, or for a budget of this caller, agent and model, come first.
+        if (turns.taken(tenant) > 0 || turns.taken(budget) > 0) return false;
         mayBeReserved = true;
         mayBeReserved = await ledger.reserveSent(tenant, { ...ledgerRequest, lease: maxDuration + leaseMargin });
         if (!mayBeReserved) reserveOnSendFrom.set(tenant, performance.now() + scarcity);

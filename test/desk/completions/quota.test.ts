@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { QueryConfig } from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import { inputBound } from '../../../src/desk/completions/input-bound.ts';
 import { createQuota, type Quota, quotaLimits } from '../../../src/desk/completions/quota.ts';
@@ -198,17 +198,7 @@ describe('a reservation that is made when its call leaves', () => {
 
 test('a call that fits does not overtake one that waits', async () => {
   const tenant = await newTenant();
-  let statements = 0;
-  const pool = new Proxy(database.pool, {
-    get(target, name) {
-      if (name !== 'query') return Reflect.get(target, name, target);
-      return async (statement: QueryConfig) => {
-        const result = await target.query(statement);
-        statements += 1;
-        return result;
-      };
-    },
-  });
+  const { pool, answered } = countingPool();
   const patient = createQuota({ pool, db: database.db, logger: createLogger('silent') });
   const order: string[] = [];
   const take = async (name: string, output: number) => {
@@ -224,12 +214,49 @@ test('a call that fits does not overtake one that waits', async () => {
   };
   const first = await take('first', quotaLimits.output - 100_000);
   const long = take('long', 200_000);
-  await eventually(() => statements).toBeGreaterThan(1);
+  await eventually(answered).toBeGreaterThan(1);
   const short = take('short', 16);
   await first.settle(endedCall('none'));
   await Promise.all([long, short]);
   expect(order).toEqual(['first', 'long', 'short']);
   await patient.close();
+});
+
+test('calls that reserve when they leave do not overtake one that waits for a budget, unless they are of another caller', async () => {
+  const tenant = await newTenant();
+  const { pool, answered } = countingPool();
+  const patient = createQuota({ pool, db: database.db, logger: createLogger('silent') });
+  onTestFinished(() => patient.close());
+  const requestOf = (output: number, clientId = 'c') => {
+    const call = callStart({ clientId });
+    return { tenant, call, input: { tokens: 0, images: 0 }, output, maxDuration: 60_000 };
+  };
+  await (await patient.reserve(requestOf(20)))?.settle(endedCall('none'));
+  await database.pool.query(
+    `insert into budget (tenant, id, version, document, fields, by, name, period, limit_tokens)
+       values ($1, 'b', 1, '{}', '{}', 'client', 'c', 'day', 1000)`,
+    [tenant],
+  );
+  const first = await patient.reserve(requestOf(900));
+  const before = answered();
+  const order: string[] = [];
+  const waiting = patient.reserve(requestOf(500)).then((reservation) => {
+    order.push('waiting');
+    return reservation;
+  });
+  await eventually(answered).toBeGreaterThan(before);
+  // They fit beside the first. Beside budgets, only those that share a statement can reserve when they leave.
+  const leave = (clientId: string) => {
+    const leaving = [1, 2, 3].map(() => patient.reserveOnSend(requestOf(20, clientId)));
+    return Promise.all(leaving.map(async (reservation) => await reservation?.send()));
+  };
+  expect(await leave('c')).toEqual([false, false, false]);
+  expect(await leave('d')).toContain(true);
+  const late = patient.reserve(requestOf(20)).then(() => order.push('late'));
+  expect(order).toEqual([]);
+  await first?.settle(endedCall('none'));
+  await Promise.all([waiting, late]);
+  expect(order).toEqual(['waiting', 'late']);
 });
 
 test('a reservation whose lease has ended is charged in full, for whoever asks next and by the upkeep', async () => {
@@ -392,6 +419,22 @@ test('the input bound is bytes, 16 a message and 64, and counts tools, formats, 
     images: 1,
   });
 });
+
+/** The test's pool, and how many statements were answered. */
+function countingPool(): { pool: TestDatabase['pool']; answered: () => number } {
+  let statements = 0;
+  const pool = new Proxy(database.pool, {
+    get(target, name) {
+      if (name !== 'query') return Reflect.get(target, name, target);
+      return async (statement: QueryConfig) => {
+        const result = await target.query(statement);
+        statements += 1;
+        return result;
+      };
+    },
+  });
+  return { pool, answered: () => statements };
+}
 
 /** The test's pool, on which one statement runs, of which the answer does not arrive. */
 function losingAnswer(statementLost = 1): TestDatabase['pool'] {
