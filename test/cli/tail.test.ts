@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -5,14 +6,22 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { runCommandLine } from '../../src/cli/commands/command-line.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { annals, startAnnals } from '../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import {
+  createSingleTestDatabase,
+  createTestDatabase,
+  createTestDatabaseForThisTest,
+  type TestDatabase,
+} from '../support/server/database.ts';
 import { startDatabaseProxy } from '../support/server/database-proxy.ts';
 import { changeOf } from '../support/server/history.ts';
+import { eventually } from '../support/server/patience.ts';
 import { testSecretKeys } from '../support/server/server.ts';
 
 const tenant = 'acme';
@@ -36,12 +45,16 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function record(at: number, more: object = {}): Promise<void> {
-  await createRecorder(database.db, tenant, () => now)([changeOf({ at: now + at, ...more })]);
+async function record(at: number, more: object = {}, { db } = database): Promise<void> {
+  await createRecorder(db, tenant, () => now)([changeOf({ at: now + at, ...more })]);
 }
 
 /** The command, whose lines are read one by one. */
 function startTail(...args: string[]) {
+  return startTailOn(database.url, ...args);
+}
+
+function startTailOn(url: string, ...args: string[]) {
   const stop = new AbortController();
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
@@ -50,7 +63,7 @@ function startTail(...args: string[]) {
     told += chunk;
   });
   const ended = runCommandLine(['tail', '--tenant', tenant, ...args], {
-    environment,
+    environment: { ...environment, DATABASE_URL: url },
     stdin: new PassThrough(),
     stdout,
     stderr,
@@ -65,12 +78,29 @@ function startTail(...args: string[]) {
   onTestFinished(async () => void (await end()));
   return {
     next: async () =>
-      JSON.parse((await lines.next()).value ?? 'null') as { position: number; at: string; cursor: string },
+      JSON.parse((await lines.next()).value ?? 'null') as {
+        position: number;
+        at: string;
+        entity: string;
+        cursor: string;
+      },
     end,
     ended,
     stdout,
     told: () => told,
   };
+}
+
+/** Runs a statement on the server, and returns its number of rows. */
+async function administer(statement: string): Promise<number> {
+  const superuser = new URL(inject('databaseUrl'));
+  superuser.username = 'postgres';
+  const pool = createPool(superuser.href, { maximum: 1 });
+  try {
+    return (await pool.query(statement)).rowCount ?? 0;
+  } finally {
+    await pool.end();
+  }
 }
 
 test('changes are printed as they come, and the cursor of what was printed is kept', async () => {
@@ -198,6 +228,70 @@ test('a process that starts while the database is away waits, says so once, and 
   expect(String(await printed)).toContain('"later"');
   expect(stderr.match(/It waits/g)).toHaveLength(1);
 });
+
+test.skipIf(inject('cluster') !== null)(
+  'a backup can be restored into a database that is dropped and created anew while it waits',
+  { timeout: 60_000 },
+  async () => {
+    const before = await createTestDatabaseForThisTest(createSingleTestDatabase);
+    const name = new URL(before.url).pathname.slice(1);
+    before.pool.on('error', () => {});
+    await createTenant(before.db, tenant);
+    await record(80, {}, before);
+    const file = join(folder, 'tail.tar.zst');
+    const ofThis = { ...environment, DATABASE_URL: before.url };
+    expect(await annals(['backup', file], ofThis)).toMatchObject({ code: 0 });
+    await record(81, {}, before);
+    const tail = startTailOn(before.url, '--after', 'start');
+    expect([(await tail.next()).position, (await tail.next()).position]).toEqual([1, 2]);
+    await administer(`drop database ${name} with (force)`);
+    await eventually(tail.told).toContain('It waits until the database is back.');
+    await administer(`create database ${name} owner ${new URL(before.url).username} template template1`);
+    const connections = `select from pg_stat_activity where datname = '${name}' and application_name <> 'annals restore'`;
+    await eventually(async () => await administer(connections)).toBeGreaterThan(0);
+    expect(await annals(['restore', file], ofThis)).toMatchObject({ code: 0 });
+    expect((await tail.next()).position).toBe(1);
+    const after = createPool(before.url);
+    onTestFinished(() => after.end());
+    // The schema watch looks each second.
+    const looked = `select from schema_process where seen_at > clock_timestamp() - interval '10 s'`;
+    await eventually(async () => (await after.query(looked)).rowCount).toBe(1);
+    await record(82, { entity: 'after' }, { ...before, db: createDatabase(after) });
+    expect(await tail.next()).toMatchObject({ position: 2, entity: 'after' });
+    expect(tail.told().match(/It waits|can be reached again|was restored to an earlier state/g)).toEqual([
+      'It waits',
+      'can be reached again',
+      'was restored to an earlier state',
+    ]);
+    expect(await tail.end()).toBe(0);
+  },
+);
+
+test.skipIf(inject('cluster') !== null)(
+  'a wrong password ends it at its start; once it runs, it waits until the password is right again',
+  async () => {
+    const role = `tail_${randomBytes(6).toString('hex')}`;
+    const url = new URL(database.url);
+    [url.username, url.password] = [role, 'right'];
+    await administer(`create role ${role} superuser login password 'wrong'`);
+    onTestFinished(async () => void (await administer(`drop role ${role}`)));
+    const refused = await annals(['tail', '--tenant', tenant], { ...environment, DATABASE_URL: url.href });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('(28P01)') });
+    expect(refused.stderr).not.toContain('It waits');
+    await administer(`alter role ${role} password 'right'`);
+    const tail = startTailOn(url.href, '--q', 'entity:late', '--after', 'start');
+    await record(43, { entity: 'late' });
+    expect(await tail.next()).toMatchObject({ entity: 'late' });
+    await administer(`alter role ${role} password 'wrong'`);
+    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${role}'`);
+    await eventually(tail.told).toContain('It waits until the database is back.');
+    await record(44, { entity: 'late' });
+    await administer(`alter role ${role} password 'right'`);
+    expect(await tail.next()).toMatchObject({ at: new Date(now + 44).toISOString() });
+    expect(tail.told().match(/It waits|can be reached again/g)).toEqual(['It waits', 'can be reached again']);
+    expect(await tail.end()).toBe(0);
+  },
+);
 
 test.each([
   ['a wrong database', '/nothing-there'],

@@ -23,8 +23,8 @@ export const command: Command = {
 Prints the changes of a tenant as they are recorded, as NDJSON, until you stop it. It reads
 the database of the settings, as "annals import" does, so it goes on while the service is
 restarted. While the database is away, at the start too, it waits, and says so on stderr, once,
-and once when it is back. Each change that matches comes at least once, in the order of
-positions.
+and once when it is back. A wrong password or database ends it at the start alone. Each change
+that matches comes at least once, in the order of positions.
 
   --q Q               a query of the change history; it has no default window here
   --after CURSOR      begin behind the cursor of a change, or with start (the oldest change
@@ -52,23 +52,17 @@ Examples:
     const { tenant, q, after } = values;
     if (tenant === undefined) throw new UsageError('tail needs --tenant');
     const file = values['cursor-file'] === undefined ? undefined : resolve(values['cursor-file']);
-    /** Behind what was printed, once it has begun. */
-    let reached: string | undefined;
-    return await whileAway(io, (isBack) =>
+    return await onceReachable(io, (outage) =>
       withContext(io, async ({ db, feed }, _config, watch) => {
         await requireNamedTenant(db, tenant);
         const signal = AbortSignal.any([io.stop, watch.signal]);
-        const kept = reached ?? (file === undefined ? undefined : await readCursor(file));
+        const kept = file === undefined ? undefined : await readCursor(file);
         const begin = await feed.positionOf(tenant, kept ?? after).catch((error: unknown) => {
           if (kept === undefined || !(error instanceof AnnalsError) || error.status !== 400) throw error;
           throw new OperatorError(`${file} holds no cursor of the feed of ${tenant}. Move it away to begin anew`);
         });
-        reached = feed.cursorOf(tenant, begin);
-        isBack();
-        const onPrinted = (cursor: string) => {
-          reached = cursor;
-        };
-        await tail(feed, { tenant, q, begin, file, signal, onPrinted }, io);
+        outage.end();
+        await tail(feed, { tenant, q, begin, file, signal, outage }, io);
         if (watch.reason !== undefined) throw new OperatorError(watch.reason);
         return 0;
       }),
@@ -76,36 +70,68 @@ Examples:
   },
 };
 
-/** Milliseconds. */
+/** Milliseconds, at the start. */
 const pauses = { min: 500, max: 15_000 };
 
-/** Does the work again while the database cannot be reached, with growing pauses, and says so once, and once when it is back. */
-async function whileAway(io: CommandIo, work: (isBack: () => void) => Promise<number>): Promise<number> {
-  const pause = new GrowingPause({ ...pauses, random: Math.random });
+/** SQLSTATE. */
+const undefinedTable = '42P01';
+
+/** Says on stderr, once, that the database is away, and once that it is back. */
+interface Outage {
+  readonly wasReachable: boolean;
+  begin(error: unknown): void;
+  end(): void;
+}
+
+function createOutage(io: CommandIo): Outage {
   let isAway = false;
-  const isBack = () => {
-    if (isAway) io.tell('annals tail: the database can be reached again.');
-    isAway = false;
-    pause.reset();
-  };
-  for (;;) {
-    try {
-      return await work(isBack);
-    } catch (error) {
-      if (io.stop.aborted || !mayComeBack(error)) throw error;
+  let wasReachable = false;
+  return {
+    get wasReachable() {
+      return wasReachable;
+    },
+    begin(error) {
       if (!isAway) io.tell(`${reportOf(error, 'tail').lines.join(' ')}. It waits until the database is back.`);
       isAway = true;
+    },
+    end() {
+      if (isAway) io.tell('annals tail: the database can be reached again.');
+      isAway = false;
+      wasReachable = true;
+    },
+  };
+}
+
+/**
+ * Runs the work, and retries with growing pauses until the database was reachable once. From then on the feed alone retries:
+ * it does not migrate, so an operator can replace the database with an empty one and restore a backup into it.
+ */
+async function onceReachable(io: CommandIo, work: (outage: Outage) => Promise<number>): Promise<number> {
+  const pause = new GrowingPause({ ...pauses, random: Math.random });
+  const outage = createOutage(io);
+  for (;;) {
+    try {
+      return await work(outage);
+    } catch (error) {
+      if (io.stop.aborted || outage.wasReachable || !mayComeBack(error)) throw error;
+      outage.begin(error);
       await sleep(pause.next(), undefined, { signal: io.stop }).catch(() => {});
       if (io.stop.aborted) throw new Stopped(io.stop.reason);
     }
   }
 }
 
-/** Whether the database is away. Waiting mends no wrong password, database or certificate. */
+/** Whether waiting may help at the start. It mends no wrong password, database or certificate. */
 function mayComeBack(error: unknown): boolean {
   if (!(error instanceof Error) || tlsFailure(error) !== undefined) return false;
   const code = 'code' in error ? String(error.code) : '';
   return !/^(?:28|3D)/.test(code) && (isUnreachable(error) || mayComeBack(error.cause));
+}
+
+/** Whether a running tail has lost the database. One without tables may be about to be restored. */
+function isLost(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return isUnreachable(error) || hasCode(error, undefinedTable) || isLost(error.cause);
 }
 
 interface Tail {
@@ -114,14 +140,20 @@ interface Tail {
   readonly begin: Position;
   readonly file: string | undefined;
   readonly signal: AbortSignal;
-  readonly onPrinted: (cursor: string) => void;
+  readonly outage: Outage;
 }
 
 /** Of one read: what is printed again where the process is killed before it has noted the cursor. */
 const portion = { maxItems: 1_000, maxBytes: 1024 * 1024 };
 
-async function tail(feed: Feed, { tenant, q, begin, file, signal, onPrinted }: Tail, io: CommandIo): Promise<void> {
+async function tail(feed: Feed, { tenant, q, begin, file, signal, outage }: Tail, io: CommandIo): Promise<void> {
   let after = begin;
+  const observer = {
+    onSuccess: () => outage.end(),
+    onFailure: (error: unknown) => {
+      if (isLost(error)) outage.begin(error);
+    },
+  };
   // Whoever begins with now, and is stopped before the first change, goes on from here.
   if (file !== undefined) await writeCursor(file, feed.cursorOf(tenant, after));
   while (!signal.aborted) {
@@ -132,20 +164,20 @@ async function tail(feed: Feed, { tenant, q, begin, file, signal, onPrinted }: T
         after,
         ...portion,
         signal,
-        rejectsOn: mayComeBack,
+        observer,
       })) {
         // The cursor is that of what was printed. The end of the process reports a failed write.
         const fault = await written(io.stdout, items.map(({ text }) => `${text}\n`).join(''));
         if (fault !== undefined) return;
-        onPrinted(cursor);
         if (file !== undefined) await writeCursor(file, cursor);
       }
     } catch (error) {
       if (!(error instanceof RestoredCursor)) throw error;
+      outage.end();
       io.tell(
         'annals tail: the database was restored to an earlier state. It goes on from the oldest change that is kept.',
       );
-      after = await feed.positionOf(tenant, error.oldest);
+      after = error.oldestPosition;
     }
   }
 }

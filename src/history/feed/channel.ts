@@ -6,13 +6,20 @@ import type { Position } from '../positions/position-store.ts';
 import type { Follow } from './follower.ts';
 import type { FeedItem, FeedReads, Matches } from './read-matches.ts';
 
+/** Learns how the reading fares, which retries by itself. */
+export interface FeedObserver {
+  /** A read, or a look for new positions, failed and will be retried. */
+  onFailure(failure: unknown): void;
+  /** A read succeeded. */
+  onSuccess(): void;
+}
+
 /** What a reader gets of a channel. */
 export interface ChannelReader {
   take(matches: Matches): void;
-  /** The channel cannot go on, or not for this reader. */
+  /** The channel cannot go on. */
   fail(error: unknown): void;
-  /** The failures that end it for this reader, though the channel retries. */
-  readonly rejectsOn?: ((failure: unknown) => boolean) | undefined;
+  readonly observer?: FeedObserver | undefined;
 }
 
 export interface ChannelOptions {
@@ -60,7 +67,7 @@ export class Channel {
     this.#unfollow = options.follow(
       options.tenant,
       () => this.#onNews(),
-      (error) => this.#reject(error),
+      (error) => this.#tellFailure(error),
     );
     clearOnErasure(this);
     this.#looking = setInterval(() => this.#onNews(), lookEvery).unref();
@@ -109,6 +116,7 @@ export class Channel {
       try {
         const asked = { q, withContext, after, maxItems, maxBytes, signal: this.#stop };
         const matches = await reads.readMatches(tenant, asked);
+        for (const { observer } of this.#readers.keys()) observer?.onSuccess();
         if (!matches.caughtUp) this.#hasNews = true;
         this.#take(matches);
       } catch (error) {
@@ -119,15 +127,15 @@ export class Channel {
           return;
         }
         onError(error);
-        this.#reject(error);
+        this.#tellFailure(error);
         this.#hasNews = true;
         await rest(pauseAfterFailure, new AbortController().signal);
       }
     }
   }
 
-  #reject(failure: unknown): void {
-    for (const reader of this.#readers.keys()) if (reader.rejectsOn?.(failure)) reader.fail(failure);
+  #tellFailure(failure: unknown): void {
+    for (const { observer } of this.#readers.keys()) observer?.onFailure(failure);
   }
 
   #take(matches: Matches): void {

@@ -32,8 +32,9 @@ export function openFeedCursor(sealer: Sealer, tenant: string, cursor: string, f
 export class RestoredCursor extends AnnalsError {
   /** The cursor before the oldest entry that is kept. */
   readonly oldest: string;
+  readonly oldestPosition: Position;
 
-  constructor(oldest: string) {
+  constructor(oldest: string, oldestPosition: Position) {
     super('cursor_invalid', 'The database was restored to an earlier state. The cursor does not fit it any more.', {
       details: [
         { field: 'reason', message: 'restored' },
@@ -41,6 +42,7 @@ export class RestoredCursor extends AnnalsError {
       ],
     });
     this.oldest = oldest;
+    this.oldestPosition = oldestPosition;
   }
 }
 

@@ -1,7 +1,7 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { rest } from '../../core/repeat.ts';
 import type { Position } from '../positions/position-store.ts';
-import { Channel, type ChannelReader } from './channel.ts';
+import { Channel, type ChannelReader, type FeedObserver } from './channel.ts';
 import type { Follow } from './follower.ts';
 import type { FeedReads, Matches, MatchesAsked } from './read-matches.ts';
 
@@ -14,8 +14,7 @@ export interface Subscribed {
   readonly maxBytes: number;
   /** Ends the reading. */
   readonly signal: AbortSignal;
-  /** The failures on which the reading rejects, instead of retrying; default: none. It learns of them at once. */
-  readonly rejectsOn?: (failure: unknown) => boolean;
+  readonly observer?: FeedObserver | undefined;
 }
 
 /** What goes out of the history, as it happens. */
@@ -24,7 +23,7 @@ export interface Feed extends FeedReads {
   /**
    * Reads on from a position for as long as the caller wants: first what is there, portion by portion, then what comes. Each
    * portion goes on where the one before ended; `caughtUp` says whether the next one has to be waited for. Rejects as
-   * `readMatches` does, but retries while the database is away, unless `rejectsOn` says otherwise.
+   * `readMatches` does, but retries while the database is away, and tells the observer.
    */
   portions(tenant: string, asked: Subscribed): AsyncGenerator<Matches, void>;
 }
@@ -56,15 +55,15 @@ export function createFeed(
   }
 
   async function* portions(tenant: string, asked: Subscribed): AsyncGenerator<Matches, void> {
-    const { q, withContext, maxItems, maxBytes, signal, rejectsOn } = asked;
+    const { q, withContext, maxItems, maxBytes, signal, observer } = asked;
     let { after } = asked;
     while (!signal.aborted) {
-      const found = await readPatiently(tenant, { q, withContext, after, maxItems, maxBytes, signal }, rejectsOn);
+      const found = await readPatiently(tenant, { q, withContext, after, maxItems, maxBytes, signal }, observer);
       if (found === undefined) return;
       const isStuck = !found.caughtUp && found.reached.position === after.position;
       after = found.reached;
       if (found.caughtUp) {
-        const queue = new Queue(asked.rejectsOn);
+        const queue = new Queue(observer);
         const leave = join(tenant, asked, queue, found);
         try {
           yield found;
@@ -82,16 +81,19 @@ export function createFeed(
   async function readPatiently(
     tenant: string,
     asked: MatchesAsked & { signal: AbortSignal },
-    rejectsOn: Subscribed['rejectsOn'],
+    observer: FeedObserver | undefined,
   ): Promise<Matches | undefined> {
     const { signal } = asked;
     while (!signal.aborted) {
       try {
-        return await reads.readMatches(tenant, asked);
+        const matches = await reads.readMatches(tenant, asked);
+        observer?.onSuccess();
+        return matches;
       } catch (error) {
         if (signal.aborted) return undefined;
-        if ((error instanceof AnnalsError && error.status < 500) || rejectsOn?.(error)) throw error;
+        if (error instanceof AnnalsError && error.status < 500) throw error;
         onError(error);
+        observer?.onFailure(error);
         await rest(pauseAfterFailure, signal);
       }
     }
@@ -103,13 +105,13 @@ export function createFeed(
 
 /** What a channel has sent and the reader has not taken yet. */
 class Queue implements ChannelReader {
-  readonly rejectsOn: Subscribed['rejectsOn'];
+  readonly observer: FeedObserver | undefined;
   #matches: Matches[] = [];
   #failure: { error: unknown } | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(rejectsOn: Subscribed['rejectsOn']) {
-    this.rejectsOn = rejectsOn;
+  constructor(observer: FeedObserver | undefined) {
+    this.observer = observer;
   }
 
   take(matches: Matches): void {

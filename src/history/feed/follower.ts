@@ -87,6 +87,8 @@ export class Follower {
         this.#isDistributed = undefined;
         if (!this.#isFailing) this.#options.onError(error);
         this.#isFailing = true;
+        // Everyone reads once after the outage: the database may have been restored meanwhile.
+        this.#newest.clear();
         for (const listeners of this.#listeners.values()) for (const { onFailure } of listeners) onFailure?.(error);
       }
       const { interval, rest: multiple } = this.#isDistributed === true ? timing.cluster : timing.server;

@@ -117,7 +117,8 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
       const { transaction, horizon } = snapshot;
       const isThere = after.position <= last.position;
       if (!isThere || (await fingerprintAt(transaction, tenant, after.position)) !== after.fingerprint) {
-        throw new RestoredCursor(cursorOf(tenant, await oldest(tenant, snapshot, last)));
+        const begin = await oldest(tenant, snapshot, last);
+        throw new RestoredCursor(cursorOf(tenant, begin), begin);
       }
       const found: FeedItem[] = [];
       let reached = after;
