@@ -12,7 +12,7 @@ test('a query that took too long comes back to the model, which can narrow it', 
   const outcome = await runHistoryTool(() => Promise.reject(tooSlow), call, chat);
   expect(outcome).toEqual({
     output: '{"error":"The query was not answered within 30 seconds."}',
-    said: 'a query that was not answered: entity:order',
+    logText: 'a query that was not answered: entity:order',
     fromHistory: true,
   });
 });
