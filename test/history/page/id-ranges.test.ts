@@ -88,10 +88,8 @@ test('an index of ids answers a pattern alone', async () => {
   };
   const client = await pool.connect();
   try {
-    // The planner reads a small table as a whole otherwise.
-    await client.query(
-      'begin; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_indexscan = off',
-    );
+    // The planner reads a small table as a whole otherwise. Without index scans an index-only scan would cost as much.
+    await client.query('begin; set local enable_seqscan = off; set local enable_bitmapscan = off');
     const { rows } = await client.query(`explain ${text}`, values);
     await client.query('rollback');
     expect(JSON.stringify(rows)).toContain('Index Only Scan using change_entry_short_id');
