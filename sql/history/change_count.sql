@@ -30,7 +30,7 @@
 --      is 1 in its own range, and -1 in the range in which its child begins: there the way down counts it.
 --   4. Entries that no fold has taken into the tallies yet are in change_delta, and are added.
 -- Which cells and children these are depends on the moments alone: it is written down first (the marks), and then all
--- keys go down together, level by level. A key costs at most five tallies a moment, and 63 entries or those of one
+-- keys go down together, level by level. A key costs at most five tallies a moment, and 255 entries or those of one
 -- second.
 --
 -- Which plan: every key is one range of an index. The routines that Annals calls set how statements are planned, and

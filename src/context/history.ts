@@ -49,8 +49,7 @@ export function createHistory(
   const dictionaries = new DictionaryCache(pool, { maxBytes: Math.floor(maxNameBytes / processes) });
   const now = () => clock.now();
   const history = { pool, db, regexes, now, dictionaries };
-  const onError = (error: unknown) =>
-    logger.warn({ err: error }, 'following the change history failed; it is tried again');
+  const onError = (error: unknown) => logger.warn({ err: error }, 'following the change history failed; retrying');
   const follower = new Follower({ db, isDistributed: () => isDistributed(vital.pool), onError });
   closing.defer(() => follower.close());
   const follow: Follow = (...followed) => follower.follow(...followed);

@@ -176,7 +176,7 @@ function limitTime(work: Work, request: FastifyRequest, reply: FastifyReply, lim
     if (reply.raw.closed) return;
     // Something other than a statement has held it up: it is answered all the same.
     const late = setTimeout(() => {
-      if (reply.sent || reply.raw.closed) return;
+      if (reply.sent || reply.raw.headersSent || reply.raw.closed) return;
       request.log.warn({ route: request.routeOptions.url }, 'a request was answered before its work had ended');
       reply.send(work.signal.reason);
       // Fastify would log what the work comes to, which nobody waits for any more, as a second answer.

@@ -50,7 +50,7 @@ export function whileListening(app: HttpServer, { upkeep, begin, end }: WhileLis
 
   async function repeatWork(): Promise<void> {
     const runs = upkeep.map(async ({ what, every, work }) => {
-      const onError = (error: unknown) => app.log.warn({ err: error }, `${what} failed; it is tried again`);
+      const onError = (error: unknown) => app.log.warn({ err: error }, `${what} failed; retrying`);
       const { promise: firstTime, resolve: endFirstTime } = Promise.withResolvers<void>();
       const run = async () => void (await work(signal, onError).finally(endFirstTime));
       await waitForTurn(() => Promise.race([firstTime, rest(maxTurn, signal)]));

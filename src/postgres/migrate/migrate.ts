@@ -56,8 +56,10 @@ async function migrateSchema(pool: pg.Pool, schema: Schema, distributed: boolean
   const isFormer = areFormer(namesOf(found));
   if (isFormer) {
     checkFormer('database', namesOf(found));
-    // Before the announcement, which ends the processes that are finishing it.
-    await checkFinished(pool, 'database');
+    // Before the announcement, which ends the processes that are finishing it. Another process may have adopted the baseline since.
+    await inLedger(pool, async (client) => {
+      if (areFormer(namesOf(await readLedger(client)))) await checkFinished(client, 'database');
+    });
   }
   const ledger = isFormer ? { ...found, migrations: schema.migrations.slice(0, 1) } : found;
   checkLedger(ledger, schema);
