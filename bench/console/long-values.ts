@@ -8,8 +8,8 @@ const browser = await startChromium();
 try {
   for (const { title, answers, work } of longValues) {
     const page = await openAnswered(browser, answers);
-    const longest = await maxTaskTime(page, () => work(page));
-    console.log(`${Math.round(longest).toString().padStart(6)} ms  ${title}`);
+    const maxTime = await maxTaskTime(page, () => work(page));
+    console.log(`${Math.round(maxTime).toString().padStart(6)} ms  ${title}`);
     await page.context().close();
   }
 } finally {

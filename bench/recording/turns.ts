@@ -12,7 +12,7 @@ import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 
-// Prints the processor time of the longest turn of a recorder's event loop while it reads a long request: nobody else is answered in it.
+// Prints the processor time of the longest turn of a recorder's event loop while it reads a long request: no other request is answered in it.
 const tenant = 'long';
 const name = `annals_turns_${randomBytes(4).toString('hex')}`;
 const dataDir = join(import.meta.dirname, '../../data/bench');

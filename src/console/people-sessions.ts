@@ -43,7 +43,7 @@ export interface AdmittedPerson {
 /** The provider and the rules. Rejects where the provider cannot be reached. */
 export interface People {
   /**
-   * Asks again. A text: nobody lets the person in any more; undefined: the provider ended the sign-in. `onReplaced` is called with the
+   * Asks the provider again. A text: why the person may no longer sign in; undefined: the provider ended the sign-in. Calls `onReplaced` with the
    * refresh token that replaces this one, also where the renewal fails afterwards.
    */
   renew(

@@ -15,7 +15,7 @@ export interface SessionToCheck {
   forKeys: boolean;
 }
 
-/** Of sessions that were not checked for so many milliseconds, and that nobody renews. A constant text: it has no value from outside. */
+/** Of sessions that were not checked for so many milliseconds, and that no process renews. A constant text: it has no value from outside. */
 const dueForCheck = (after: number) =>
   `checked_at <= statement_timestamp() - interval '${Math.ceil(after)} milliseconds' and ${isFree} and expires_at > statement_timestamp()`;
 

@@ -169,7 +169,7 @@ interface Streamed {
   expected: { status: number };
 }
 
-/** It has failed, and has said so to nobody. */
+/** A stream whose error event has already been emitted. */
 function failed(): Readable {
   const body = new PassThrough().on('error', () => {});
   body.end('ab');

@@ -67,7 +67,7 @@ async function expectAnswers(database: TestDatabase): Promise<void> {
     const token = await server.token(tenant);
     for (const q of queries) {
       const query = parseQuery(q, changelogDialect);
-      const wanted = entries.filter((entry) => matches(query, entry, now)).toReversed();
+      const expected = entries.filter((entry) => matches(query, entry, now)).toReversed();
       const response = await server.call(`/changelog/${tenant}/changelogs?size=50&q=${encodeURIComponent(q)}`, {
         token,
       });
@@ -77,8 +77,8 @@ async function expectAnswers(database: TestDatabase): Promise<void> {
       };
       expect({ q, total: totalElements, ids: items.map(({ entityId }) => entityId) }).toEqual({
         q,
-        total: wanted.length,
-        ids: wanted.slice(0, 50).map(({ entityId }) => entityId),
+        total: expected.length,
+        ids: expected.slice(0, 50).map(({ entityId }) => entityId),
       });
       expect(totalElements).toBeGreaterThan(0);
     }

@@ -41,7 +41,7 @@ afterAll(() => database.drop());
 
 let positions = 0;
 
-function given(options: Partial<Change> = {}): IncomingChange {
+function incomingChange(options: Partial<Change> = {}): IncomingChange {
   const change = changeOf({ at: now, paths: `{"a":{"after":"${canary}"}}`, ...options });
   const { at, entity, entityId } = change;
   const line = {
@@ -87,15 +87,15 @@ async function idsNewestFirst(): Promise<string[]> {
 
 describe('a batch', () => {
   test('is counted by what became of each change, and what is rejected names its place', async () => {
-    const again = given({ entityId: 'again' });
+    const again = incomingChange({ entityId: 'again' });
     const taken = await take([
-      given({ entityId: 'one' }),
+      incomingChange({ entityId: 'one' }),
       { kind: 'unchanged' },
       rejected(),
       { kind: 'ignored' },
       again,
       again,
-      given({ at: 1, entityId: 'old' }),
+      incomingChange({ at: 1, entityId: 'old' }),
     ]);
     expect(taken.counts).toEqual({
       read: 7,
@@ -110,14 +110,14 @@ describe('a batch', () => {
   });
 
   test('of one moment stands in the order of recording', async () => {
-    await take(['a', 'b', 'c'].map((entityId) => given({ entityId })));
-    await take([given({ entityId: 'd' })]);
+    await take(['a', 'b', 'c'].map((entityId) => incomingChange({ entityId })));
+    await take([incomingChange({ entityId: 'd' })]);
     expect(await idsNewestFirst()).toEqual(['d', 'c', 'b', 'a']);
   });
 
   test('that holds the changes of another in another order never shows a deadlock', async () => {
     for (let round = 0; round < trials(3); round++) {
-      const changes = Array.from({ length: 120 }, () => given());
+      const changes = Array.from({ length: 120 }, () => incomingChange());
       const all = await Promise.all([take(changes), take(changes.toReversed()), take(changes.toSorted())]);
       expect(all.reduce((sum, { counts }) => sum + counts.recorded, 0)).toBe(changes.length);
     }
@@ -133,10 +133,10 @@ describe('Annals records no change from outside of', () => {
         [tenant],
       );
       const { rejected: list, counts } = await take([
-        given({ entity }),
-        given({ entity: 'SHELVES' }),
-        given({ entity: 'annals' }),
-        given(),
+        incomingChange({ entity }),
+        incomingChange({ entity: 'SHELVES' }),
+        incomingChange({ entity: 'annals' }),
+        incomingChange(),
       ]);
       expect(list).toEqual([{ index: 0, reason: '"entity" is one that this service records itself' }]);
       expect(counts).toMatchObject({ recorded: 3, rejected: 1 });
@@ -145,7 +145,7 @@ describe('Annals records no change from outside of', () => {
 });
 
 test('a change is at most 5 minutes ahead of the clock', async () => {
-  const taken = await take([given({ at: now + maxAhead }), given({ at: now + maxAhead + 1 })]);
+  const taken = await take([incomingChange({ at: now + maxAhead }), incomingChange({ at: now + maxAhead + 1 })]);
   expect(taken.rejected).toEqual([{ index: 1, reason: '"at" is more than 5 minutes in the future' }]);
   expect(taken.counts.recorded).toBe(1);
 });
@@ -183,7 +183,7 @@ describe('a change that can never be recorded', () => {
 
   test('of an unknown tenant is kept without a tenant, and recorded by a retry once the tenant is there', async () => {
     const unknown = `u${randomBytes(6).toString('hex')}`;
-    const taken = await take([given({ entityId: 'later' })], { tenant: unknown });
+    const taken = await take([incomingChange({ entityId: 'later' })], { tenant: unknown });
     expect(taken.rejected).toEqual([{ index: 0, reason: 'its tenant does not exist' }]);
     const of = async () => (await kept('')).length;
     expect(await of()).toBe(1);
@@ -201,7 +201,7 @@ describe('a change that can never be recorded', () => {
   });
 
   test('stays after a retry that fails, with the reason as it is now, and has the identity that it came with', async () => {
-    const ahead = given({ at: now + maxAhead + 1, entityId: 'ahead' });
+    const ahead = incomingChange({ at: now + maxAhead + 1, entityId: 'ahead' });
     if (ahead.kind !== 'change') throw new Error('no change');
     const identity = randomBytes(16);
     const source = { ...ahead.source, identity };
@@ -284,7 +284,7 @@ describe('a change that can never be recorded', () => {
   ] as const)(
     'of the %s that was kept before its %s had a mask is recorded with the mask by a retry',
     async (way, _of, rules) => {
-      await take([given({ at: now + maxAhead + 1, entity: 'order' })], { recordedBy: { way, by: 'Shop' } });
+      await take([incomingChange({ at: now + maxAhead + 1, entity: 'order' })], { recordedBy: { way, by: 'Shop' } });
       const mapping = readMapping(JSON.stringify({ version: 1, tenant: { value: tenant }, ...rules }));
       const retrying = {
         db: database.db,
@@ -303,7 +303,7 @@ describe('a change that can never be recorded', () => {
   );
 
   test('refuses the whole batch where it is strict', async () => {
-    const work = take([given(), rejected('first'), given({ entity: 'agent' })], { strict: true });
+    const work = take([incomingChange(), rejected('first'), incomingChange({ entity: 'agent' })], { strict: true });
     await expect(work).rejects.toMatchObject({
       isFull: false,
       rejected: [
@@ -317,8 +317,8 @@ describe('a change that can never be recorded', () => {
 
   test('refuses the batch where the tenant would keep more than the limit', async () => {
     const wrong = [1, 2, 3].map((number) => rejected('is wrong', `{"a":${number}}`));
-    await take([...wrong, given({ entityId: 'fits' })], { maxRejected: 3 });
-    const work = take([rejected('is wrong', '{"a":4}'), given()], { maxRejected: 3 });
+    await take([...wrong, incomingChange({ entityId: 'fits' })], { maxRejected: 3 });
+    const work = take([rejected('is wrong', '{"a":4}'), incomingChange()], { maxRejected: 3 });
     await expect(work).rejects.toThrow(RejectedChangesError);
     await expect(work).rejects.toMatchObject({ isFull: true });
     expect(await idsNewestFirst()).toEqual(['fits']);

@@ -41,11 +41,11 @@ export async function withinLimit(response: Response, limit = maxAnswerBytes): P
   const { body, headers, status, statusText } = response;
   if (body === null || !isJson(headers)) return response;
   // That of a compressed answer is the length of what was sent.
-  const told = headers.has('content-encoding') ? null : headers.get('content-length');
-  if (told !== null) {
-    if (Number(told) <= limit) return response;
+  const length = headers.has('content-encoding') ? null : headers.get('content-length');
+  if (length !== null) {
+    if (Number(length) <= limit) return response;
     await body.cancel();
-    throw new LongAnswerError({ bytes: Number(told), isWhole: true }, response);
+    throw new LongAnswerError({ bytes: Number(length), isWhole: true }, response);
   }
   const reader = body.getReader();
   const pieces: Uint8Array<ArrayBuffer>[] = [];

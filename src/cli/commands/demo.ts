@@ -52,7 +52,7 @@ history again: for a new shop choose another ANNALS_DATA_DIR.
 
   --ai    also has a provider of language models that makes its answers up, and says
           so in each: completions, chats and OpenAI clients work without a key. Shows
-          an agent, a budget, and the costs and logs of calls that nobody made.
+          an agent, a budget, and the costs and logs of invented calls.
 
 Example:
   PORT=3000 annals demo --ai`,
@@ -193,7 +193,7 @@ const agent = {
   nativeTools: ['change-history'],
 };
 
-/** An agent, a key of the provider, a budget, and calls that nobody made, unless the tenant has had any. */
+/** An agent, a key of the provider, a budget, and invented calls, unless the tenant has had any. */
 async function fillDesk(
   { db, clock, agents, budgets, completions, configuration }: Context,
   config: Config,

@@ -154,7 +154,7 @@ async function tail(feed: Feed, { tenant, q, begin, file, signal, outage }: Tail
       if (isLost(error)) outage.begin(error);
     },
   };
-  // Whoever begins with now, and is stopped before the first change, goes on from here.
+  // A tail that starts at now and stops before the first change resumes here.
   if (file !== undefined) await writeCursor(file, feed.cursorOf(tenant, after));
   while (!signal.aborted) {
     try {

@@ -41,7 +41,7 @@ export interface Config {
   baseUrl: string | undefined;
   /** Origins whose pages may call the service; `*` is any, none at all keeps browsers out. */
   corsOrigins: string[];
-  /** The names that browsers are told to reach by HTTPS alone. */
+  /** The host names for which browsers are to use HTTPS only. */
   hsts: HstsScope;
   /** Addresses and ranges of proxies; only their `X-Forwarded-*` headers are believed. */
   trustedProxies: string[];

@@ -41,7 +41,7 @@ export function parseOnOff(value: string): boolean | Fault {
   return new Fault('must be on or off');
 }
 
-/** What browsers are told to reach by HTTPS alone. */
+/** The scope of Strict-Transport-Security. */
 export type HstsScope = (typeof hstsScopes)[number];
 const hstsScopes = ['off', 'host', 'subdomains'] as const;
 

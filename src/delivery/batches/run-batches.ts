@@ -1,3 +1,5 @@
+// Long because one subject: forming a batch, attempting it and settling it share the state of a run.
+
 import { createHash, randomUUID } from 'node:crypto';
 import { millisecondsOf } from '../../core/duration.ts';
 import { AnnalsError } from '../../core/errors.ts';

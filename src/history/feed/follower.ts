@@ -87,7 +87,7 @@ export class Follower {
         this.#isDistributed = undefined;
         if (!this.#isFailing) this.#options.onError(error);
         this.#isFailing = true;
-        // Everyone reads once after the outage: the database may have been restored meanwhile.
+        // Every reader reads once after an outage: the database may have been restored.
         this.#newest.clear();
         for (const listeners of this.#listeners.values()) for (const { onFailure } of listeners) onFailure?.(error);
       }
