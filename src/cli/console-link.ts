@@ -1,6 +1,6 @@
 import { noteAccess } from '../access/accesses/store.ts';
 import { type ClientDescription, createClientWithoutSecret } from '../access/oauth/clients.ts';
-import { createLink } from '../console/links.ts';
+import { createLink } from '../access/sessions/links.ts';
 import type { Database } from '../postgres/database.ts';
 import { inTransaction } from '../postgres/transaction.ts';
 

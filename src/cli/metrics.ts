@@ -6,8 +6,8 @@ import { type Config, embeddedFolder } from '../core/config/config.ts';
 import { productVersion } from '../core/package-folder.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { type Figures, Metrics } from '../metrics/metrics.ts';
+import { openTracer } from '../metrics/open-tracer.ts';
 import { measureProcess } from '../metrics/process.ts';
-import { openTracer } from '../tracing/open-tracer.ts';
 import type { CommandIo } from './command.ts';
 import { listen } from './listen.ts';
 

@@ -10,9 +10,9 @@ import {
   setClientRights,
 } from '../access/oauth/clients.ts';
 import { createOAuthService, type OAuthService } from '../access/oauth/service.ts';
+import { type Console, createConsole } from '../access/sessions/service.ts';
 import { createPeopleSignIn } from '../access/sign-in/service.ts';
 import { createViewerTokenVerifier } from '../access/viewer-tokens/verify-viewer-token.ts';
-import { type Console, createConsole } from '../console/service.ts';
 import { doWork, requestLimit } from '../core/concurrency/work.ts';
 import { packageFolder } from '../core/package-folder.ts';
 import { readRestriction, wholesOf } from '../history/ask/restriction.ts';

@@ -8,12 +8,12 @@ import type { CompletionTimes } from '../desk/completions/service.ts';
 import { createLogger } from '../http/logger.ts';
 import { measureConnections } from '../metrics/connections.ts';
 import { Metrics } from '../metrics/metrics.ts';
+import { openTracer } from '../metrics/open-tracer.ts';
 import { measureProcess } from '../metrics/process.ts';
 import { createPaginator, type Paginator } from '../pagination/paginator.ts';
 import type { TenantPool } from '../postgres/connections/tenant-pool.ts';
 import type { Database } from '../postgres/database.ts';
 import { RegexMatcherPool } from '../query/regex-pool.ts';
-import { openTracer } from '../tracing/open-tracer.ts';
 import { type Connections, createConnections } from './connections.ts';
 import { measureInstallation } from './installation-figures.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { countSessions } from '../console/session-figures.ts';
+import { countSessions } from '../access/sessions/session-figures.ts';
 import { readDeliveryFigures, readDeliveryLag } from '../delivery/dispatch/delivery-figures.ts';
 import { readOpenJobs } from '../desk/jobs/queue-figures.ts';
 import { readWaiting } from '../desk/mail/mail-figures.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createOwnAddress } from '../../src/console/own-address.ts';
+import { createOwnAddress } from '../../src/access/sessions/own-address.ts';
 
 interface Sent {
   method?: string;

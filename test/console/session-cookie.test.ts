@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { newSecret } from '../../src/console/secret.ts';
-import { createSessionCookie } from '../../src/console/session-cookie.ts';
+import { createSessionCookie, newSecret } from '../../src/access/sessions/sealed-cookie.ts';
 import { createSealer } from '../../src/core/sealing.ts';
 
 const sealer = createSealer([randomBytes(32)]);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type NewClient, revokeClient } from '../../src/access/oauth/clients.ts';
-import { maxSessionsOfClient } from '../../src/console/sessions.ts';
+import { maxSessionsOfClient } from '../../src/access/sessions/sessions.ts';
 import { Browser } from '../support/server/browser.ts';
 import { isListed, isSignedIn, linkFor, rowsOf, sessionPath, signIn } from '../support/server/console-sessions.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';

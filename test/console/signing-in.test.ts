@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NewClient } from '../../src/access/oauth/clients.ts';
-import { linkLifetime } from '../../src/console/links.ts';
-import { maxSignInBytes } from '../../src/console/routes.ts';
-import { sessionLifetime } from '../../src/console/sessions.ts';
+import { linkLifetime } from '../../src/access/sessions/links.ts';
+import { maxSignInBytes } from '../../src/access/sessions/routes.ts';
+import { sessionLifetime } from '../../src/access/sessions/sessions.ts';
 import { readingScopes, scopes } from '../../src/http/scopes.ts';
 import { Browser, type ConsoleSession } from '../support/server/browser.ts';
 import {

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
-import { renderGuide } from '../../src/docs/render-guide.ts';
+import { renderGuide } from '../../src/http/openapi/guides.ts';
 
 const root = join(import.meta.dirname, '../..');
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], {
@@ -14,16 +14,16 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   .filter((file) => existsSync(join(root, file)));
 
 /** The ids of the headings of a page, and where its links and images lead. */
-function read(file: string): { ids: Set<string>; links: string[] } {
+async function read(file: string): Promise<{ ids: Set<string>; links: string[] }> {
   const links: string[] = [];
-  const { html } = renderGuide(readFileSync(join(root, file), 'utf8'), (href) => {
+  const { html } = await renderGuide(readFileSync(join(root, file), 'utf8'), (href) => {
     links.push(href);
     return href;
   });
   return { ids: new Set([...html.matchAll(/<h\d id="([^"]+)"/g)].map(([, id = '']) => id)), links };
 }
 
-const pages = new Map(files.map((file) => [file, read(file)]));
+const pages = new Map(await Promise.all(files.map(async (file) => [file, await read(file)] as const)));
 
 test('every page of the repository is read', () => {
   expect(files).toEqual(expect.arrayContaining(['README.md', 'docs/operations.md', 'docs/operations/backup.md']));

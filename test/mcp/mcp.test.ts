@@ -4,7 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createClient } from '../../src/access/oauth/clients.ts';
 import { readRestriction } from '../../src/history/ask/restriction.ts';
-import { maxResultBytes } from '../../src/mcp/tools.ts';
+import { maxResultBytes } from '../../src/history/mcp/tools.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { changeOf } from '../support/server/history.ts';
 import { lockTables } from '../support/server/locked-tables.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLogger } from '../../src/http/logger.ts';
-import { createTracer } from '../../src/tracing/open-telemetry.ts';
+import { createTracer } from '../../src/metrics/open-telemetry.ts';
 import { type Collector, startCollector } from '../support/server/collector.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';

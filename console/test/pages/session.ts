@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLink } from '../../../src/console/links.ts';
+import { createLink } from '../../../src/access/sessions/links.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 

@@ -1,4 +1,4 @@
-import { linkLifetime } from '../../console/links.ts';
+import { linkLifetime } from '../../access/sessions/links.ts';
 import { type Config, readConfig } from '../../core/config/config.ts';
 import { readingScopes } from '../../http/scopes.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';

@@ -1,5 +1,5 @@
 import { sealedSigningKeys } from '../../access/oauth/signing-key.ts';
-import { sealedIdTokens, sealedRenewals } from '../../console/people-sessions.ts';
+import { sealedIdTokens, sealedRenewals } from '../../access/sessions/people-sessions.ts';
 import { sealedSubscriptions } from '../../delivery/subscriptions/secrets.ts';
 import { sealedAgentKeys } from '../../desk/agents/secrets.ts';
 import { sealedOutcomes } from '../../desk/completions/idempotency.ts';

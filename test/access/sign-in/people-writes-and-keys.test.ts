@@ -4,11 +4,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { maxUnconfirmed, revokeKey } from '../../../src/access/keys/key-store.ts';
 import { readKey } from '../../../src/access/keys/key-text.ts';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
+import { maxKeyLifetime, maxKeysOfPerson } from '../../../src/access/sessions/key-routes.ts';
+import { createLink, linkLifetime } from '../../../src/access/sessions/links.ts';
+import { checkedEvery, checksEvery } from '../../../src/access/sessions/people-sessions.ts';
+import { countSessions } from '../../../src/access/sessions/session-figures.ts';
 import { keysLifetime } from '../../../src/access/sign-in/provider.ts';
-import { maxKeyLifetime, maxKeysOfPerson } from '../../../src/console/key-routes.ts';
-import { createLink, linkLifetime } from '../../../src/console/links.ts';
-import { checkedEvery, checksEvery } from '../../../src/console/people-sessions.ts';
-import { countSessions } from '../../../src/console/session-figures.ts';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import { readRecorders } from '../../../src/history/names/recorder-store.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';

@@ -4,18 +4,18 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
 import { guessLimits } from '../../../src/access/oauth/guess-limiter.ts';
-import { keysLifetime } from '../../../src/access/sign-in/provider.ts';
-import { readRules } from '../../../src/access/sign-in/rules.ts';
-import { maxRulesBytes } from '../../../src/access/sign-in/service.ts';
-import { signInLifetime } from '../../../src/console/people-routes.ts';
+import { signInLifetime } from '../../../src/access/sessions/people-routes.ts';
 import {
   checkedEvery,
   checksEvery,
   maxSessionsOfPerson,
   sealedIdTokens,
   sealedRenewals,
-} from '../../../src/console/people-sessions.ts';
-import { maxRenewal } from '../../../src/console/renewal-store.ts';
+} from '../../../src/access/sessions/people-sessions.ts';
+import { maxRenewal } from '../../../src/access/sessions/renewal-store.ts';
+import { keysLifetime } from '../../../src/access/sign-in/provider.ts';
+import { readRules } from '../../../src/access/sign-in/rules.ts';
+import { maxRulesBytes } from '../../../src/access/sign-in/service.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { readRestriction } from '../../../src/history/ask/restriction.ts';
 import { resealColumn } from '../../../src/postgres/reseal.ts';

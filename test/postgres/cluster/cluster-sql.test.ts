@@ -9,7 +9,7 @@ import { faultsOfRoutine, faultsOfStore, type KnownTables, tablesOf } from '../.
 const allowed = [
   'sources/capture/delete-documents.ts',
   'history/tallies/pending.ts',
-  'console/session-figures.ts',
+  'access/sessions/session-figures.ts',
   'postgres/cluster/move-tenant.ts',
   'desk/jobs/queue-figures.ts',
   'desk/mail/mail-figures.ts',

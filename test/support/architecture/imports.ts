@@ -16,10 +16,10 @@ export const layers: readonly (readonly string[])[] = [
   ['cli'],
   ['app'],
   ['context'],
-  ['history', 'sources', 'delivery', 'desk', 'tenants', 'access', 'console', 'mcp', 'docs', 'demo'],
+  ['history', 'sources', 'delivery', 'desk', 'tenants', 'access', 'demo'],
   ['recording'],
   ['http', 'providers'],
-  ['postgres', 'query', 'pagination', 'metrics', 'tracing'],
+  ['postgres', 'query', 'pagination', 'metrics'],
   ['core'],
 ];
 

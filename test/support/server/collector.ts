@@ -7,7 +7,7 @@ import { Parse } from 'typebox/value';
 import { onTestFinished } from 'vitest';
 import type { Tracer } from '../../../src/core/concurrency/trace.ts';
 import { createLogger } from '../../../src/http/logger.ts';
-import { createTracer } from '../../../src/tracing/open-telemetry.ts';
+import { createTracer } from '../../../src/metrics/open-telemetry.ts';
 
 const Values = Type.Array(Type.Object({ key: Type.String(), value: Type.Record(Type.String(), Type.Unknown()) }));
 const SpanData = Type.Object({

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { listClients, type NewClient } from '../../../src/access/oauth/clients.ts';
+import { linkLifetime } from '../../../src/access/sessions/links.ts';
 import { type ConsoleLink, makeConsoleLink } from '../../../src/cli/console-link.ts';
-import { linkLifetime } from '../../../src/console/links.ts';
 import { readingScopes } from '../../../src/http/scopes.ts';
 import { Browser } from './browser.ts';
 import type { TestServer } from './server.ts';

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { expect } from 'vitest';
-import { checkedEvery } from '../../../src/console/people-sessions.ts';
+import { checkedEvery } from '../../../src/access/sessions/people-sessions.ts';
 import { TestIdentityProvider } from '../vendor/identity-provider.ts';
 import { Browser } from './browser.ts';
 import { makeDataFolder, removeDataFolder } from './data-folder.ts';

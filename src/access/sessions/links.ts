@@ -1,10 +1,30 @@
+import './session-store.ts';
 import { sql } from 'kysely';
-import type { Database, DatabaseTransaction } from '../postgres/database.ts';
-import { tenantsWith } from '../postgres/tenants/tenants-with.ts';
-import './tables.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+import { hashSecret, newSecret, writeSecret } from './sealed-cookie.ts';
+
+/** Milliseconds (contract 13). */
+export const linkLifetime = 60_000;
+
+/**
+ * Makes a link into the console for a client without a secret, and returns what stands behind the `#` of its address. The
+ * caller makes the client in the same transaction.
+ *
+ * @example
+ * const fragment = await createLink(transaction, { tenant, clientId, lifetime: linkLifetime }); // link=acme.3q2-7w…
+ */
+export async function createLink(
+  transaction: DatabaseTransaction,
+  { tenant, clientId, lifetime }: { tenant: string; clientId: string; lifetime: number },
+): Promise<string> {
+  const secret = newSecret(tenant);
+  await insertLink(transaction, { tenant, secretHash: hashSecret(secret), clientId }, lifetime);
+  return `link=${writeSecret(secret)}`;
+}
 
 /** The link is good for that many milliseconds. */
-export async function insertLink(
+async function insertLink(
   transaction: DatabaseTransaction,
   { tenant, secretHash, clientId }: { tenant: string; secretHash: Uint8Array; clientId: string },
   lifetime: number,

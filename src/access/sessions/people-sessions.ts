@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify';
-import { AnnalsError } from '../core/errors.ts';
-import type { Sealer } from '../core/sealing.ts';
-import { AccessTokenFault } from '../http/credentials.ts';
-import type { Restriction } from '../http/restriction.ts';
-import { insufficientScopes, type Scope } from '../http/scopes.ts';
-import type { Database, DatabaseTransaction } from '../postgres/database.ts';
-import type { SealedColumn } from '../postgres/reseal.ts';
-import { forEachTenant } from '../postgres/tenants/tenants-with.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import { AccessTokenFault } from '../../http/credentials.ts';
+import type { Restriction } from '../../http/restriction.ts';
+import { insufficientScopes, type Scope } from '../../http/scopes.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import type { SealedColumn } from '../../postgres/reseal.ts';
+import { forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import type { ConsoleKeys } from './ports.ts';
 import {
   giveRenewal,
@@ -16,8 +16,7 @@ import {
   tenantsWithUncheckedSessions,
   updateCheckedSession,
 } from './renewal-store.ts';
-import { hashSecret } from './secret.ts';
-import type { SessionCookie } from './session-cookie.ts';
+import { hashSecret, type SessionCookie } from './sealed-cookie.ts';
 import { lockSessionOfClient, oldestOfPerson } from './session-store.ts';
 import { type Sessions, type StartedSession, sessionLifetime } from './sessions.ts';
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Database } from '../postgres/database.ts';
+import type { Database } from '../../postgres/database.ts';
 
 /** The number of sessions that have not expired, of all tenants, without those that are over and stay for their keys. */
 export async function countSessions(db: Database): Promise<number> {

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
-import { AnnalsError } from '../core/errors.ts';
+import { AnnalsError } from '../../core/errors.ts';
 
 /** Where the console may be opened: at the public address, and without one under the names of this machine alone. */
 export interface OwnAddress {

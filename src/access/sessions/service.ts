@@ -1,14 +1,13 @@
-import type { Sealer } from '../core/sealing.ts';
-import { basePathOf } from '../http/base-path.ts';
-import type { ConsoleAccess } from '../http/credentials.ts';
-import type { Database } from '../postgres/database.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import { basePathOf } from '../../http/base-path.ts';
+import type { ConsoleAccess } from '../../http/credentials.ts';
+import type { Database } from '../../postgres/database.ts';
 import { createOwnAddress, type OwnAddress } from './own-address.ts';
 import { ConsolePage, versionHeader } from './page.ts';
 import type { PeopleSignIn } from './people-routes.ts';
 import { type ClientsOfPeople, PeopleSessions } from './people-sessions.ts';
 import type { ConsoleClients, ConsoleKeys, IsSealed, NoteConsoleAccess, WholesOf } from './ports.ts';
-import { createSealedCookie, type SealedCookie } from './sealed-cookie.ts';
-import { createSessionCookie } from './session-cookie.ts';
+import { createSealedCookie, createSessionCookie, type SealedCookie } from './sealed-cookie.ts';
 import { Sessions } from './sessions.ts';
 
 export interface Console {

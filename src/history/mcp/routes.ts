@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify';
-import { AnnalsError } from '../core/errors.ts';
-import { loadPart } from '../core/own-part.ts';
-import { productVersion } from '../core/package-folder.ts';
-import { noSuchOperation } from '../http/allowed-methods.ts';
-import { ClientGone } from '../http/client-gone.ts';
-import { answerErrorsAs } from '../http/error-answers.ts';
-import type { HttpServer } from '../http/http-server-type.ts';
-import { UnreadableJson } from '../http/json-body.ts';
-import { historyScopes } from '../http/scopes.ts';
-import type { HistoryTexts } from './history-texts.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import { loadPart } from '../../core/own-part.ts';
+import { productVersion } from '../../core/package-folder.ts';
+import { noSuchOperation } from '../../http/allowed-methods.ts';
+import { ClientGone } from '../../http/client-gone.ts';
+import { answerErrorsAs } from '../../http/error-answers.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { UnreadableJson } from '../../http/json-body.ts';
+import { historyScopes } from '../../http/scopes.ts';
+import type { HistoryTexts } from './tools.ts';
 
 export interface McpOptions {
   history: HistoryTexts;

@@ -1,16 +1,15 @@
 import type { FastifyRequest } from 'fastify';
-import { createBatches } from '../core/concurrency/batches.ts';
-import { doWork, requestLimit } from '../core/concurrency/work.ts';
-import { type Caller, callerOf } from '../http/caller.ts';
-import { AccessTokenFault, type Credentials } from '../http/credentials.ts';
-import { isScope } from '../http/scopes.ts';
-import type { Database, DatabaseTransaction } from '../postgres/database.ts';
-import { forEachTenant } from '../postgres/tenants/tenants-with.ts';
-import { inTransaction } from '../postgres/transaction.ts';
-import { deleteExpiredLinks, takeLink, tenantsWithExpiredLinks } from './link-store.ts';
+import { createBatches } from '../../core/concurrency/batches.ts';
+import { doWork, requestLimit } from '../../core/concurrency/work.ts';
+import { type Caller, callerOf } from '../../http/caller.ts';
+import { AccessTokenFault, type Credentials } from '../../http/credentials.ts';
+import { isScope } from '../../http/scopes.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { forEachTenant } from '../../postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { deleteExpiredLinks, takeLink, tenantsWithExpiredLinks } from './links.ts';
 import type { ConsoleClients, ConsoleKeys, NoteConsoleAccess, Person, SignedInClient } from './ports.ts';
-import { hashSecret, newSecret, readSecret } from './secret.ts';
-import type { SessionCookie } from './session-cookie.ts';
+import { hashSecret, newSecret, readSecret, type SessionCookie } from './sealed-cookie.ts';
 import {
   deleteExpiredSessions,
   deleteSession,

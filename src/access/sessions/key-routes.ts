@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { AnnalsError } from '../core/errors.ts';
-import { consoleApiPath } from '../http/console-target.ts';
-import type { HttpServer } from '../http/http-server-type.ts';
-import type { Scope } from '../http/scopes.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import { consoleApiPath } from '../../http/console-target.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import type { Scope } from '../../http/scopes.ts';
 import type { ConsoleKeys, Person } from './ports.ts';
 import type { Session, Sessions } from './sessions.ts';
 

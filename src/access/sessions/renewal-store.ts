@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { Database, DatabaseTransaction } from '../postgres/database.ts';
-import { tenantsWith } from '../postgres/tenants/tenants-with.ts';
-import './tables.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+import './session-store.ts';
 
 /** Milliseconds in which a renewal is over: four requests to the provider, and the answers' work. */
 export const maxRenewal = 45_000;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadPart } from '../core/own-part.ts';
-import { plainText, slugs } from './heading-ids.ts';
+import { loadPart } from '../../core/own-part.ts';
+import { escapeHtml } from './docs-routes.ts';
 
 export interface Guide {
   /** The path of its file without `.md`: `operations`, `decisions/house`. */
@@ -85,9 +85,7 @@ export class Guides {
     const known = this.#rendered.get(name);
     if (known !== undefined) return known;
     const markdown = readFileSync(join(this.#folder, `${name}.md`), 'utf8');
-    // The parser of Markdown is loaded with the first guide: many processes show none.
-    const { renderGuide } = await loadPart(() => import('./render-guide.ts'));
-    const guide = { name, ...renderGuide(markdown, (href) => this.#linkFrom(name, href)) };
+    const guide = { name, ...(await renderGuide(markdown, (href) => this.#linkFrom(name, href))) };
     this.#rendered.set(name, guide);
     return guide;
   }
@@ -176,4 +174,81 @@ function textOf(markdown: string): string {
     .replace(/[`*|]|^[-\s|:]+$/gm, ' ')
     .replace(/\s+/g, ' ')
     .trim();
+}
+
+/** The text of a heading without the marks of Markdown. */
+export function plainText(heading: string): string {
+  return heading.replace(/[`*]/g, '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+}
+
+/** Makes the ids of a page's headings as code hosts make them, so that one link works in both places. Equal headings get ids of their own. */
+export function slugs(): (heading: string) => string {
+  const ids = new Map<string, number>();
+  return (heading) => {
+    const slug = slugOf(heading);
+    const times = ids.get(slug) ?? 0;
+    ids.set(slug, times + 1);
+    return times === 0 ? slug : `${slug}-${times}`;
+  };
+}
+
+function slugOf(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replace(/\s/g, '-');
+}
+
+/**
+ * Renders Markdown as HTML. Raw HTML in it is shown as text. `linkTo` says where a link or an image leads; what leads
+ * nowhere is shown as its text.
+ */
+export async function renderGuide(
+  markdown: string,
+  linkTo: (href: string) => string | undefined,
+): Promise<{ title: string; html: string }> {
+  // Loaded with the first guide: many processes render none.
+  const { Marked } = await loadPart(() => import('marked'));
+  let title = '';
+  const idOf = slugs();
+  const marked = new Marked({
+    gfm: true,
+    renderer: {
+      html: ({ text }) => escapeHtml(text),
+      heading({ tokens, depth, text }) {
+        const plain = plainText(text);
+        if (title === '') title = plain;
+        const id = idOf(plain);
+        return `<h${depth} id="${escapeHtml(id)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+      link({ href, tokens }) {
+        const target = linkTo(href);
+        const text = this.parser.parseInline(tokens);
+        return target === undefined ? text : `<a href="${escapeHtml(target)}">${text}</a>`;
+      },
+      image({ href, text }) {
+        const source = linkTo(href);
+        return source === undefined ? escapeHtml(text) : `<img src="${escapeHtml(source)}" alt="${escapeHtml(text)}">`;
+      },
+      // The keyboard scrolls code and tables that are wider than the page.
+      code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>\n`,
+      table(token) {
+        const row = (cells: typeof token.header, tag: 'th' | 'td') =>
+          `<tr>${cells.map((cell) => cellOf(this.parser.parseInline(cell.tokens), tag)).join('')}</tr>`;
+        // Markdown has no table without a head.
+        const head = token.header.every(({ text }) => text === '') ? '' : `<thead>${row(token.header, 'th')}</thead>`;
+        const body = token.rows.map((cells) => row(cells, 'td')).join('\n');
+        return `<div class="table" tabindex="0"><table>${head}<tbody>${body}</tbody></table></div>\n`;
+      },
+    },
+  });
+  const html = marked.parse(markdown, { async: false });
+  return { title, html };
+}
+
+/** A heading without words is no heading. */
+function cellOf(html: string, tag: 'th' | 'td'): string {
+  const name = html === '' ? 'td' : tag;
+  return `<${name}>${html}</${name}>`;
 }

@@ -5,11 +5,10 @@ import {
   type StandardSchemaWithJSON,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import { AnnalsError, maxDetails } from '../core/errors.ts';
-import { isStorable } from '../core/storable-text.ts';
-import { compileFaultFinder } from '../http/schema-faults.ts';
-import type { Caller, HistoryTexts } from './history-texts.ts';
-import { tools } from './tools.ts';
+import { AnnalsError, maxDetails } from '../../core/errors.ts';
+import { isStorable } from '../../core/storable-text.ts';
+import { compileFaultFinder } from '../../http/schema-faults.ts';
+import { type Caller, type HistoryTexts, tools } from './tools.ts';
 
 const instructions =
   'The change history of one tenant: who changed what, when, and from what to what. Begin with list_names where you know ' +

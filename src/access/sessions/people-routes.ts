@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AnnalsError } from '../core/errors.ts';
-import type { HttpServer } from '../http/http-server-type.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
 import { insecureSignIn } from './own-address.ts';
 import type { AdmittedPerson, People, PeopleSessions } from './people-sessions.ts';
 import type { ConsoleClients } from './ports.ts';

@@ -1,8 +1,8 @@
-import type { Caller } from '../http/caller.ts';
-import type { Credentials } from '../http/credentials.ts';
-import type { Restriction } from '../http/restriction.ts';
-import type { Scope } from '../http/scopes.ts';
-import type { Database, DatabaseTransaction } from '../postgres/database.ts';
+import type { Caller } from '../../http/caller.ts';
+import type { Credentials } from '../../http/credentials.ts';
+import type { Restriction } from '../../http/restriction.ts';
+import type { Scope } from '../../http/scopes.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 
 export interface SignedInClient {
   readonly tenant: string;
