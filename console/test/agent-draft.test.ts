@@ -1,7 +1,6 @@
 import type { Agent } from '@annals/client';
 import { describe, expect, test } from 'vitest';
-import { draftOf, emptyDraft, inputOf } from '../src/desk/agents/agent-draft.ts';
-import { faultsOf, partOf } from '../src/desk/agents/agent-faults.ts';
+import { draftOf, emptyDraft, faultsOf, inputOf, partOf } from '../src/desk/agents/agent-draft.ts';
 
 const stored: Agent = {
   id: 'claims',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { timeZone } from '../src/components/time-text.ts';
+import { timeZone } from '../src/components/times.ts';
 import { completionPlace, suggestionsAt, wantedNames } from '../src/history/completion.ts';
 
 const now = Date.parse('2026-11-22T12:00:00Z');

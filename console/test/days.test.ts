@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { barsOfChanges } from '../src/charts/change-series.ts';
-import { boundsOfDay, momentOf, momentText, startOfDay } from '../src/components/days.ts';
-import { timeZone, zoneName } from '../src/components/time-text.ts';
+import { barsOfChanges } from '../src/charts/bars.ts';
+import { boundsOfDay, momentOf, momentText, startOfDay, timeZone, zoneName } from '../src/components/times.ts';
 import { hasTime, withTime } from '../src/query-text/edit-query.ts';
 
 // The clocks of Berlin went forward on 2026-03-29 and back on 2026-10-25.

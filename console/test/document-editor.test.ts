@@ -2,8 +2,13 @@ import { type JsonObject, parseJson, stringifyJson } from '@annals/client/json';
 import { Validator } from '@cfworker/json-schema';
 import { describe, expect, test } from 'vitest';
 import { columnsOf, documentForSchema, templateOf } from '../src/data/instances/schema-view.ts';
-import { contentToSave, editableText, versionOf } from '../src/data/json-editor/document-text.ts';
-import { readEdited, readEditedObject } from '../src/data/json-editor/read-edited.ts';
+import {
+  contentToSave,
+  editableText,
+  readEdited,
+  readEditedObject,
+  versionOf,
+} from '../src/data/json-editor/document-text.ts';
 import { faultsOfErrors } from '../src/data/json-editor/schema-faults.ts';
 
 const object = (text: string) => parseJson(text) as JsonObject;

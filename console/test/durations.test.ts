@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { durationOf, durationWords, isoOf, noDuration } from '../src/components/durations.ts';
+import { durationOf, durationWords, isoOf, noDuration } from '../src/components/times.ts';
 
 test('a duration is a number and the largest unit that tells it whole, and is sent as ISO 8601', () => {
   const stored = ['P1D', 'P2W', 'PT90M', 'PT3600S', 'P1DT12H', 'PT1M30S', 'P14D'];

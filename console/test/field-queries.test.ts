@@ -1,6 +1,6 @@
 import { JsonNumber } from '@annals/client/json';
 import { expect, test } from 'vitest';
-import { queryOfDocumentField, queryOfField, queryOfStep, queryOfValue } from '../src/history/field-queries.ts';
+import { queryOfDocumentField, queryOfField, queryOfStep, queryOfValue } from '../src/history/document-queries.ts';
 import { togglePath, writtenItems } from '../src/query-text/edit-query.ts';
 import { nameOfPath, writtenPath, writtenScalar } from '../src/query-text/path-terms.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { splitHidden } from '../src/components/hidden-characters.ts';
+import { splitHidden } from '../src/components/values.tsx';
 
 const shown = (text: string, options?: { lines: boolean }) =>
   splitHidden(text, options)

@@ -1,6 +1,6 @@
 import { finish } from '@annals/client/json';
 import { expect, test } from 'vitest';
-import { lineOf, lineStarts } from '../src/components/line-starts.ts';
+import { lineOf, lineStarts } from '../src/components/lines-view.tsx';
 
 const linesOf = (text: string, maxLength: number) => {
   const starts = finish(lineStarts(text, maxLength));

@@ -1,6 +1,6 @@
 import type { Job, RequestLog } from '@annals/client';
 import { expect, test } from 'vitest';
-import { durationText } from '../src/components/log-words.ts';
+import { durationText } from '../src/components/numbers.ts';
 import { turnsOf } from '../src/desk/logs/session-turns.ts';
 import { directionOf, turnedSort } from '../src/lists/sort-order.ts';
 import { quoted } from '../src/query-text/quoted.ts';

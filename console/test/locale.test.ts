@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tickTexts } from '../src/charts/tick-text.ts';
+import { tickTexts } from '../src/charts/bars.ts';
 import { numberTexts } from '../src/components/numbers.ts';
 import { programText } from '../src/security/program-text.ts';
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { failureOf } from '../src/api/failure.ts';
-import { LongAnswerError, maxAnswerBytes, withinLimit } from '../src/api/long-answer.ts';
+import { failureOf, LongAnswerError, maxAnswerBytes, withinLimit } from '../src/api/failure.ts';
 
 const limit = 1_000;
 

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { maxAnswerBytes } from '../src/api/long-answer.ts';
+import { maxAnswerBytes } from '../src/api/failure.ts';
 import { address, openAnswered } from './support/answered-page.ts';
 import { startChromium } from './support/chromium.ts';
 import { answersOf, entry, longValues } from './support/long-values.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { chooseTimeZone } from '../src/components/time-text.ts';
-import { positionsAfterMove } from '../src/views/view-order.ts';
-import { divided, queryOfView } from '../src/views/view-range.ts';
+import { chooseTimeZone } from '../src/components/times.ts';
+import { divided, positionsAfterMove, queryOfView } from '../src/views/saved-views.ts';
 
 chooseTimeZone('utc');
 const now = Date.parse('2026-11-23T16:00:00.500Z');

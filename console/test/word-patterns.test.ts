@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hasWords, wordPattern } from '../src/find/word-patterns.ts';
+import { hasWords, wordPattern } from '../src/find/found.ts';
 
 test('each written word begins a word of the name, in any order and case', () => {
   for (const text of ['price', 'AMOUNT', 'am pri', 'price.amount', ''])

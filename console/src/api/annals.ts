@@ -1,6 +1,6 @@
 import { Annals } from '@annals/client';
 import { computed } from '@preact/signals';
-import { giveWay } from './give-way.ts';
+import { giveWay } from './requests.ts';
 import { apiUrl, session, sessionFetch } from './session.ts';
 
 const client = computed(() => {

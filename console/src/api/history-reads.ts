@@ -7,7 +7,7 @@ import type {
   ExactDocumentAtMoment,
 } from '@annals/client';
 import type { JsonObject, JsonValue } from '@annals/client/json';
-import { zoneName } from '../components/time-text.ts';
+import { zoneName } from '../components/times.ts';
 import { annals } from './annals.ts';
 import { readsContext } from './session.ts';
 
@@ -96,9 +96,9 @@ export async function readNames(
 }
 
 /** A document by its last name. */
-export type FoundDocument = DocumentNames['values'][number];
+type FoundDocument = DocumentNames['values'][number];
 
-export interface DocumentSearch {
+interface DocumentSearch {
   /** The beginning of the id, or of words of the name; empty: any document. */
   readonly text: string;
   readonly entity?: string | undefined;
@@ -119,7 +119,7 @@ export async function findDocuments(
 /** A document as it was at a moment. `document` is left out before its creation and after its deletion. */
 export type DocumentState = ExactDocumentAtMoment;
 
-export interface DocumentMoment {
+interface DocumentMoment {
   readonly entity: string;
   readonly entityId: string;
   readonly at?: string | undefined;

@@ -1,9 +1,7 @@
 import { ApiError } from '@annals/client';
 import { computed, signal } from '@preact/signals';
-import { basePath } from '../router/location.ts';
-import { errorOfResponse } from './error-of-response.ts';
-import { withinLimit } from './long-answer.ts';
-import { noteVersion } from './version.ts';
+import { basePath } from '../router/router.tsx';
+import { errorOfResponse, withinLimit } from './failure.ts';
 
 /** Who is signed in, as the service says. */
 export interface Session {
@@ -158,4 +156,16 @@ async function sessionOf(response: Response): Promise<Session> {
 
 function isSession(value: unknown): value is Session {
   return typeof value === 'object' && value !== null && 'tenant' in value && 'scopes' in value;
+}
+
+/** Whether the service has a newer console than this tab. */
+export const isOutdated = signal(false);
+
+/** The version of this tab, which the service writes into the page. */
+const ownVersion = document.querySelector('meta[name="annals-console-version"]')?.getAttribute('content');
+
+function noteVersion(headers: Headers): void {
+  const current = headers.get('annals-console-version');
+  if (ownVersion !== undefined && ownVersion !== null && current !== null && current !== ownVersion)
+    isOutdated.value = true;
 }

@@ -1,10 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import { isAborted } from '../api/failure.ts';
 import { readSession, session } from '../api/session.ts';
-import { FailureBox } from '../components/failure-box.tsx';
-import { later } from '../components/later.tsx';
+import { FailureBox, later } from '../components/states.tsx';
 import { Toasts } from '../components/toasts.tsx';
-import { takeLink } from '../session/link-in-address.ts';
 import { Shell } from './shell.tsx';
 
 /** Most who open the console are signed in. */
@@ -43,4 +41,14 @@ export function App() {
       <Toasts />
     </>
   );
+}
+
+/**
+ * Takes the text of a sign-in link from the address and removes it there, so that nobody reads it over a shoulder or in the
+ * browser's history. Undefined where there is none.
+ */
+function takeLink(): string | undefined {
+  const [, link] = /^#link=(.+)$/.exec(location.hash) ?? [];
+  if (link !== undefined) history.replaceState(null, '', location.pathname + location.search);
+  return link;
 }

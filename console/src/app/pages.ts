@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact';
 import { historyAbilities, historyScopes } from '../api/session.ts';
-import type { IconName } from '../components/icon.tsx';
-import type { View } from '../components/tabbed-views.tsx';
+import type { IconName } from '../components/buttons.tsx';
+import type { View } from '../components/page.tsx';
 
 /** A page of the console: what it is called, where it stands, and who may see it. */
 export interface Page {

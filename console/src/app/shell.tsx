@@ -1,19 +1,15 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { allows, changeTenant, type Session, session, signOut } from '../api/session.ts';
-import { isOutdated } from '../api/version.ts';
-import { Button } from '../components/button.tsx';
-import { EmptyState } from '../components/empty-state.tsx';
-import { Icon } from '../components/icon.tsx';
-import { Name } from '../components/name.tsx';
-import { TimeZoneSwitch } from '../components/time.tsx';
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
+import { allows, changeTenant, isOutdated, type Session, session, signOut } from '../api/session.ts';
+import { Button, Icon } from '../components/buttons.tsx';
+import { EmptyState, FailureBox, Skeleton } from '../components/states.tsx';
 import { tellFailure } from '../components/toasts.tsx';
+import { Name, TimeZoneSwitch } from '../components/values.tsx';
 import { Find, FindButton } from '../find/find-button.tsx';
-import { Link } from '../router/link.tsx';
-import { basePath, path } from '../router/location.ts';
-import { ViewsNavigation } from '../views/views-navigation.tsx';
-import { CurrentPage } from './current-page.tsx';
+import { basePath, Link, path } from '../router/router.tsx';
+import { ViewsNavigation } from '../views/views.tsx';
 import { type Page, pages } from './pages.ts';
 import './shell.css';
+import { useCode } from '../api/requests.ts';
 
 /** What stands around every page: the navigation, who is signed in, and what holds for all pages. */
 export function Shell() {
@@ -194,4 +190,13 @@ function NoSuchPage() {
       <Link to={{ path: '' }}>Go to the first page</Link>
     </EmptyState>
   );
+}
+
+/** Fetches the code of a page and shows it. A fault in it leaves the rest of the console as it is. */
+function CurrentPage({ page }: { readonly page: Page }) {
+  const { code: Content, error } = useCode(page.load);
+  const [fault] = useErrorBoundary();
+  const failure: unknown = fault ?? error;
+  if (failure !== undefined) return <FailureBox error={failure} />;
+  return Content === undefined ? <Skeleton /> : <Content />;
 }

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { DocumentState } from '../api/history-reads.ts';
-import { useRequest } from '../api/use-request.ts';
-import { Button } from '../components/button.tsx';
-import { later } from '../components/later.tsx';
+import { useRequest } from '../api/requests.ts';
+import { Button } from '../components/buttons.tsx';
+import { later } from '../components/states.tsx';
 import { isOwnType, writableKind } from './own-documents.ts';
 
 const BringBackDialog = later(async () => (await import('./bring-back-dialog.tsx')).BringBackDialog);

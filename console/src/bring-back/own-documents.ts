@@ -1,10 +1,9 @@
 import { type AgentInput, ApiError } from '@annals/client';
 import { type JsonObject, type JsonValue, parseJson, stringifyJson, toPlain } from '@annals/client/json';
-import { forgetAgentNames } from '../agent-names/agent-names.ts';
+import { forgetAgentNames } from '../agent-names/agent-names.tsx';
 import { annals } from '../api/annals.ts';
-import { mask } from '../api/mask.ts';
 import { allows } from '../api/session.ts';
-import { contentToSave, versionOf } from '../data/json-editor/document-text.ts';
+import { contentToSave, mask, versionOf } from '../data/json-editor/document-text.ts';
 import type { DocumentKey } from '../history/document-queries.ts';
 import { quoted } from '../query-text/quoted.ts';
 import type { OwnKind, Plan } from './plan.ts';

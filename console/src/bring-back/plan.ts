@@ -1,6 +1,5 @@
 import { type JsonObject, type JsonValue, stringifyJson } from '@annals/client/json';
-import { mask } from '../api/mask.ts';
-import { withoutServiceMembers } from '../data/json-editor/document-text.ts';
+import { mask, withoutServiceMembers } from '../data/json-editor/document-text.ts';
 
 /** The documents that the service keeps itself and that can be brought back. */
 export type OwnKind = 'instance' | 'agent' | 'configuration';
@@ -16,7 +15,7 @@ export interface Plan {
 }
 
 /** Why a document cannot be brought back. */
-export interface Refusal {
+interface Refusal {
   readonly refused: string;
 }
 

@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
 import './bar-chart.css';
-import { useCode } from '../api/use-code.ts';
-import { FailureBox } from '../components/failure-box.tsx';
-import { timeZone } from '../components/time-text.ts';
+import { useCode } from '../api/requests.ts';
+import { FailureBox } from '../components/states.tsx';
+import { timeZone } from '../components/times.ts';
 import { type BarChartProps, chartHeight, middleOf, showBar } from './bars.ts';
 
 /** What draws comes after the page's own code: the entries below do not wait for it. */

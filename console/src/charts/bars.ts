@@ -1,7 +1,9 @@
+import type { ChangeHistogram } from '@annals/client';
 import { countText, dollarsText } from '../components/numbers.ts';
-import { timeText } from '../components/time-text.ts';
+import { startOfDay, type TimeZoneChoice, timeText } from '../components/times.ts';
+import { changeTypes } from '../components/values.tsx';
 
-export interface BarSeries {
+interface BarSeries {
   readonly label: string;
   /** The custom property of its colour: `--create-bar`. */
   readonly colour: string;
@@ -19,7 +21,7 @@ export interface Bars {
 }
 
 /** Bars, and how their times and figures are told. */
-export interface ShownBars extends Bars {
+interface ShownBars extends Bars {
   /** Days of usage are UTC. Left out: what the reader has chosen. */
   readonly zone?: 'utc' | undefined;
   /** Left out: counts, which are whole. */
@@ -41,7 +43,7 @@ export const chartHeight = 132;
 export type Range = [from: number, before: number];
 
 /** When the next bar begins. */
-export function endOf({ starts, end }: Bars, index: number): number {
+function endOf({ starts, end }: Bars, index: number): number {
   return starts[index + 1] ?? end;
 }
 
@@ -87,4 +89,65 @@ function rangeText({ detail, zone }: ShownBars, from: number, before: number): s
 export function wholeBars({ starts, end }: Bars, from: number, to: number): Range {
   const first = starts.findLast((start) => start <= from) ?? starts[0] ?? from;
   return [first, starts.find((start) => start >= to) ?? end];
+}
+
+const lengths = { second: 1_000, minute: 60_000, hour: 3_600_000 } as const;
+
+/** A histogram of changes as bars, by type and in the colours of the types. */
+export function barsOfChanges({
+  buckets,
+  interval: { unit, count },
+}: Pick<ChangeHistogram, 'buckets' | 'interval'>): Bars {
+  const starts = buckets.map(({ at }) => Date.parse(at));
+  const last = starts.at(-1) ?? 0;
+  return {
+    starts,
+    end: unit === 'day' ? startOfDay(last, count) : last + count * lengths[unit],
+    detail: unit === 'hour' ? 'minute' : unit,
+    series: changeTypes.map((type) => ({
+      label: type,
+      colour: `--${type}-bar`,
+      counts: buckets.map((bucket) => bucket[type]),
+    })),
+  };
+}
+
+const formats = { local: formatsOf(undefined), utc: formatsOf('UTC') };
+
+function formatsOf(timeZone: string | undefined) {
+  return {
+    month: new Intl.DateTimeFormat(undefined, { timeZone, month: 'short', year: 'numeric' }),
+    day: new Intl.DateTimeFormat(undefined, { timeZone, day: 'numeric', month: 'short' }),
+    minute: new Intl.DateTimeFormat(undefined, { timeZone, hour: '2-digit', minute: '2-digit' }),
+    second: new Intl.DateTimeFormat(undefined, { timeZone, hour: '2-digit', minute: '2-digit', second: '2-digit' }),
+  };
+}
+
+const dayLength = 86_400;
+
+/**
+ * A time below a chart, as short as the distance of the ticks lets it be. At midnight the day stands in place of the clock.
+ * Both are seconds.
+ */
+function tickText(at: number, distance: number, zone: TimeZoneChoice): string {
+  const time = new Date(at * 1_000);
+  const { month, day, minute, second } = formats[zone];
+  if (distance >= 28 * dayLength) return month.format(time);
+  if (distance >= dayLength) return day.format(time);
+  return isMidnight(time, zone) ? day.format(time) : (distance >= 60 ? minute : second).format(time);
+}
+
+/** The times below a chart that ends at `end`: where it ends the next day or hour begins, which it does not show. All are seconds. */
+export function tickTexts(ticks: readonly number[], distance: number, { zone, end }: TickPlace): string[] {
+  return ticks.map((tick) => (tick < end ? tickText(tick, distance, zone) : ''));
+}
+
+interface TickPlace {
+  readonly zone: TimeZoneChoice;
+  readonly end: number;
+}
+
+function isMidnight(time: Date, zone: TimeZoneChoice): boolean {
+  if (zone === 'utc') return time.getTime() % 86_400_000 === 0;
+  return time.getHours() + time.getMinutes() + time.getSeconds() === 0;
 }

@@ -1,7 +1,7 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { dollarsText } from '../components/numbers.ts';
-import { timeZone } from '../components/time-text.ts';
+import { timeZone } from '../components/times.ts';
 import {
   type BarChartProps,
   type Bars,
@@ -11,10 +11,9 @@ import {
   showBar,
   textOfBar,
   textOfRange,
+  tickTexts,
   wholeBars,
 } from './bars.ts';
-import { chartColours } from './chart-colours.ts';
-import { tickTexts } from './tick-text.ts';
 
 /** Draws stacked bars in an element; `onText` is called with the figures of the bar or the range at the pointer. */
 export function drawBars(
@@ -138,4 +137,26 @@ function selectedRange(plot: uPlot, bars: Bars): Range | undefined {
 function shortCount(count: number): string {
   if (count >= 1e6) return `${count / 1e6}M`;
   return count >= 1e3 ? `${count / 1e3}k` : String(count);
+}
+
+/** The colours of the design for a canvas, as they are now. */
+interface ChartColours {
+  readonly text: string;
+  readonly grid: string;
+  readonly font: string;
+  /** The colour of a custom property. */
+  readonly of: (property: string) => string;
+}
+
+/** A canvas does not know `light-dark()`, so the browser resolves each colour on an element. */
+function chartColours(element: HTMLElement): ChartColours {
+  const of = (property: string) => {
+    const probe = document.createElement('span');
+    probe.style.color = `var(${property})`;
+    element.append(probe);
+    const { color } = getComputedStyle(probe);
+    probe.remove();
+    return color;
+  };
+  return { text: of('--ink-soft'), grid: of('--border'), font: `11px ${getComputedStyle(element).fontFamily}`, of };
 }

@@ -3,7 +3,7 @@ import type { PathChange } from '../api/history-reads.ts';
 import { isContainer } from '../components/json-tree.tsx';
 
 /** A path with what stood there in two documents. */
-export type Difference = readonly [path: string, change: PathChange];
+type Difference = readonly [path: string, change: PathChange];
 
 /** Values that a step looks at. */
 const stepSize = 500;

@@ -1,14 +1,15 @@
-import { stringifyJson } from '@annals/client/json';
+import { type JsonValue, type Steps, stringifyJson } from '@annals/client/json';
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { PathChange } from '../api/history-reads.ts';
-import { useInSlices } from '../api/use-in-slices.ts';
-import { CopyButton } from '../components/copy-button.tsx';
+import { giveWay, useInSlices } from '../api/requests.ts';
+import { CopyButton } from '../components/buttons.tsx';
+import { isContainer, JsonScalar, JsonTree, Quote } from '../components/json-tree.tsx';
 import { type Items, LazyList } from '../components/lazy-list.tsx';
-import { Text } from '../components/name.tsx';
-import { counted } from '../components/numbers.ts';
-import { findPaths } from './find-paths.ts';
-import { ValueChange } from './value-change.tsx';
+import { counted, countText } from '../components/numbers.ts';
+import { Text } from '../components/values.tsx';
+import './compare.css';
+import { diffWordsWithSpace } from 'diff';
 
 type Paths = Items<readonly [string, PathChange]>;
 
@@ -69,4 +70,173 @@ export function PathChanges({ paths, below }: PathChangesProps) {
 function copied({ before, after }: PathChange): string {
   const value = after ?? before ?? null;
   return typeof value === 'string' ? value : stringifyJson(value, 2);
+}
+
+/** Paths that a step looks at. */
+const stepSize = 500;
+
+/** The paths whose names have a part, whatever the case. An empty part finds all. */
+function* findPaths(paths: Paths, part: string): Steps<Paths> {
+  if (part === '') return paths;
+  const wanted = part.toLowerCase();
+  const found: (readonly [string, PathChange])[] = [];
+  const all = paths.slice(0, paths.length);
+  for (const [index, path] of all.entries()) {
+    if (path[0].toLowerCase().includes(wanted)) found.push(path);
+    if (index % stepSize === stepSize - 1) yield;
+  }
+  return found;
+}
+
+interface ValueChangeProps {
+  /** Undefined where the path did not exist, which is not null. */
+  readonly before: JsonValue | undefined;
+  readonly after: JsonValue | undefined;
+}
+
+/** Members of a value that are shown at first, of many values on one page. */
+const room = 20;
+
+/** What a value was and what it became. */
+function ValueChange({ before, after }: ValueChangeProps) {
+  const compared = useComparedWords(before, after);
+  return (
+    <div class="value-change">
+      {before === undefined ? undefined : <Side kind="removed" value={before} runs={compared?.before} />}
+      {after === undefined ? undefined : <Side kind="added" value={after} runs={compared?.after} />}
+    </div>
+  );
+}
+
+interface SideProps {
+  readonly kind: 'removed' | 'added';
+  readonly value: JsonValue;
+  readonly runs: readonly WordRun[] | undefined;
+}
+
+function Side({ kind, value, runs }: SideProps) {
+  return (
+    <div class={`value-side ${kind}`}>
+      <span class="value-sign">
+        <span aria-hidden="true">{kind === 'removed' ? '−' : '+'}</span>
+        <span class="visually-hidden">{kind === 'removed' ? 'Before' : 'After'}</span>
+      </span>
+      {runs === undefined ? (
+        isContainer(value) ? (
+          <JsonTree value={value} open={1} room={room} />
+        ) : (
+          <JsonScalar value={value} />
+        )
+      ) : (
+        <span>
+          <Quote />
+          <Runs runs={runs} />
+          <Quote />
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** Characters of an unchanged run that stay at each of its ends. */
+const context = 120;
+
+function Runs({ runs }: { readonly runs: readonly WordRun[] }) {
+  const [whole, setWhole] = useState(false);
+  return (
+    <bdi class="value-words">
+      {runs.map(({ text, changed }, index) => {
+        if (changed) {
+          return (
+            <mark key={index}>
+              <Text text={text} />
+            </mark>
+          );
+        }
+        if (whole || text.length <= 3 * context) return <Text key={index} text={text} />;
+        const isFirst = index === 0;
+        const isLast = index === runs.length - 1;
+        return (
+          <span key={index}>
+            {isFirst ? undefined : <Text text={text.slice(0, context)} />}
+            <button type="button" class="more" onClick={() => setWhole(true)}>
+              … {countText(text.length - (isFirst || isLast ? context : 2 * context))} characters …
+            </button>
+            {isLast ? undefined : <Text text={text.slice(-context)} />}
+          </span>
+        );
+      })}
+    </bdi>
+  );
+}
+
+/** Strings at least this long together are compared word by word. */
+const minLength = 12;
+/** Strings that are shorter are compared before they are drawn. */
+const maxAtOnce = 600;
+
+/**
+ * Compares two strings word by word. Long ones are compared after they are drawn, one pair at a time, so that a page with many of
+ * them answers meanwhile. Undefined until then, for values that are no strings, and where a comparison does not help.
+ */
+function useComparedWords(before: JsonValue | undefined, after: JsonValue | undefined): ComparedTexts | undefined {
+  const pair = useMemo(
+    () =>
+      typeof before === 'string' && typeof after === 'string' && before.length + after.length >= minLength
+        ? ([before, after] as const)
+        : undefined,
+    [before, after],
+  );
+  const isShort = pair !== undefined && pair[0].length + pair[1].length <= maxAtOnce;
+  const atOnce = useMemo(() => (isShort ? compareWords(...pair) : undefined), [pair, isShort]);
+  const [later, setLater] = useState<{ readonly of: typeof pair; readonly compared: ComparedTexts | undefined }>();
+  useEffect(() => {
+    if (pair === undefined || isShort) return;
+    let isWanted = true;
+    void giveWay().then(() => {
+      if (isWanted) setLater({ of: pair, compared: compareWords(...pair) });
+    });
+    return () => {
+      isWanted = false;
+    };
+  }, [pair, isShort]);
+  return atOnce ?? (later?.of === pair ? later?.compared : undefined);
+}
+
+/** A run of characters of one of two texts. */
+export interface WordRun {
+  readonly text: string;
+  readonly changed: boolean;
+}
+
+interface ComparedTexts {
+  readonly before: readonly WordRun[];
+  readonly after: readonly WordRun[];
+}
+
+/** Characters of both texts together. Beyond it a comparison could hold the page for seconds. */
+const maxCompared = 60_000;
+/** Milliseconds. */
+const maxDuration = 40;
+
+/**
+ * Compares two texts word by word. Undefined where they are too long or have too little in common for that to help.
+ *
+ * @example
+ * compareWords('a red cup', 'a blue cup')?.after; // 'a ', 'blue' (changed), ' cup'
+ */
+export function compareWords(before: string, after: string): ComparedTexts | undefined {
+  if (before.length + after.length > maxCompared) return undefined;
+  const changes = diffWordsWithSpace(before, after, { timeout: maxDuration });
+  if (changes === undefined) return undefined;
+  const kept = changes.reduce(
+    (sum, { added, removed, value }) => sum + (added || removed ? 0 : value.trim().length),
+    0,
+  );
+  if (kept * 5 < Math.max(before.length, after.length)) return undefined;
+  const side = (other: 'added' | 'removed') =>
+    changes
+      .filter((change) => !change[other])
+      .map(({ value, added, removed }) => ({ text: value, changed: added || removed }));
+  return { before: side('added'), after: side('removed') };
 }

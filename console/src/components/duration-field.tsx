@@ -1,5 +1,5 @@
-import { type Duration, type DurationUnit, durationUnits } from './durations.ts';
-import { FormField, type FormFieldProps } from './form-field.tsx';
+import { FormField, type FormFieldProps } from './forms.tsx';
+import { type Duration, type DurationUnit, durationUnits } from './times.ts';
 
 interface DurationFieldProps extends Omit<FormFieldProps, 'children'> {
   readonly value: Duration;

@@ -1,10 +1,10 @@
 import type { NewExport } from '@annals/client';
+import { useRequest } from '../api/requests.ts';
 import { allows, readSealed, readsContext } from '../api/session.ts';
-import { useRequest } from '../api/use-request.ts';
-import { FormField } from './form-field.tsx';
+import { FormField } from './forms.tsx';
 
 /** What the file of an export is to be. */
-export type ExportChoice = Required<Pick<NewExport, 'format' | 'context' | 'proof'>>;
+type ExportChoice = Required<Pick<NewExport, 'format' | 'context' | 'proof'>>;
 
 export const defaultExportChoice: ExportChoice = { format: 'NDJSON', context: false, proof: false };
 

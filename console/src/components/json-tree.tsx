@@ -2,8 +2,8 @@ import { JsonNumber, type JsonValue } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { type Items, itemsOf, LazyList } from './lazy-list.tsx';
 import { LinesView } from './lines-view.tsx';
-import { Text } from './name.tsx';
 import { countText } from './numbers.ts';
+import { Text } from './values.tsx';
 
 /** Characters of a string before the reader asks for all of it. */
 const shortString = 400;

@@ -1,9 +1,8 @@
 import { lexer, type MarkedToken, type Token, type Tokens } from 'marked';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { LongText } from './long-text.tsx';
-import { Text } from './name.tsx';
-import { TableScroll } from './table-scroll.tsx';
+import { TableScroll } from './page.tsx';
+import { LongText, Text } from './values.tsx';
 import './markdown.css';
 
 /** Characters. A longer text is shown as it was written: to lay it out anew with each word that comes would hold the page. */

@@ -1,6 +1,6 @@
 import type { CompletionUsage } from '@annals/client';
 import { countText } from './numbers.ts';
-import { Progress } from './progress.tsx';
+import { Progress } from './states.tsx';
 
 /** How much of the tenant's quota is used. It is for the tenant's lifetime. */
 export function QuotaBars({ usage }: { readonly usage: CompletionUsage }) {

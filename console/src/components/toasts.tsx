@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { failureOf } from '../api/failure.ts';
-import { Button } from './button.tsx';
+import { Button } from './buttons.tsx';
 
 interface Toast {
   readonly id: number;

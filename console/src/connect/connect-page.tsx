@@ -2,12 +2,10 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import guide from '../../../docs/ai-tools.md?raw';
 import { session } from '../api/session.ts';
-import { CopyButton } from '../components/copy-button.tsx';
-import { PageHeader } from '../components/page-header.tsx';
-import { TableScroll } from '../components/table-scroll.tsx';
-import { basePath } from '../router/location.ts';
-import { KeysCard } from './keys-card.tsx';
-import type { MadeKey } from './own-keys.ts';
+import { CopyButton } from '../components/buttons.tsx';
+import { PageHeader, TableScroll } from '../components/page.tsx';
+import { basePath } from '../router/router.tsx';
+import { KeysCard, type MadeKey } from './keys-card.tsx';
 import { type Program, programsOf } from './programs.ts';
 import './connect.css';
 

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
-import { useRequest } from '../api/use-request.ts';
-import { Button } from '../components/button.tsx';
-import { ConfirmDialog } from '../components/confirm-dialog.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import { FormField } from '../components/form-field.tsx';
-import { Skeleton } from '../components/loading.tsx';
-import { TableScroll } from '../components/table-scroll.tsx';
-import { Time } from '../components/time.tsx';
-import { listOwnKeys, type MadeKey, makeOwnKey, type OwnKey, revokeOwnKey } from './own-keys.ts';
+import { errorOfResponse } from '../api/failure.ts';
+import { useRequest } from '../api/requests.ts';
+import { apiUrl, sessionFetch } from '../api/session.ts';
+import { Button } from '../components/buttons.tsx';
+import { FormField } from '../components/forms.tsx';
+import { ConfirmDialog } from '../components/overlays.tsx';
+import { TableScroll } from '../components/page.tsx';
+import { FailureBox, Skeleton } from '../components/states.tsx';
+import { Time } from '../components/values.tsx';
 
 const lifetimes = [7, 30, 90];
 
@@ -134,4 +134,45 @@ function Keys({ keys, onRevoke }: { readonly keys: readonly OwnKey[]; readonly o
 /** How the key begins, as it stands in the settings of a program. */
 function shownId({ id }: OwnKey): string {
   return `annals_${id}_…`;
+}
+
+/** A key of the person who is signed in. */
+interface OwnKey {
+  readonly id: string;
+  /** RFC 3339, as the others. */
+  readonly createdAt: string;
+  readonly expiresAt: string;
+  readonly usedAt: string | null;
+}
+
+/** A key right after it was made: its text is shown this once. */
+export interface MadeKey extends OwnKey {
+  readonly key: string;
+}
+
+const url = `${apiUrl}/session/keys`;
+
+async function listOwnKeys(signal: AbortSignal): Promise<readonly OwnKey[]> {
+  const { keys } = (await (await answered(sessionFetch(url, { signal }))).json()) as { keys: readonly OwnKey[] };
+  return keys;
+}
+
+/** Makes a key that is good for so many days. */
+async function makeOwnKey(days: number): Promise<MadeKey> {
+  const sent = sessionFetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ scopes: ['changelog.changelog_read'], expiresIn: days * 86_400 }),
+  });
+  return (await (await answered(sent)).json()) as MadeKey;
+}
+
+async function revokeOwnKey(id: string): Promise<void> {
+  await answered(sessionFetch(`${url}/${id}`, { method: 'DELETE' }));
+}
+
+async function answered(sent: Promise<Response>): Promise<Response> {
+  const response = await sent;
+  if (!response.ok) throw await errorOfResponse(response);
+  return response;
 }

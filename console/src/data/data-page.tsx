@@ -1,6 +1,6 @@
 import { historyScopes } from '../api/session.ts';
-import { later } from '../components/later.tsx';
-import { TabbedViews, type View } from '../components/tabbed-views.tsx';
+import { TabbedViews, type View } from '../components/page.tsx';
+import { later } from '../components/states.tsx';
 import { ConfigurationView } from './configuration/configuration-view.tsx';
 import { JobsView } from './jobs/jobs-view.tsx';
 import { TypesView } from './types/types-view.tsx';

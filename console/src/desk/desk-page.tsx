@@ -1,5 +1,5 @@
-import { later } from '../components/later.tsx';
-import { TabbedViews, type View } from '../components/tabbed-views.tsx';
+import { TabbedViews, type View } from '../components/page.tsx';
+import { later } from '../components/states.tsx';
 import { AgentEditor } from './agents/agent-editor.tsx';
 import { AgentView } from './agents/agent-view.tsx';
 import { AgentsView } from './agents/agents-view.tsx';

@@ -1,12 +1,9 @@
 import { annals } from '../api/annals.ts';
-import { useRequest } from '../api/use-request.ts';
-import { EmptyState } from '../components/empty-state.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import { Skeleton } from '../components/loading.tsx';
-import { Name } from '../components/name.tsx';
-import { PageHeader } from '../components/page-header.tsx';
-import { TableScroll } from '../components/table-scroll.tsx';
-import { providerNames } from './agents/agent-texts.ts';
+import { useRequest } from '../api/requests.ts';
+import { PageHeader, TableScroll } from '../components/page.tsx';
+import { EmptyState, FailureBox, Skeleton } from '../components/states.tsx';
+import { Name } from '../components/values.tsx';
+import { providerNames } from './agents/agent-draft.ts';
 
 /** The models that the service knows. An agent may name others. */
 export function ModelsView() {

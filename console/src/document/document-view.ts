@@ -1,5 +1,5 @@
 import { computed } from '@preact/signals';
-import { place, type Target } from '../router/location.ts';
+import { place, type Target } from '../router/router.tsx';
 
 /** What the address of the Document page says. */
 export interface DocumentView {

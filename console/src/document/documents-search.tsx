@@ -1,18 +1,14 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { findDocuments, readNames } from '../api/history-reads.ts';
-import { useRequest } from '../api/use-request.ts';
-import { CopyButton } from '../components/copy-button.tsx';
-import { momentText } from '../components/days.ts';
-import { EmptyState } from '../components/empty-state.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import { FormField } from '../components/form-field.tsx';
-import { LoadingLine, Skeleton } from '../components/loading.tsx';
-import { Name } from '../components/name.tsx';
+import { useRequest } from '../api/requests.ts';
+import { CopyButton } from '../components/buttons.tsx';
+import { FormField } from '../components/forms.tsx';
 import { counted } from '../components/numbers.ts';
-import { PageHeader } from '../components/page-header.tsx';
-import { Time } from '../components/time.tsx';
-import { Link } from '../router/link.tsx';
-import { navigate } from '../router/location.ts';
+import { PageHeader } from '../components/page.tsx';
+import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
+import { momentText } from '../components/times.ts';
+import { Name, Time } from '../components/values.tsx';
+import { Link, navigate } from '../router/router.tsx';
 import { type DocumentsView, documentsOf, documentsView } from './document-view.ts';
 
 interface DocumentsSearchProps {

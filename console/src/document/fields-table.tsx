@@ -1,19 +1,17 @@
 import type { JsonValue } from '@annals/client/json';
 import { Fragment } from 'preact';
-import { useInSlices } from '../api/use-in-slices.ts';
+import { useInSlices } from '../api/requests.ts';
 import { leavesOf } from '../compare/compare-documents.ts';
 import { JsonScalar } from '../components/json-tree.tsx';
 import { LazyList } from '../components/lazy-list.tsx';
-import { Skeleton } from '../components/loading.tsx';
-import { Name, Text } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
-import { TableScroll } from '../components/table-scroll.tsx';
-import { Time } from '../components/time.tsx';
-import type { DocumentKey } from '../history/document-queries.ts';
-import { queryOfDocumentField } from '../history/field-queries.ts';
+import { TableScroll } from '../components/page.tsx';
+import { Skeleton } from '../components/states.tsx';
+import { Name, Text, Time } from '../components/values.tsx';
+import { type DocumentKey, queryOfDocumentField } from '../history/document-queries.ts';
 import { historyOf } from '../history/history-view.ts';
-import { Link } from '../router/link.tsx';
-import type { DocumentLife } from './read-life.ts';
+import { Link } from '../router/router.tsx';
+import type { DocumentLife } from './timeline.tsx';
 import { touchesOfPaths } from './touches-of-paths.ts';
 
 interface FieldsTableProps {

@@ -8,7 +8,7 @@ export interface NumberedEntry {
 }
 
 /** Who touched a field, and when last. */
-export interface Touches {
+interface Touches {
   readonly last: NumberedEntry;
   /** All who ever touched it, the latest first. */
   readonly actors: readonly string[];

@@ -1,9 +1,9 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { Icon } from '../components/icon.tsx';
-import { isField } from '../components/is-field.ts';
-import { later } from '../components/later.tsx';
-import './find-button.css';
+import { Icon } from '../components/buttons.tsx';
+import { isField } from '../components/overlays.tsx';
+import { later } from '../components/states.tsx';
+import '../app/shell.css';
 
 const loadDialog = async () => (await import('./find-dialog.tsx')).FindDialog;
 const FindDialog = later(loadDialog);

@@ -1,16 +1,16 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { useRequest } from '../api/use-request.ts';
-import { Dialog } from '../components/dialog.tsx';
-import { Icon } from '../components/icon.tsx';
-import { LoadingLine } from '../components/loading.tsx';
-import { Name } from '../components/name.tsx';
+import { useRequest } from '../api/requests.ts';
+import { Icon } from '../components/buttons.tsx';
 import { counted } from '../components/numbers.ts';
-import { addressOf, navigate } from '../router/location.ts';
-import { useFindEverything } from './find-everything.ts';
-import type { Found, FoundGroup } from './found.ts';
-import { Hint } from './hint.tsx';
-import { pageSource } from './page-source.ts';
+import { Dialog } from '../components/overlays.tsx';
+import { LoadingLine, Skeleton } from '../components/states.tsx';
+import { Name } from '../components/values.tsx';
+import { addressOf, Link, navigate } from '../router/router.tsx';
+import { Hint, useFindEverything } from './find-everything.tsx';
+import { type Found, type FoundGroup, hasWords, type Source } from './found.ts';
 import './find.css';
+import { allows } from '../api/session.ts';
+import { pages } from '../app/pages.ts';
 
 interface FindDialogProps {
   /** What was typed before the dialog was there. */
@@ -157,4 +157,57 @@ function usePaused(text: string): string {
     return () => clearTimeout(timer);
   }, [text]);
   return paused;
+}
+
+/** The pages of the console that the session may see. */
+const pageSource: Source = { title: 'Pages', icon: 'overview', withoutWords: true, find: findPages };
+
+/** The pages of the navigation, and by a word their tabs too. */
+async function findPages(text: string): Promise<Found[]> {
+  const allowed = pages.filter(({ inNavigation, scopes }) => inNavigation && allows(...scopes));
+  const places = await Promise.all(
+    allowed.map(async ({ path, title, views }) => {
+      const tabs = text === '' || views === undefined ? [] : await views();
+      const ofPage = tabs.flatMap(({ path: place, tab, scopes }) =>
+        tab !== undefined && allows(...scopes) ? [{ path: place, label: tab, hint: title }] : [],
+      );
+      return [{ path, label: title, hint: '' }, ...ofPage];
+    }),
+  );
+  return places
+    .flat()
+    .filter(({ label }) => hasWords(label, text))
+    .map(({ path, label, hint }) => ({ key: path, label, hint, to: { path } }));
+}
+
+/** What some words find, in the page: each a link. */
+export function FoundWords({ text }: { readonly text: string }) {
+  const find = useFindEverything();
+  const { value, isLoading } = useRequest(text, (signal) => find(text, signal));
+  if (value === undefined) return isLoading ? <Skeleton lines={4} /> : null;
+  if (value.every(({ items }) => items.length === 0)) return <p class="muted">Nothing begins with these words.</p>;
+  return (
+    <div class="found-words">
+      {value.map(({ source, items }) =>
+        items.length === 0 ? undefined : (
+          <section key={source.title}>
+            <h2 class="find-title">{source.title}</h2>
+            <ul>
+              {items.map((item) => (
+                <li key={item.key}>
+                  <Link to={item.to} class="find-item">
+                    <Icon name={source.icon} />
+                    <span class="find-label">
+                      <Name text={item.label} />
+                    </span>
+                    <Hint text={item.hint} />
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </section>
+        ),
+      )}
+    </div>
+  );
 }

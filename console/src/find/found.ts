@@ -1,5 +1,5 @@
-import type { IconName } from '../components/icon.tsx';
-import type { Target } from '../router/location.ts';
+import type { IconName } from '../components/buttons.tsx';
+import type { Target } from '../router/router.tsx';
 
 /** Something that a word has found. Enter, and a click, lead to its view. */
 export interface Found {
@@ -29,4 +29,20 @@ export interface FoundGroup {
   readonly items: readonly Found[];
   /** Of the search, which did not succeed. */
   readonly error: unknown;
+}
+
+/** The words of a text, in small letters. */
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+}
+
+/** Whether each word of a text begins one of the words of a name. */
+export function hasWords(name: string, text: string): boolean {
+  const words = wordsOf(name);
+  return wordsOf(text).every((wanted) => words.some((word) => word.startsWith(wanted)));
+}
+
+/** The regular expression for names in which a text begins a word, whatever the case. */
+export function wordPattern(text: string): string {
+  return `(?i)(^|[^\\p{L}\\p{N}])${text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`;
 }

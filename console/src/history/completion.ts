@@ -17,7 +17,7 @@ export interface Suggestion {
 }
 
 /** What the caret is in. */
-export interface CompletionPlace {
+interface CompletionPlace {
   /** The beginning of a field's name, where one may begin here. */
   readonly field: { readonly start: number; readonly prefix: string } | undefined;
   /** The value that is being written. */

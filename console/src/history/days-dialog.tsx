@@ -1,9 +1,8 @@
 import { useId, useState } from 'preact/hooks';
-import { Button } from '../components/button.tsx';
-import { momentOf, momentText, startOfDay, type TimeBounds } from '../components/days.ts';
-import { Dialog } from '../components/dialog.tsx';
-import { FormField } from '../components/form-field.tsx';
-import { zoneName } from '../components/time-text.ts';
+import { Button } from '../components/buttons.tsx';
+import { FormField } from '../components/forms.tsx';
+import { Dialog } from '../components/overlays.tsx';
+import { momentOf, momentText, startOfDay, type TimeBounds, zoneName } from '../components/times.ts';
 
 interface DaysDialogProps {
   readonly onClose: () => void;

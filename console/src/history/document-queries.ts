@@ -1,3 +1,5 @@
+import type { JsonValue } from '@annals/client/json';
+import { nameOfPath, writtenPath, writtenScalar } from '../query-text/path-terms.ts';
 import { writtenValue } from '../query-text/written-value.ts';
 
 export interface DocumentKey {
@@ -20,4 +22,35 @@ export function queryOfDocument(document: DocumentKey, condition = ''): string {
 
 function writtenKey({ entity, entityId }: DocumentKey): string {
   return `entity:${writtenValue(entity)} entityId:${writtenValue(entityId)}`;
+}
+
+/** A field of a document: its path as an entry writes it. */
+export interface DocumentField extends DocumentKey {
+  readonly path: string;
+}
+
+/** The query for all changes of a field, in all documents of its entity type. */
+export function queryOfField({ entity, path }: Pick<DocumentField, 'entity' | 'path'>): string {
+  return `entity:${writtenValue(entity)} path:${writtenPath(nameOfPath(path))}`;
+}
+
+/** The query for all changes of a field of one document. */
+export function queryOfDocumentField(field: DocumentField): string {
+  return queryOfDocument(field, `path:${writtenValue(field.path)}`);
+}
+
+/**
+ * The query for the changes that gave a field of a document a value, and for those that took it away. Undefined for a value that a query
+ * cannot ask for.
+ */
+export function queryOfValue(field: DocumentField, value: JsonValue): string | undefined {
+  const written = writtenScalar(value);
+  if (written === undefined) return undefined;
+  const change = (side: string) => `(change:elemMatch(path:${writtenValue(field.path)} ${side}:${written}))`;
+  return queryOfDocument(field, `compoundLogicalQuery:(${change('after')} OR ${change('before')})`);
+}
+
+/** The query for the changes of a field that made its number lower, or higher. */
+export function queryOfStep({ entity, path }: Pick<DocumentField, 'entity' | 'path'>, is: 'lower' | 'higher'): string {
+  return `entity:${writtenValue(entity)} change:elemMatch(path:${writtenPath(nameOfPath(path))} is:${is})`;
 }

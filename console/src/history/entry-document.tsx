@@ -1,12 +1,11 @@
 import { ApiError } from '@annals/client';
 import type { JsonValue } from '@annals/client/json';
 import { type DocumentState, type Entry, readDocument } from '../api/history-reads.ts';
-import { useRequest } from '../api/use-request.ts';
+import { useRequest } from '../api/requests.ts';
 import { BringBackButton } from '../bring-back/bring-back-button.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
 import { JsonTree } from '../components/json-tree.tsx';
-import { Skeleton } from '../components/loading.tsx';
-import { navigate } from '../router/location.ts';
+import { FailureBox, Skeleton } from '../components/states.tsx';
+import { navigate } from '../router/router.tsx';
 
 /** The whole document before and after an entry. */
 export function EntryDocument({ entry: { entity, entityId, at } }: { readonly entry: Entry }) {

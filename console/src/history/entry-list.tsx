@@ -1,14 +1,18 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Entry } from '../api/history-reads.ts';
-import { ChangeTypeMark } from '../components/change-type.tsx';
-import { isField } from '../components/is-field.ts';
-import { Name } from '../components/name.tsx';
-import { Time } from '../components/time.tsx';
-import { timeText } from '../components/time-text.ts';
-import { Link } from '../router/link.tsx';
-import { place, setParameters, type Target } from '../router/location.ts';
-import { PathSummary } from './path-summary.tsx';
+import { countEntries, type Entry, type PathChange } from '../api/history-reads.ts';
+import { isField } from '../components/overlays.tsx';
+import { timeText } from '../components/times.ts';
+import { ChangeTypeMark, Name, Text, Time } from '../components/values.tsx';
+import { Link, place, setParameters, type Target } from '../router/router.tsx';
 import './entry-list.css';
+import { type JsonValue, stringifyJson } from '@annals/client/json';
+import { useRequest } from '../api/requests.ts';
+import { Button } from '../components/buttons.tsx';
+import { part } from '../components/lazy-list.tsx';
+import { counted, countText } from '../components/numbers.ts';
+import { EmptyState } from '../components/states.tsx';
+import { hasFromBound, withTime } from '../query-text/edit-query.ts';
+import { allTime } from './time-choices.ts';
 
 interface EntryListProps {
   readonly entries: readonly Entry[];
@@ -105,4 +109,91 @@ function useMoveKeys(
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, [entries, open]);
+}
+
+/** Paths that a line has room for. */
+const shown = 3;
+/** Characters of a value on a line. */
+const maxLength = 48;
+
+/** What a string may not begin with, or be, to stand on a line without quotes: it would be read as another value. */
+const otherValue = /^(?:-?\d|[[{"]|(?:true|false|null)$)/;
+
+/** What an entry changed, on one line. */
+export function PathSummary({ entry }: { readonly entry: Entry }) {
+  const { type, paths } = entry;
+  if (paths.size === 0) return <span class="muted">no fields</span>;
+  if (type !== 'update') return <span class="muted">{counted(paths.size, 'field')}</span>;
+  const first = part(paths, 0, shown);
+  return (
+    <>
+      {first.map(([path, change]) => (
+        <span key={path} class="path-change">
+          <bdi class="path-name">
+            <Text text={path === '' ? '(whole document)' : path} />
+          </bdi>{' '}
+          <Change change={change} isCut={entry.cut.has(path)} />
+        </span>
+      ))}
+      {paths.size > shown ? <span class="path-more">+{countText(paths.size - shown)} more</span> : undefined}
+    </>
+  );
+}
+
+function Change({ change: { before, after }, isCut }: { readonly change: PathChange; readonly isCut: boolean }) {
+  return (
+    <>
+      {before === undefined ? undefined : (
+        <del>
+          <ShortValue value={before} isCut={isCut} />
+        </del>
+      )}
+      {before === undefined || after === undefined ? ' ' : <span aria-hidden="true"> → </span>}
+      {after === undefined ? undefined : (
+        <ins>
+          <ShortValue value={after} isCut={isCut} />
+        </ins>
+      )}
+    </>
+  );
+}
+
+function ShortValue({ value, isCut }: { readonly value: JsonValue; readonly isCut: boolean }) {
+  const isPlain = typeof value === 'string' && value !== '' && !otherValue.test(value);
+  const text = isPlain ? value : stringifyJson(value);
+  const isLong = text.length > maxLength;
+  return (
+    <bdi>
+      <Text text={isLong ? `${text.slice(0, maxLength)}…` : text} />
+      {isCut && !isLong ? '…' : ''}
+    </bdi>
+  );
+}
+
+interface EmptyHistoryProps {
+  readonly q: string;
+  readonly onQuery: (q: string) => void;
+}
+
+/** Says why nothing matches, and leads to where something does. */
+export function EmptyHistory({ q, onQuery }: EmptyHistoryProps) {
+  const everything = withTime(q, { from: allTime });
+  const { value: older } = useRequest(everything, (signal) => countEntries(everything, signal));
+  const bounded = hasFromBound(q);
+  return (
+    <EmptyState icon="history" title="No changes match">
+      <p>
+        {bounded
+          ? 'Nothing in this time matches the query.'
+          : 'A query without a beginning looks at the last 30 days. Nothing in them matches.'}
+        {older === 0 ? ' Nothing older or newer matches either. Names are compared with upper and lower case.' : ''}
+      </p>
+      {older !== undefined && older > 0 ? (
+        <Button kind="primary" onClick={() => onQuery(everything)}>
+          Show {counted(older, 'change')} of all time
+        </Button>
+      ) : undefined}
+      {q === '' ? undefined : <Button onClick={() => onQuery('')}>Clear the query</Button>}
+    </EmptyState>
+  );
 }

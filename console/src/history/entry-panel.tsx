@@ -1,23 +1,32 @@
-import { type Steps, stringifyJsonSteps } from '@annals/client/json';
+import { JsonNumber, type Steps, stringifyJsonSteps } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { type Entry, readEntry } from '../api/history-reads.ts';
+import { type Entry, type PathChange, readEntry } from '../api/history-reads.ts';
+import { useInSlices, useRequest } from '../api/requests.ts';
 import { allows, historyAbilities } from '../api/session.ts';
-import { useInSlices } from '../api/use-in-slices.ts';
-import { useRequest } from '../api/use-request.ts';
-import { ChangeTypeMark } from '../components/change-type.tsx';
-import { CopyButton } from '../components/copy-button.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
+import { CopyButton, SaveButton } from '../components/buttons.tsx';
 import { LinesView } from '../components/lines-view.tsx';
-import { LoadingLine, Skeleton } from '../components/loading.tsx';
-import { Name } from '../components/name.tsx';
 import { counted } from '../components/numbers.ts';
-import { SidePanel } from '../components/side-panel.tsx';
-import { SaveButton } from '../proof/save-button.tsx';
-import { EntryChanges } from './entry-changes.tsx';
+import { SidePanel } from '../components/overlays.tsx';
+import { FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
+import { ChangeTypeMark, Name, Time } from '../components/values.tsx';
 import { EntryDocument } from './entry-document.tsx';
-import { EntryFacts } from './entry-facts.tsx';
 import './entry-panel.css';
+import { PathChanges } from '../compare/path-changes.tsx';
+import { JsonTree } from '../components/json-tree.tsx';
+import { itemsOf } from '../components/lazy-list.tsx';
+import { recorderText } from '../overview/overview-card.tsx';
+import { Link, type Target } from '../router/router.tsx';
+import {
+  type DocumentField,
+  queryOfDocument,
+  queryOfDocumentField,
+  queryOfField,
+  queryOfStep,
+  queryOfTouching,
+  queryOfValue,
+} from './document-queries.ts';
+import { historyOf } from './history-view.ts';
 
 interface EntryPanelProps {
   /** The ref of the entry. */
@@ -104,4 +113,148 @@ function EntryJson({ entry }: { readonly entry: Entry }) {
 /** The entry in the form that the service answers. */
 function jsonOf({ ref: _, cut: __, ...entry }: Entry): Steps<string> {
   return stringifyJsonSteps(entry, 2);
+}
+
+/** Paths up to which what one may look for stands there at once. */
+const maxOpen = 3;
+
+/** Every path of an entry with what it was and what it became, and what one may ask about it next. */
+function EntryChanges({ entry: { entity, entityId, paths } }: { readonly entry: Entry }) {
+  if (paths.size === 0)
+    return <p class="muted">This change has no fields: an empty document was created or deleted.</p>;
+  return (
+    <PathChanges
+      paths={itemsOf(paths)}
+      below={(path, change) => (
+        <FieldLinks field={{ entity, entityId, path }} change={change} open={paths.size <= maxOpen} />
+      )}
+    />
+  );
+}
+
+interface FieldLinksProps {
+  readonly field: DocumentField;
+  readonly change: PathChange;
+  /** Whether the links stand there at once. */
+  readonly open: boolean;
+}
+
+/** What one asks next about a field that has changed: each is the history of a query. */
+function FieldLinks({ field, change: { before, after }, open }: FieldLinksProps) {
+  const value = after ?? before;
+  const isNumber = before instanceof JsonNumber && after instanceof JsonNumber;
+  const ofValue = value === undefined ? undefined : queryOfValue(field, value);
+  return (
+    <details class="field-links" open={open}>
+      <summary>Find changes</summary>
+      <ul>
+        <li>
+          <Link to={historyOf(queryOfDocumentField(field))}>of this field of this document</Link>
+        </li>
+        <li>
+          <Link to={historyOf(queryOfField(field))}>
+            of this field of any <bdi>{field.entity}</bdi>
+          </Link>
+        </li>
+        {(isNumber ? (['lower', 'higher'] as const) : []).map((step) => (
+          <li key={step}>
+            <Link to={historyOf(queryOfStep(field, step))}>that made this field {step}</Link>
+          </li>
+        ))}
+        {ofValue === undefined ? undefined : (
+          <li>
+            <Link to={historyOf(ofValue)}>when it had {after === undefined ? 'the old' : 'the new'} value</Link>
+          </li>
+        )}
+      </ul>
+    </details>
+  );
+}
+
+/** When, who, and what it belongs to, with links to each. */
+function EntryFacts({
+  entry: { at, actor, entity, entityId, name, related, schemaVersion, recordedBy, context },
+}: {
+  readonly entry: Entry;
+}) {
+  return (
+    <dl class="facts">
+      <dt>When</dt>
+      <dd>
+        <Time at={at} />
+      </dd>
+      <dt>Who</dt>
+      <dd>
+        <Link to={{ path: 'actor', parameters: { name: actor } }}>
+          <Name text={actor} />
+        </Link>
+      </dd>
+      <dt>Document</dt>
+      <dd>
+        <Link to={documentOf({ entity, entityId, at })}>
+          <Name text={`${entity} ${entityId}`} />
+        </Link>
+        {name === undefined ? undefined : (
+          <span class="muted">
+            {' '}
+            <Name text={name} />
+          </span>
+        )}
+      </dd>
+      {schemaVersion === undefined ? undefined : (
+        <>
+          <dt>Schema</dt>
+          <dd>
+            <Name text={schemaVersion} />
+          </dd>
+        </>
+      )}
+      {related.length === 0 ? undefined : (
+        <>
+          <dt>Related</dt>
+          <dd class="related">
+            {related.map((item) => (
+              <span key={`${item.entity} ${item.entityId}`}>
+                <Link to={historyOf(queryOfTouching(item))} title="Everything that touched it">
+                  <Name text={`${item.entity} ${item.entityId}`} />
+                </Link>
+              </span>
+            ))}
+          </dd>
+        </>
+      )}
+      {recordedBy === undefined ? undefined : (
+        <>
+          <dt>Recorded by</dt>
+          <dd>
+            {recorderText(recordedBy)}
+            {[recordedBy.by, recordedBy.sub, recordedBy.iss].map((by) =>
+              by === undefined ? undefined : (
+                <span key={by} class="muted">
+                  {' '}
+                  <Name text={by} />
+                </span>
+              ),
+            )}
+          </dd>
+        </>
+      )}
+      {context === undefined ? undefined : (
+        <>
+          <dt>Context</dt>
+          <dd>
+            <JsonTree value={context} />
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+/** The document as it was made; for who sees no documents its changes. */
+function documentOf(entry: Pick<Entry, 'entity' | 'entityId' | 'at'>): Target {
+  const { entity, entityId, at } = entry;
+  return allows(historyAbilities.documents)
+    ? { path: 'document', parameters: { entity, id: entityId, at } }
+    : historyOf(queryOfDocument(entry));
 }

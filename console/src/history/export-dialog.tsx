@@ -3,13 +3,11 @@ import { useEffect, useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
 import { isAborted } from '../api/failure.ts';
 import { apiUrl, session } from '../api/session.ts';
-import { Button } from '../components/button.tsx';
-import { Dialog } from '../components/dialog.tsx';
+import { Button, Icon } from '../components/buttons.tsx';
 import { defaultExportChoice, ExportChoiceFields } from '../components/export-choice.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import { Icon } from '../components/icon.tsx';
 import { bytesText, counted } from '../components/numbers.ts';
-import { Progress } from '../components/progress.tsx';
+import { Dialog } from '../components/overlays.tsx';
+import { FailureBox, Progress } from '../components/states.tsx';
 
 interface ExportDialogProps {
   readonly q: string;

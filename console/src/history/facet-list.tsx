@@ -1,11 +1,10 @@
 import { type FacetField, readFacets } from '../api/history-reads.ts';
-import { useRequest } from '../api/use-request.ts';
-import { ChangeTypeMark, changeTypes } from '../components/change-type.tsx';
-import { Name } from '../components/name.tsx';
+import { useRequest } from '../api/requests.ts';
 import { countText } from '../components/numbers.ts';
+import { ChangeTypeMark, changeTypes, Name } from '../components/values.tsx';
 import { chosenValues, togglePath, toggleValue, writtenItems } from '../query-text/edit-query.ts';
 import { writtenPath } from '../query-text/path-terms.ts';
-import './facet-list.css';
+import './history-page.css';
 
 const facets: readonly (readonly [FacetField, string])[] = [
   ['type', 'Type'],

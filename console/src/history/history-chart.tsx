@@ -1,14 +1,12 @@
 import type { ChangeHistogram } from '@annals/client';
 import { useMemo } from 'preact/hooks';
 import { readHistogram } from '../api/history-reads.ts';
-import { useRequest } from '../api/use-request.ts';
+import { useRequest } from '../api/requests.ts';
 import { BarChart } from '../charts/bar-chart.tsx';
-import { barsOfChanges } from '../charts/change-series.ts';
-import { momentText } from '../components/days.ts';
-import { FailureBox } from '../components/failure-box.tsx';
-import { LoadingLine } from '../components/loading.tsx';
+import { barsOfChanges } from '../charts/bars.ts';
 import { counted, countText } from '../components/numbers.ts';
-import { timeText, zoneName } from '../components/time-text.ts';
+import { FailureBox, LoadingLine } from '../components/states.tsx';
+import { momentText, timeText, zoneName } from '../components/times.ts';
 
 interface HistoryChartProps {
   /** Undefined until the service has taken the query. */

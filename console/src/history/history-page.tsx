@@ -1,44 +1,31 @@
 import type { SavedView } from '@annals/client';
 import { useRef, useState } from 'preact/hooks';
 import { type EntryPage, readEntries } from '../api/history-reads.ts';
+import { useRequest } from '../api/requests.ts';
 import { allows, historyAbilities } from '../api/session.ts';
-import { useRequest } from '../api/use-request.ts';
-import { Button } from '../components/button.tsx';
-import { CopyButton } from '../components/copy-button.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import { later } from '../components/later.tsx';
-import { LoadingLine, Skeleton } from '../components/loading.tsx';
-import { Name } from '../components/name.tsx';
+import { Button, CopyButton } from '../components/buttons.tsx';
 import { counted } from '../components/numbers.ts';
-import { PageHeader } from '../components/page-header.tsx';
-import { Pager } from '../components/pager.tsx';
-import { WordsOffer } from '../find/words-offer.tsx';
+import { PageHeader, Pager } from '../components/page.tsx';
+import { FailureBox, LoadingLine, later, Skeleton } from '../components/states.tsx';
+import { Name } from '../components/values.tsx';
 import { withTime } from '../query-text/edit-query.ts';
-import { setParameters } from '../router/location.ts';
-import { OpenView } from '../views/open-view.tsx';
-import { SaveViewButton } from '../views/save-view-button.tsx';
-import { rangeText } from '../views/view-range.ts';
-import { EntryList } from './entry-list.tsx';
-import { ExportButton } from './export-button.tsx';
+import { setParameters } from '../router/router.tsx';
+import { rangeText } from '../views/saved-views.ts';
+import { OpenView, SaveViewButton } from '../views/views.tsx';
+import { EmptyHistory, EntryList } from './entry-list.tsx';
 import { HistoryChart } from './history-chart.tsx';
-import { askedQuery, type HistoryView, historyView, showQuery } from './history-view.ts';
-import { isLive, turnLive } from './live/live-switch.ts';
-import { useLive } from './live/use-live.ts';
-import { OpenEntry } from './open-entry.tsx';
+import { askedQuery, type HistoryView, historyView, OpenEntry, showQuery, startsWide } from './history-view.ts';
+import { isLive, turnLive, useLive } from './live-feed.ts';
 import { QueryBar } from './query-bar.tsx';
-import { isWords } from './query-faults.ts';
-import { startsWide } from './starts-wide.ts';
-import { TermChips } from './term-chips.tsx';
-import { TimePresets } from './time-presets.tsx';
-import { useQueryCheck } from './use-query-check.ts';
+import { isWords, useQueryCheck } from './query-faults.ts';
+import { TermChips, TimePresets } from './query-terms.tsx';
 import './history-page.css';
 
 const size = 50;
 
-const EmptyHistory = later(async () => (await import('./empty-history.tsx')).EmptyHistory);
 // They come after the entries.
 const FacetLists = later(async () => (await import('./facet-list.tsx')).FacetLists);
-const LiveLine = later(async () => (await import('./live/live-line.tsx')).LiveLine);
+const LiveLine = later(async () => (await import('./live-line.tsx')).LiveLine);
 
 /** Everything that changed: a query, its matches over time, and its entries. */
 export function HistoryPage() {
@@ -184,3 +171,27 @@ function useNewest(value: EntryPage | undefined, asked: string): string | undefi
   if (value?.page === 1) known.current = { asked, newest: value.items[0]?.at };
   return until ?? known.current.newest;
 }
+
+const ExportDialog = later(async () => (await import('./export-dialog.tsx')).ExportDialog);
+
+interface ExportButtonProps {
+  readonly q: string;
+  /** How many entries the query finds now; undefined while that is not known. */
+  readonly total: number | undefined;
+}
+
+/** Opens the dialog for an export. */
+function ExportButton({ q, total }: ExportButtonProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button icon="download" disabled={total === undefined} onClick={() => setOpen(true)}>
+        Export
+      </Button>
+      {isOpen ? <ExportDialog q={q} total={total ?? 0} onClose={() => setOpen(false)} /> : undefined}
+    </>
+  );
+}
+
+/** What some words find. */
+const WordsOffer = later(async () => (await import('../find/find-dialog.tsx')).FoundWords);

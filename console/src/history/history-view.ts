@@ -1,6 +1,7 @@
 import { computed } from '@preact/signals';
+import { later } from '../components/states.tsx';
 import { joined } from '../query-text/edit-query.ts';
-import { place, setParameters, type Target } from '../router/location.ts';
+import { place, setParameters, type Target } from '../router/router.tsx';
 
 /** What the address of the History page says. */
 export interface HistoryView {
@@ -41,3 +42,9 @@ export function showQuery(q: string): void {
 export function historyOf(q: string): Target {
   return { path: 'history', parameters: { q } };
 }
+
+/** Whether facets stand beside the entries. On a narrow screen they would push them out of sight, and begin closed. */
+export const startsWide = matchMedia('(min-width: 760px)').matches;
+
+/** The detail of an entry. */
+export const OpenEntry = later(async () => (await import('./entry-panel.tsx')).EntryPanel);

@@ -1,16 +1,15 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { readNames } from '../api/history-reads.ts';
 import { allows, historyAbilities } from '../api/session.ts';
-import { Button } from '../components/button.tsx';
-import { Icon } from '../components/icon.tsx';
-import { later } from '../components/later.tsx';
-import { Name } from '../components/name.tsx';
+import { Button, Icon } from '../components/buttons.tsx';
+import { Name } from '../components/values.tsx';
 import { completionPlace, type Suggestion, suggestionsAt, wantedNames } from './completion.ts';
 import type { QueryFault } from './query-faults.ts';
-import { QueryHighlight } from './query-highlight.tsx';
 import './query-bar.css';
-
-const UnknownField = later(async () => (await import('./unknown-field.tsx')).UnknownField);
+import type { ComponentChildren } from 'preact';
+import { useRequest } from '../api/requests.ts';
+import { nameOfPath, writtenPath } from '../query-text/path-terms.ts';
+import { scanQuery, type Term } from '../query-text/scan-query.ts';
 
 interface QueryBarProps {
   readonly q: string;
@@ -192,4 +191,80 @@ function useSuggestions(text: string, caret: number, isOpen: boolean): Suggestio
     };
   }, [key]);
   return isOpen ? suggestionsAt(place, names.key === key ? names.names : [], Date.now()) : [];
+}
+
+interface QueryHighlightProps {
+  readonly text: string;
+  /** The character that the service names; the end of the text is one beyond its last. */
+  readonly faultOffset: number | undefined;
+  /** Pixels that the input above is scrolled. */
+  readonly scroll: number;
+}
+
+/** The query in colours, under an input whose own text is transparent. */
+function QueryHighlight({ text, faultOffset, scroll }: QueryHighlightProps) {
+  const parts: ComponentChildren[] = [];
+  const add = (start: number, end: number, kind: string) => {
+    if (faultOffset !== undefined && faultOffset >= start && faultOffset < end) {
+      push(start, faultOffset, kind);
+      const length = text.codePointAt(faultOffset) === text.charCodeAt(faultOffset) ? 1 : 2;
+      push(faultOffset, faultOffset + length, `${kind} fault`);
+      push(faultOffset + length, end, kind);
+    } else push(start, end, kind);
+  };
+  const push = (start: number, end: number, kind: string) => {
+    if (end > start) {
+      parts.push(
+        <span key={start} class={`query-token ${kind}`}>
+          {text.slice(start, end)}
+        </span>,
+      );
+    }
+  };
+  let written = 0;
+  for (const { kind, start, end } of scanQuery(text).tokens) {
+    add(written, start, 'blank');
+    add(start, end, kind);
+    written = end;
+  }
+  add(written, text.length, 'blank');
+  return (
+    <div class="query-highlight" aria-hidden="true">
+      <div style={{ transform: `translateX(${-scroll}px)` }}>
+        {parts}
+        {faultOffset !== undefined && faultOffset >= text.length ? <span class="query-token fault"> </span> : undefined}
+      </div>
+    </div>
+  );
+}
+
+interface UnknownFieldProps {
+  readonly q: string;
+  /** The name that is no field of the query language, and where it stands, in UTF-16 code units. */
+  readonly field: string;
+  readonly offset: number;
+  readonly onQuery: (q: string) => void;
+}
+
+/** Where documents have a path of that name: the term that finds its changes. */
+function UnknownField({ q, field, offset, onQuery }: UnknownFieldProps) {
+  const { terms } = scanQuery(q);
+  const term = terms.find(({ start }) => start === offset);
+  const mayBePath = term !== undefined && allows(historyAbilities.names) && !terms.some((one) => isRelated(one, term));
+  const { value: names = [] } = useRequest(mayBePath ? field : undefined, (signal) =>
+    readNames({ field: 'path', prefix: nameOfPath(field) }, signal),
+  );
+  const path = names.find((name) => name.toLowerCase() === nameOfPath(field).toLowerCase());
+  if (term === undefined || path === undefined) return null;
+  const written = `path:${writtenPath(path)}`;
+  return (
+    <Button class="query-suggestion" onClick={() => onQuery(`${q.slice(0, term.start)}${written}${q.slice(term.end)}`)}>
+      Search for {written}
+    </Button>
+  );
+}
+
+/** Whether a term is a match of related items around the other, where no path stands. */
+function isRelated({ field, start, end }: Term, inner: Term): boolean {
+  return field === 'related' && start < inner.start && end >= inner.end;
 }

@@ -1,7 +1,7 @@
-import { boundsOfDay, momentText, type TimeBounds } from '../components/days.ts';
+import { boundsOfDay, momentText, type TimeBounds } from '../components/times.ts';
 
 /** A time that people ask for often. */
-export interface TimeChoice {
+interface TimeChoice {
   readonly label: string;
   readonly words: string;
   /** As saved views write it. */

@@ -1,11 +1,11 @@
 import type { CursorPage, ListParameters } from '@annals/client';
-import { type Requested, useRequest } from '../api/use-request.ts';
-import { place, setParameters } from '../router/location.ts';
+import { type Requested, useRequest } from '../api/requests.ts';
+import { place, setParameters } from '../router/router.tsx';
 
 /** Reads a page of a list: one of the client's lists, called with the signal. */
-export type ReadPage<Item> = (parameters: ListParameters, signal: AbortSignal) => PromiseLike<CursorPage<Item>>;
+type ReadPage<Item> = (parameters: ListParameters, signal: AbortSignal) => PromiseLike<CursorPage<Item>>;
 
-export interface ListOptions<Item> {
+interface ListOptions<Item> {
   /** Tells this list from others. */
   readonly name: string;
   readonly read: ReadPage<Item>;

@@ -1,7 +1,7 @@
+import type { ChangeRecorders } from '@annals/client';
 import type { ComponentChildren } from 'preact';
-import type { Requested } from '../api/use-request.ts';
-import { FailureBox } from '../components/failure-box.tsx';
-import { LoadingLine, Skeleton } from '../components/loading.tsx';
+import type { Requested } from '../api/requests.ts';
+import { FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
 
 interface OverviewCardProps<Value> {
   readonly title: string;
@@ -28,4 +28,19 @@ export function OverviewCard<Value>({ title, aside, requested, children, wide = 
       </div>
     </section>
   );
+}
+
+/** What records changes. */
+export type ChangeRecorder = ChangeRecorders['recorders'][number];
+
+const words: Readonly<Record<ChangeRecorder['way'], string>> = {
+  service: 'Documents that live in Annals',
+  import: 'annals import',
+  recorder: 'Recorder, from applications',
+  capture: 'Capture of a database',
+  relay: 'Relay of an outbox',
+};
+
+export function recorderText({ way }: Pick<ChangeRecorder, 'way'>): string {
+  return words[way];
 }

@@ -1,14 +1,10 @@
 import { useState } from 'preact/hooks';
 import { allows, readsHistory } from '../api/session.ts';
-import { Button } from '../components/button.tsx';
-import { PageHeader } from '../components/page-header.tsx';
-import { Time } from '../components/time.tsx';
-import { AgentsInTrouble } from './agents-in-trouble.tsx';
-import { BusiestCard } from './busiest-card.tsx';
-import { ChangesCard } from './changes-card.tsx';
-import { QuotaCard } from './quota-card.tsx';
-import { RecordersCard } from './recorders-card.tsx';
-import { UsageCard } from './usage-card.tsx';
+import { Button } from '../components/buttons.tsx';
+import { PageHeader } from '../components/page.tsx';
+import { Time } from '../components/values.tsx';
+import { BusiestCard, ChangesCard } from './change-cards.tsx';
+import { AgentsInTrouble, QuotaCard, RecordersCard, UsageCard } from './service-cards.tsx';
 import './overview.css';
 
 const day = 86_400_000;

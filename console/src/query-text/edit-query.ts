@@ -1,4 +1,4 @@
-import type { TimeBounds } from '../components/days.ts';
+import type { TimeBounds } from '../components/times.ts';
 import { unquoted } from './quoted.ts';
 import { scanQuery, type Term } from './scan-query.ts';
 import { writtenValue } from './written-value.ts';

@@ -1,5 +1,5 @@
 import { JsonNumber, type JsonValue } from '@annals/client/json';
-import { mask } from '../api/mask.ts';
+import { mask } from '../data/json-editor/document-text.ts';
 import { quoted } from './quoted.ts';
 import { writtenValue } from './written-value.ts';
 

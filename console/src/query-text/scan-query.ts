@@ -1,7 +1,7 @@
 /** What a run of characters of a query is, for colours and for completion. */
-export type TokenKind = 'field' | 'value' | 'quoted' | 'pattern' | 'word' | 'mark';
+type TokenKind = 'field' | 'value' | 'quoted' | 'pattern' | 'word' | 'mark';
 
-export interface Token {
+interface Token {
   readonly kind: TokenKind;
   /** Offsets in UTF-16 code units. */
   readonly start: number;
@@ -18,7 +18,7 @@ export interface Term {
   readonly depth: number;
 }
 
-export interface ScannedQuery {
+interface ScannedQuery {
   readonly tokens: readonly Token[];
   readonly terms: readonly Term[];
 }

@@ -1,8 +1,15 @@
-import { later } from '../components/later.tsx';
-import { TabbedViews, type View } from '../components/tabbed-views.tsx';
-import { AccessesView } from './accesses-view.tsx';
+import type { Access } from '@annals/client';
+import { annals } from '../api/annals.ts';
+import { bytesText, counted } from '../components/numbers.ts';
+import { TabbedViews, type View } from '../components/page.tsx';
+import { later } from '../components/states.tsx';
+import { Name, Time } from '../components/values.tsx';
+import { ListPage, SortHeading } from '../lists/list-page.tsx';
+import { useList } from '../lists/use-list.ts';
+import { quoted } from '../query-text/quoted.ts';
+import { programText } from './program-text.ts';
 
-const ProofView = later(async () => (await import('../proof/proof-view.tsx')).ProofView);
+const ProofView = later(async () => (await import('./proof-view.tsx')).ProofView);
 
 export const securityViews: readonly View[] = [
   { path: 'security/accesses', tab: 'Accesses', scopes: ['changelog.access_read'], Content: AccessesView },
@@ -12,4 +19,127 @@ export const securityViews: readonly View[] = [
 /** Who had access, and what proves the history. */
 export function SecurityPage() {
   return <TabbedViews root="security" label="Security" views={securityViews} />;
+}
+
+const words: Readonly<Record<NonNullable<Access['kind']>, string>> = {
+  signed_in: 'Signed in',
+  signed_out: 'Signed out',
+  refused: 'Refused',
+  link_made: 'Link made',
+  client_made: 'Client made',
+  client_revoked: 'Client revoked',
+  key_made: 'Key made',
+  key_revoked: 'Key revoked',
+  viewer_token_made: 'Viewer token made',
+  export_downloaded: 'Export downloaded',
+  read: 'Read the history',
+};
+
+const reasons: Readonly<Record<string, string>> = {
+  secret: 'with a secret',
+  link: 'with a link',
+  account: "with the company's account",
+};
+
+const refusals: Readonly<Record<string, string>> = {
+  secret: 'the secret was wrong',
+  revoked: 'the client is revoked',
+  rules: 'the rules let them in no longer',
+  provider: 'the provider ended the sign-in',
+};
+
+/** Who signed in, who was refused, and who downloaded exports. */
+function AccessesView() {
+  const list = useList({
+    name: 'accesses',
+    defaultSort: '_id:DESC',
+    read: (parameters, signal) => annals().accesses.list(parameters, { signal }),
+  });
+  return (
+    <ListPage
+      list={list}
+      title="Accesses"
+      lead="Who signed in, who was refused, and who downloaded exports in the last 400 days."
+      example='kind:signed_in name:"Jane Doe"'
+      chips={[
+        ['Exports', 'kind:export_downloaded'],
+        ['Sign-ins', 'kind:signed_in'],
+        ['Refused', 'kind:refused'],
+      ]}
+      one="access"
+      many="accesses"
+      empty={{ icon: 'clock', title: 'There is no access', text: 'Nobody has signed in yet.' }}
+    >
+      {(accesses) => (
+        <table class="table">
+          <thead>
+            <tr>
+              <SortHeading label="When" field="_id" list={list} />
+              <SortHeading label="Who" field="name" list={list} />
+              <SortHeading label="What" field="kind" list={list} />
+              <th scope="col">How</th>
+              <th scope="col">Address</th>
+              <th scope="col">Browser or program</th>
+              <th scope="col">Session</th>
+            </tr>
+          </thead>
+          <tbody>
+            {accesses.map((access) => (
+              <tr key={access.id}>
+                <td class="nowrap">
+                  <Time at={access.at ?? ''} />
+                </td>
+                <td>
+                  <Name text={access.name ?? ''} />
+                </td>
+                <td class="nowrap">{access.kind === undefined ? '' : words[access.kind]}</td>
+                <td>
+                  <span class="cell-cut">
+                    <Name text={detailsOf(access)} />
+                  </span>
+                </td>
+                <td class="nowrap">
+                  <Name text={access.address ?? ''} />
+                </td>
+                <td class="nowrap" title={access.program}>
+                  <Name text={programText(access.program ?? '')} />
+                </td>
+                <td class="nowrap">
+                  <Session access={access} onFilter={list.setFilter} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </ListPage>
+  );
+}
+
+/** Leads to all accesses of the session. Reads have none; their client joins them. */
+function Session({ access, onFilter }: { readonly access: Access; readonly onFilter: (filter: string) => void }) {
+  const { session, client = '' } = access;
+  const [field, id] = session === undefined ? ['client', client] : ['session', session];
+  if (id === '') return null;
+  return (
+    <button
+      type="button"
+      class="text-button mono"
+      title={`All accesses of this ${field}: ${id}`}
+      onClick={() => onFilter(`${field}:${quoted(id)}`)}
+    >
+      <Name text={id.length > 12 ? `…${id.slice(-8)}` : id} />
+    </button>
+  );
+}
+
+function detailsOf({ kind, details = {}, count = 1 }: Access): string {
+  const { by = '', why = '', scope = '', subject = '', format = '', bytes = 0 } = details;
+  if (kind === 'signed_in') return reasons[by] ?? '';
+  if (kind === 'refused') return `${counted(count, 'time')}: ${refusals[why] ?? why}`;
+  if (kind === 'viewer_token_made') return `${counted(count, 'time')} for ${subject}`;
+  if (kind === 'key_revoked') return refusals[why] ?? '';
+  if (kind === 'read') return `${counted(count, 'request')}: ${Object.keys(details).join(', ')}`;
+  if (kind === 'export_downloaded') return `${format}, ${bytesText(Number(bytes))}`;
+  return String(scope);
 }

@@ -1,14 +1,11 @@
 import type { DeliveryAttempt } from '@annals/client';
 import { annals } from '../api/annals.ts';
-import { EmptyState } from '../components/empty-state.tsx';
-import { Name } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
-import { Time } from '../components/time.tsx';
-import { FilterChip } from '../lists/filter-bar.tsx';
-import { ListCard } from '../lists/list-card.tsx';
+import { EmptyState } from '../components/states.tsx';
+import { Name, Time } from '../components/values.tsx';
+import { FilterChip, ListCard } from '../lists/list-page.tsx';
 import { useList } from '../lists/use-list.ts';
-import { OutcomeBadge } from './subscription-state.tsx';
-import { useReloads } from './use-reloads.ts';
+import { OutcomeBadge, useReloads } from './subscription-state.tsx';
 
 /** What was tried in the last 7 days, and what the target answered. */
 export function AttemptsList({ id }: { readonly id: string }) {

@@ -1,11 +1,11 @@
 import type { Subscription } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { Button } from '../components/button.tsx';
-import { ConfirmDialog } from '../components/confirm-dialog.tsx';
+import { Button } from '../components/buttons.tsx';
 import { counted } from '../components/numbers.ts';
+import { ConfirmDialog } from '../components/overlays.tsx';
 import { tell, tellFailure } from '../components/toasts.tsx';
-import { mayChange, mayManage } from './may-change.ts';
+import { mayChange, mayManage } from './subscription-state.tsx';
 
 interface ParkedChangesProps {
   readonly subscription: Subscription;

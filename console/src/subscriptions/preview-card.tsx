@@ -1,14 +1,11 @@
 import type { FeedChange, Subscription } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { useRequest } from '../api/use-request.ts';
-import { Button } from '../components/button.tsx';
-import { ChangeTypeMark } from '../components/change-type.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import { Skeleton } from '../components/loading.tsx';
-import { Name } from '../components/name.tsx';
+import { useRequest } from '../api/requests.ts';
+import { Button } from '../components/buttons.tsx';
 import { counted } from '../components/numbers.ts';
-import { Time } from '../components/time.tsx';
+import { FailureBox, Skeleton } from '../components/states.tsx';
+import { ChangeTypeMark, Name, Time } from '../components/values.tsx';
 
 /** Changes that the card asks for at once, and that it shows. */
 const asked = 100;

@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { Button } from '../components/button.tsx';
-import { momentOf, momentText, startOfDay } from '../components/days.ts';
-import { Dialog } from '../components/dialog.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import { FormField } from '../components/form-field.tsx';
-import { zoneName } from '../components/time-text.ts';
+import { Button } from '../components/buttons.tsx';
+import { FormField } from '../components/forms.tsx';
+import { Dialog } from '../components/overlays.tsx';
+import { FailureBox } from '../components/states.tsx';
+import { momentOf, momentText, startOfDay, zoneName } from '../components/times.ts';
 import { tell } from '../components/toasts.tsx';
 
 interface ReplayDialogProps {

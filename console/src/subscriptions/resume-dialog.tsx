@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { Button } from '../components/button.tsx';
-import { Dialog } from '../components/dialog.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import { FormField } from '../components/form-field.tsx';
+import { Button } from '../components/buttons.tsx';
+import { FormField } from '../components/forms.tsx';
+import { Dialog } from '../components/overlays.tsx';
+import { FailureBox } from '../components/states.tsx';
 import { tell } from '../components/toasts.tsx';
 
 interface ResumeDialogProps {

@@ -1,6 +1,5 @@
-import { Button } from '../components/button.tsx';
-import { CopyButton } from '../components/copy-button.tsx';
-import { Dialog } from '../components/dialog.tsx';
+import { Button, CopyButton } from '../components/buttons.tsx';
+import { Dialog } from '../components/overlays.tsx';
 
 /** What the service shows once of a key for signatures. */
 export interface ShownKey {

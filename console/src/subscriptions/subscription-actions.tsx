@@ -1,13 +1,13 @@
 import type { Subscription } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { Button } from '../components/button.tsx';
-import { ConfirmDialog } from '../components/confirm-dialog.tsx';
-import { later } from '../components/later.tsx';
+import { Button } from '../components/buttons.tsx';
+import { ConfirmDialog } from '../components/overlays.tsx';
+import { later } from '../components/states.tsx';
 import { tell, tellFailure } from '../components/toasts.tsx';
-import { navigate } from '../router/location.ts';
-import { mayChange, mayManage } from './may-change.ts';
+import { navigate } from '../router/router.tsx';
 import { SecretDialog, type ShownKey } from './secret-dialog.tsx';
+import { mayChange, mayManage } from './subscription-state.tsx';
 import { targetOf } from './target-fields.ts';
 import { TestDialog } from './test-dialog.tsx';
 

@@ -1,18 +1,30 @@
 import type { Subscription } from '@annals/client';
 import { useId, useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { useRequest } from '../api/use-request.ts';
-import { Button } from '../components/button.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import { Skeleton } from '../components/loading.tsx';
-import { Name } from '../components/name.tsx';
-import { PageHeader } from '../components/page-header.tsx';
+import { readEntries } from '../api/history-reads.ts';
+import { useRequest } from '../api/requests.ts';
+import { Button } from '../components/buttons.tsx';
+import { counted } from '../components/numbers.ts';
+import { PageHeader } from '../components/page.tsx';
+import { FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
+import { momentText } from '../components/times.ts';
 import { tell } from '../components/toasts.tsx';
-import { navigate, path, place } from '../router/location.ts';
-import { QueryCard } from './query-card.tsx';
+import { Name } from '../components/values.tsx';
+import { EntryList } from '../history/entry-list.tsx';
+import { QueryBar } from '../history/query-bar.tsx';
+import { queryFaultOf } from '../history/query-faults.ts';
+import { joined } from '../query-text/edit-query.ts';
+import { navigate, path, place } from '../router/router.tsx';
 import { SecretDialog, type ShownKey } from './secret-dialog.tsx';
-import { draftOf, inputOf, newDraft, type SubscriptionDraft } from './subscription-draft.ts';
-import { errorOfRest, missingParts, refusedParts } from './subscription-faults.ts';
+import {
+  draftOf,
+  errorOfRest,
+  inputOf,
+  missingParts,
+  newDraft,
+  refusedParts,
+  type SubscriptionDraft,
+} from './subscription-draft.ts';
 import { SubscriptionForm } from './subscription-form.tsx';
 
 /** Makes a subscription, of the query that the address may name, or edits the one that it names. */
@@ -106,4 +118,65 @@ function focusFirstFault(form: HTMLFormElement): void {
     const control = form.querySelector('[aria-invalid="true"]');
     if (control instanceof HTMLElement) control.focus();
   });
+}
+
+interface QueryCardProps {
+  readonly q: string;
+  /** What the service said of the query when it refused the subscription. */
+  readonly fault: string | undefined;
+  readonly onQuery: (q: string) => void;
+}
+
+/** Entries that the preview shows. */
+const size = 5;
+
+/** The query of a subscription, and what it would have matched. */
+function QueryCard({ q, fault, onQuery }: QueryCardProps) {
+  // As it was when the reader asked for the preview.
+  const [asked, setAsked] = useState(() => previewOf(q));
+  // The entries come with the button, since what stands below them moves.
+  const [isOpen, setOpen] = useState(false);
+  const { value, error, isLoading, isCurrent, reload } = useRequest(asked.query, (signal) =>
+    readEntries({ q: asked.query, page: 1, size }, signal),
+  );
+  const found = queryFaultOf(error, asked.q);
+  const told = found ?? (fault === undefined ? undefined : { message: fault, offset: undefined });
+  return (
+    <section class="card">
+      <h2 class="card-header">Which changes</h2>
+      <LoadingLine active={isLoading} />
+      <div class="card-body stack">
+        <QueryBar
+          q={q}
+          fault={told}
+          action="Preview"
+          onText={onQuery}
+          onSubmit={(next) => {
+            onQuery(next);
+            setAsked(previewOf(next));
+            setOpen(true);
+          }}
+        />
+        <p class="muted" role="status">
+          {value === undefined || !isCurrent ? (
+            'Without a query every change is sent.'
+          ) : (
+            <>
+              In the last 24 hours {counted(value.totalElements, 'change')}{' '}
+              {asked.q === '' ? 'occurred' : value.totalElements === 1 ? 'matches' : 'match'}
+              {asked.q === q ? '.' : ' the query before. Choose Preview to look again.'}
+            </>
+          )}
+        </p>
+        {error === undefined || found !== undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+      </div>
+      {!isOpen || value === undefined || value.items.length === 0 ? undefined : (
+        <EntryList entries={value.items} open={undefined} />
+      )}
+    </section>
+  );
+}
+
+function previewOf(q: string) {
+  return { q, query: joined(q, `occurredAt:>="${momentText(Math.floor(Date.now() / 1_000) * 1_000 - 86_400_000)}"`) };
 }

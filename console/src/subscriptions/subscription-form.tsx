@@ -1,10 +1,8 @@
 import type { Subscription } from '@annals/client';
 import { DurationField } from '../components/duration-field.tsx';
-import { FormField } from '../components/form-field.tsx';
-import { CheckField, TextField } from '../components/text-field.tsx';
+import { CheckField, FormField, TextField } from '../components/forms.tsx';
 import { HeadersField } from './headers-field.tsx';
-import { keepsSecret, type SubscriptionDraft } from './subscription-draft.ts';
-import type { SubscriptionFaults } from './subscription-faults.ts';
+import { keepsSecret, type SubscriptionDraft, type SubscriptionFaults } from './subscription-draft.ts';
 import { type TargetField, type TargetType, targets, targetTypes } from './target-fields.ts';
 
 interface SubscriptionFormProps {

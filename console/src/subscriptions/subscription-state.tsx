@@ -1,5 +1,8 @@
 import type { Subscription } from '@annals/client';
-import { Badge } from '../components/badge.tsx';
+import { useEffect } from 'preact/hooks';
+import type { Requested } from '../api/requests.ts';
+import { allows, readsHistory } from '../api/session.ts';
+import { Badge } from '../components/states.tsx';
 
 const tones = { active: 'good', retrying: 'warn', paused: 'plain', suspended: 'bad' } as const;
 
@@ -30,10 +33,34 @@ export const reasons: Readonly<Record<NonNullable<Subscription['reason']>, reado
   ],
 };
 
-export type Outcome = 'delivered' | 'failed' | 'refused' | 'suspended';
+type Outcome = 'delivered' | 'failed' | 'refused' | 'suspended';
 
 const outcomeTones = { delivered: 'good', failed: 'bad', refused: 'bad', suspended: 'bad' } as const;
 
 export function OutcomeBadge({ outcome }: { readonly outcome: Outcome }) {
   return <Badge tone={outcomeTones[outcome]}>{outcome}</Badge>;
+}
+
+/** Whether the session may pause, test and delete subscriptions. */
+export function mayManage(): boolean {
+  return allows('changelog.subscription_manage');
+}
+
+/** Whether it may make, change, resume and replay them too: who has changes sent has to be allowed to read them. */
+export function mayChange(): boolean {
+  return mayManage() && readsHistory();
+}
+
+/** Milliseconds between two looks. A tab that nobody sees does not look. */
+const pause = 5_000;
+
+/** Asks again for as long as the view is seen: states and counts move while changes are delivered. */
+export function useReloads({ isLoading, reload }: Pick<Requested<unknown>, 'isLoading' | 'reload'>): void {
+  useEffect(() => {
+    if (isLoading) return;
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') reload();
+    }, pause);
+    return () => clearInterval(timer);
+  }, [isLoading]);
 }

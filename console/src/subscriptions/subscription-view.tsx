@@ -1,26 +1,22 @@
 import type { Subscription } from '@annals/client';
 import { annals } from '../api/annals.ts';
+import { useRequest } from '../api/requests.ts';
 import { readsHistory } from '../api/session.ts';
-import { useRequest } from '../api/use-request.ts';
-import { durationWords } from '../components/durations.ts';
-import { FailureBox } from '../components/failure-box.tsx';
-import { Skeleton } from '../components/loading.tsx';
-import { Name } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
-import { PageHeader } from '../components/page-header.tsx';
-import { Time } from '../components/time.tsx';
+import { PageHeader } from '../components/page.tsx';
+import { FailureBox, Skeleton } from '../components/states.tsx';
+import { durationWords } from '../components/times.ts';
+import { Name, Time } from '../components/values.tsx';
 import { historyOf } from '../history/history-view.ts';
-import { HistoryLink } from '../lists/history-link.tsx';
-import { Link } from '../router/link.tsx';
-import { place } from '../router/location.ts';
+import { HistoryLink } from '../lists/list-page.tsx';
+import { Link, place } from '../router/router.tsx';
 import { AttemptsList } from './attempts-list.tsx';
 import { ParkedChanges } from './parked-changes.tsx';
 import { PreviewCard } from './preview-card.tsx';
 import { SubscriptionActions } from './subscription-actions.tsx';
 import { memberOf } from './subscription-draft.ts';
-import { SubscriptionState } from './subscription-state.tsx';
+import { SubscriptionState, useReloads } from './subscription-state.tsx';
 import { addressOf, targetOf, targets } from './target-fields.ts';
-import { useReloads } from './use-reloads.ts';
 import { WhyStopped } from './why-stopped.tsx';
 
 /** One subscription: how far it is, what failed and why, and what can be done about it. */

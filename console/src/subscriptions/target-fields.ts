@@ -3,7 +3,7 @@ import type { Subscription } from '@annals/client';
 export type TargetType = 'webhook' | 'http' | 's3' | 'splunk' | 'email';
 
 /** A target as the service shows it: its members depend on its type. */
-export interface TargetMembers {
+interface TargetMembers {
   readonly type: TargetType;
   readonly [member: string]: unknown;
 }

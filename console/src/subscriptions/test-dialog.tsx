@@ -1,12 +1,11 @@
 import { useEffect } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { useRequest } from '../api/use-request.ts';
-import { Button } from '../components/button.tsx';
-import { Dialog } from '../components/dialog.tsx';
-import { FailureBox } from '../components/failure-box.tsx';
-import { Name } from '../components/name.tsx';
+import { useRequest } from '../api/requests.ts';
+import { Button } from '../components/buttons.tsx';
 import { countText } from '../components/numbers.ts';
-import { Progress } from '../components/progress.tsx';
+import { Dialog } from '../components/overlays.tsx';
+import { FailureBox, Progress } from '../components/states.tsx';
+import { Name } from '../components/values.tsx';
 import { OutcomeBadge } from './subscription-state.tsx';
 
 interface TestDialogProps {

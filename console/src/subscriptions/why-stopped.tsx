@@ -1,13 +1,11 @@
 import type { Subscription } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { Button } from '../components/button.tsx';
-import { Icon } from '../components/icon.tsx';
+import { Button, Icon } from '../components/buttons.tsx';
 import { tell, tellFailure } from '../components/toasts.tsx';
-import { mayChange } from './may-change.ts';
 import { ResumeDialog } from './resume-dialog.tsx';
 import { inputOfCurrent } from './subscription-draft.ts';
-import { reasons } from './subscription-state.tsx';
+import { mayChange, reasons } from './subscription-state.tsx';
 
 interface WhyStoppedProps {
   readonly subscription: Subscription;

@@ -1,7 +1,7 @@
 import { JsonNumber, type JsonValue, stringifyJson } from '@annals/client/json';
-import { mask } from '../../../../console/src/api/mask.ts';
-import type { WordRun } from '../../../../console/src/compare/compare-words.ts';
-import { Text } from '../../../../console/src/components/name.tsx';
+import type { WordRun } from '../../../../console/src/compare/path-changes.tsx';
+import { Text } from '../../../../console/src/components/values.tsx';
+import { mask } from '../../../../console/src/data/json-editor/document-text.ts';
 import type { Language } from '../texts/language.ts';
 import { useLanguage } from './language-context.ts';
 

@@ -2,14 +2,12 @@ import type { ExactConfiguration } from '@annals/client';
 import { stringifyJson } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
-import { mask } from '../../api/mask.ts';
-import { Button } from '../../components/button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { FormField } from '../../components/form-field.tsx';
-import { CheckField, TextField } from '../../components/text-field.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { CheckField, FormField, TextField } from '../../components/forms.tsx';
+import { Dialog } from '../../components/overlays.tsx';
+import { FailureBox } from '../../components/states.tsx';
+import { mask, readEdited } from '../json-editor/document-text.ts';
 import { JsonEditor } from '../json-editor/json-editor.tsx';
-import { readEdited } from '../json-editor/read-edited.ts';
 
 interface ConfigurationDialogProps {
   /** Undefined for a new setting. */

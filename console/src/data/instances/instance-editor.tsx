@@ -2,14 +2,11 @@ import { ApiError } from '@annals/client';
 import { type JsonObject, stringifyJson } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
-import { Button } from '../../components/button.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { TextField } from '../../components/text-field.tsx';
-import { contentToSave, editableText, versionOf } from '../json-editor/document-text.ts';
-import { JsonEditor } from '../json-editor/json-editor.tsx';
-import { readEditedObject } from '../json-editor/read-edited.ts';
-import { SchemaNote } from '../json-editor/schema-note.tsx';
-import { useSchemaFaults } from '../json-editor/use-schema-faults.ts';
+import { Button } from '../../components/buttons.tsx';
+import { TextField } from '../../components/forms.tsx';
+import { FailureBox } from '../../components/states.tsx';
+import { contentToSave, editableText, readEditedObject, versionOf } from '../json-editor/document-text.ts';
+import { JsonEditor, SchemaNote, useSchemaFaults } from '../json-editor/json-editor.tsx';
 import { documentForSchema, templateOf } from './schema-view.ts';
 
 interface InstanceEditorProps {

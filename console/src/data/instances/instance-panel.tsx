@@ -1,21 +1,16 @@
-import type { JsonObject } from '@annals/client/json';
-import { stringifyJson } from '@annals/client/json';
+import { type JsonObject, stringifyJson } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
+import { useRequest } from '../../api/requests.ts';
 import { allows, readsHistory } from '../../api/session.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { Button } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
-import { CopyButton } from '../../components/copy-button.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
+import { Button, CopyButton } from '../../components/buttons.tsx';
 import { JsonTree } from '../../components/json-tree.tsx';
-import { Skeleton } from '../../components/loading.tsx';
-import { Name } from '../../components/name.tsx';
-import { SidePanel } from '../../components/side-panel.tsx';
+import { ConfirmDialog, SidePanel } from '../../components/overlays.tsx';
+import { FailureBox, Skeleton } from '../../components/states.tsx';
 import { tell } from '../../components/toasts.tsx';
-import { HistoryLink } from '../../lists/history-link.tsx';
-import { Link } from '../../router/link.tsx';
-import { place, setParameters } from '../../router/location.ts';
+import { Name } from '../../components/values.tsx';
+import { HistoryLink } from '../../lists/list-page.tsx';
+import { Link, place, setParameters } from '../../router/router.tsx';
 import { InstanceEditor } from './instance-editor.tsx';
 
 interface InstancePanelProps {

@@ -1,23 +1,17 @@
 import { ApiError } from '@annals/client';
 import { JsonNumber, type JsonObject, type JsonValue, stringifyJson } from '@annals/client/json';
 import { annals } from '../../api/annals.ts';
+import { useRequest } from '../../api/requests.ts';
 import { allows } from '../../api/session.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { Button } from '../../components/button.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { Name } from '../../components/name.tsx';
-import { PageHeader } from '../../components/page-header.tsx';
-import { Time } from '../../components/time.tsx';
-import { FieldChoice } from '../../lists/field-choice.tsx';
-import { FilterBar } from '../../lists/filter-bar.tsx';
-import { ListCard } from '../../lists/list-card.tsx';
-import { SortHeading } from '../../lists/sort-heading.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { PageHeader } from '../../components/page.tsx';
+import { EmptyState } from '../../components/states.tsx';
+import { Name, Time } from '../../components/values.tsx';
+import { FieldChoice, FilterBar, ListCard, SortHeading } from '../../lists/list-page.tsx';
 import { type List, useList } from '../../lists/use-list.ts';
-import { Link } from '../../router/link.tsx';
-import { parametersWith, place, setParameters } from '../../router/location.ts';
+import { Link, parametersWith, place, setParameters } from '../../router/router.tsx';
 import { InstancePanel } from './instance-panel.tsx';
-import { instanceTitle, memberText } from './instance-texts.ts';
-import { type Column, columnsOf } from './schema-view.ts';
+import { type Column, columnsOf, instanceTitle, memberText } from './schema-view.ts';
 
 /** The instances of a type: a table with filter, order and pages, and one of them at the side. */
 export function InstancesView() {

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '@annals/client/json';
+import { textFor } from '../../components/numbers.ts';
 
 /** The members of a document that the service adds to it. A schema that does not name them does not see them. */
 const added = ['id', 'name', 'metadata'];
@@ -72,4 +73,20 @@ function membersOf(value: JsonValue | undefined): JsonObject {
 
 function stringsOf(value: JsonValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+/** A member that is a text; empty where it is something else. */
+export function memberText(object: JsonObject, key: string): string {
+  const value = object.get(key);
+  return typeof value === 'string' ? value : '';
+}
+
+/** The name of an instance: a text, or one by language. */
+export function instanceTitle(instance: JsonObject): string | undefined {
+  const name = instance.get('name');
+  if (typeof name === 'string') return name;
+  if (!(name instanceof Map)) return undefined;
+  return textFor(
+    Object.fromEntries([...name].filter((entry): entry is [string, string] => typeof entry[1] === 'string')),
+  );
 }

@@ -1,24 +1,17 @@
 import type { Job } from '@annals/client';
 import { useEffect, useState } from 'preact/hooks';
-import { AgentName } from '../../agent-names/agent-name.tsx';
+import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
-import { allows, readsContext, readsHistory, session } from '../../api/session.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { Skeleton } from '../../components/loading.tsx';
-import { LongText } from '../../components/long-text.tsx';
+import { useRequest } from '../../api/requests.ts';
+import { allows, apiUrl, readsContext, readsHistory, session } from '../../api/session.ts';
+import { Button, Icon } from '../../components/buttons.tsx';
 import { Markdown } from '../../components/markdown.tsx';
-import { Name } from '../../components/name.tsx';
 import { bytesText, countText } from '../../components/numbers.ts';
-import { SidePanel } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
+import { ConfirmDialog, SidePanel } from '../../components/overlays.tsx';
+import { Badge, FailureBox, Skeleton } from '../../components/states.tsx';
 import { tell } from '../../components/toasts.tsx';
-import { Link } from '../../router/link.tsx';
-import { DownloadLink } from './download-link.tsx';
-import { kindOf, stateOf } from './job-words.ts';
+import { LongText, Name, Time } from '../../components/values.tsx';
+import { Link } from '../../router/router.tsx';
 
 interface JobPanelProps {
   readonly id: string;
@@ -175,5 +168,38 @@ function JobFacts({ job }: { readonly job: Job }) {
         </p>
       ) : undefined}
     </div>
+  );
+}
+
+type Tone = 'plain' | 'good' | 'busy' | 'bad';
+
+const states: Readonly<Record<Job['status'], { readonly tone: Tone; readonly word: string }>> = {
+  in_progress: { tone: 'busy', word: 'under way' },
+  success: { tone: 'good', word: 'done' },
+  failure: { tone: 'bad', word: 'failed' },
+  skipped: { tone: 'plain', word: 'skipped' },
+};
+
+/** A job's state as a word and a tone. */
+export function stateOf({ status }: Pick<Job, 'status'>): { readonly tone: Tone; readonly word: string } {
+  return states[status];
+}
+
+/** What a job does. */
+export function kindOf({ type }: Pick<Job, 'type'>): string {
+  return type === 'EXPORT' ? 'Export' : 'Chat';
+}
+
+/** The file of an export. The service sends it as an attachment. */
+export function DownloadLink({ job }: { readonly job: Job }) {
+  const isThere = job.type === 'EXPORT' && job.status === 'success';
+  if (!isThere || !readsHistory()) return null;
+  if (job.metadata.context === true && !readsContext()) return null;
+  const tenant = encodeURIComponent(session.value?.tenant ?? '');
+  return (
+    <a class="button plain" href={`${apiUrl}/ai-service/${tenant}/jobs/${encodeURIComponent(job.id)}/content`} download>
+      <Icon name="download" />
+      {job.metadata.format ?? 'File'}
+    </a>
   );
 }

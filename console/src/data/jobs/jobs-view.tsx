@@ -1,27 +1,21 @@
 import type { Job } from '@annals/client';
 import { useEffect, useState } from 'preact/hooks';
-import { AgentName } from '../../agent-names/agent-name.tsx';
+import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { allows, readsHistory } from '../../api/session.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { Name } from '../../components/name.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { defaultExportChoice, ExportChoiceFields } from '../../components/export-choice.tsx';
+import { FormField } from '../../components/forms.tsx';
 import { bytesText, counted } from '../../components/numbers.ts';
-import { PageHeader } from '../../components/page-header.tsx';
-import { Progress } from '../../components/progress.tsx';
-import { Time } from '../../components/time.tsx';
+import { Dialog } from '../../components/overlays.tsx';
+import { PageHeader } from '../../components/page.tsx';
+import { Badge, EmptyState, FailureBox, Progress } from '../../components/states.tsx';
 import { tell } from '../../components/toasts.tsx';
-import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
-import { ListCard } from '../../lists/list-card.tsx';
-import { SortHeading } from '../../lists/sort-heading.tsx';
+import { Name, Time } from '../../components/values.tsx';
+import { FilterBar, FilterChip, ListCard, SortHeading } from '../../lists/list-page.tsx';
 import { useList } from '../../lists/use-list.ts';
-import { Link } from '../../router/link.tsx';
-import { parametersWith, place, setParameters } from '../../router/location.ts';
-import { DownloadLink } from './download-link.tsx';
-import { ExportDialog } from './export-dialog.tsx';
-import { JobPanel } from './job-panel.tsx';
-import { kindOf, stateOf } from './job-words.ts';
+import { Link, parametersWith, place, setParameters } from '../../router/router.tsx';
+import { DownloadLink, JobPanel, kindOf, stateOf } from './job-panel.tsx';
 
 /** Milliseconds between two looks at jobs that are under way. */
 const pause = 2_000;
@@ -158,5 +152,55 @@ function JobResult({ job }: { readonly job: Job }) {
     <span class="cell-cut">
       <Name text={job.message ?? ''} />
     </span>
+  );
+}
+
+/** Starts an export of the history. */
+function ExportDialog({ onClose, onStarted }: { readonly onClose: () => void; readonly onStarted: () => void }) {
+  const [q, setQ] = useState('');
+  const [choice, setChoice] = useState(defaultExportChoice);
+  const [failure, setFailure] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const start = async (event: SubmitEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await annals().jobs.export({ q, ...choice });
+      onStarted();
+    } catch (error) {
+      setFailure(error);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title="New export" onClose={onClose}>
+      <form class="form-grid" onInput={() => setFailure(undefined)} onSubmit={(event) => void start(event)}>
+        {failure === undefined ? undefined : <FailureBox error={failure} />}
+        <FormField
+          label="Query"
+          hint="A query of the history. Without a time it means the last 30 days. An empty query takes everything in them."
+        >
+          {(control) => (
+            <input
+              {...control}
+              class="mono"
+              spellcheck={false}
+              autocomplete="off"
+              placeholder='entity:order occurredAt:>="2026-10-01T00:00:00Z"'
+              value={q}
+              onInput={(event) => setQ(event.currentTarget.value)}
+            />
+          )}
+        </FormField>
+        <ExportChoiceFields choice={choice} onChange={setChoice} />
+        <div class="page-actions">
+          <Button kind="primary" type="submit" disabled={isBusy}>
+            Start
+          </Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </div>
+      </form>
+    </Dialog>
   );
 }

@@ -6,7 +6,7 @@ export interface SchemaFault {
 }
 
 /** An error of the validator. */
-export interface ValidatorError {
+interface ValidatorError {
   readonly keyword: string;
   /** A JSON Pointer after `#`. */
   readonly instanceLocation: string;

@@ -1,19 +1,17 @@
 import { type JsonObject, stringifyJson } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
+import { useRequest } from '../../api/requests.ts';
 import { allows } from '../../api/session.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { Button } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { Skeleton } from '../../components/loading.tsx';
-import { PageHeader } from '../../components/page-header.tsx';
-import { TextField } from '../../components/text-field.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { TextField } from '../../components/forms.tsx';
+import { ConfirmDialog } from '../../components/overlays.tsx';
+import { PageHeader } from '../../components/page.tsx';
+import { FailureBox, Skeleton } from '../../components/states.tsx';
 import { tell } from '../../components/toasts.tsx';
-import { navigate, path, place } from '../../router/location.ts';
-import { contentToSave, editableText, versionOf } from '../json-editor/document-text.ts';
+import { navigate, path, place } from '../../router/router.tsx';
+import { contentToSave, editableText, readEditedObject, versionOf } from '../json-editor/document-text.ts';
 import { JsonEditor } from '../json-editor/json-editor.tsx';
-import { readEditedObject } from '../json-editor/read-edited.ts';
 
 const template = {
   name: { en: '' },

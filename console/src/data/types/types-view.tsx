@@ -1,20 +1,16 @@
+import type { CustomEntityType } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
 import { allows } from '../../api/session.ts';
-import { Button } from '../../components/button.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { FormField } from '../../components/form-field.tsx';
-import { Name } from '../../components/name.tsx';
-import { PageHeader } from '../../components/page-header.tsx';
-import { Time } from '../../components/time.tsx';
-import { FilterBar } from '../../lists/filter-bar.tsx';
-import { HistoryLink } from '../../lists/history-link.tsx';
-import { ListCard } from '../../lists/list-card.tsx';
-import { SortHeading } from '../../lists/sort-heading.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { FormField } from '../../components/forms.tsx';
+import { textFor } from '../../components/numbers.ts';
+import { PageHeader } from '../../components/page.tsx';
+import { EmptyState } from '../../components/states.tsx';
+import { Name, Time } from '../../components/values.tsx';
+import { FilterBar, HistoryLink, ListCard, SortHeading } from '../../lists/list-page.tsx';
 import { useList } from '../../lists/use-list.ts';
-import { Link } from '../../router/link.tsx';
-import { navigate } from '../../router/location.ts';
-import { typeTitle } from './type-texts.ts';
+import { Link, navigate } from '../../router/router.tsx';
 
 /** The types of custom entities. One who may not list them writes the id of a type. */
 export function TypesView() {
@@ -118,4 +114,9 @@ function WrittenType() {
       </form>
     </>
   );
+}
+
+/** What a type is called. */
+function typeTitle({ id, name }: Pick<CustomEntityType, 'id' | 'name'>): string {
+  return textFor(name) ?? id;
 }

@@ -1,20 +1,27 @@
 import { type Agent, ApiError, type ErrorDetail } from '@annals/client';
 import { useState } from 'preact/hooks';
-import { forgetAgentNames } from '../../agent-names/agent-names.ts';
+import { forgetAgentNames } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { Button } from '../../components/button.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { Skeleton } from '../../components/loading.tsx';
-import { Name } from '../../components/name.tsx';
-import { PageHeader } from '../../components/page-header.tsx';
+import { useRequest } from '../../api/requests.ts';
+import { Button } from '../../components/buttons.tsx';
+import { PageHeader } from '../../components/page.tsx';
+import { FailureBox, Skeleton } from '../../components/states.tsx';
 import { tell } from '../../components/toasts.tsx';
+import { Name } from '../../components/values.tsx';
 import { quoted } from '../../query-text/quoted.ts';
-import { navigate, path, place } from '../../router/location.ts';
-import { type AgentDraft, draftOf, emptyDraft, inputOf } from './agent-draft.ts';
-import { type AgentFaults, type AgentField, faultsOf, partOf } from './agent-faults.ts';
+import { navigate, path, place } from '../../router/router.tsx';
+import {
+  type AgentDraft,
+  type AgentFaults,
+  type AgentField,
+  agentTitle,
+  draftOf,
+  emptyDraft,
+  faultsOf,
+  inputOf,
+  partOf,
+} from './agent-draft.ts';
 import { AgentForm } from './agent-form.tsx';
-import { agentTitle } from './agent-texts.ts';
 
 /** Makes an agent, or edits the one that the address names. */
 export function AgentEditor() {

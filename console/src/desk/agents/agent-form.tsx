@@ -1,12 +1,16 @@
 import type { Agent } from '@annals/client';
 import { useId } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { FormField } from '../../components/form-field.tsx';
-import { CheckField, TextField } from '../../components/text-field.tsx';
-import { type AgentDraft, isSelfHosted, keepsKey } from './agent-draft.ts';
-import type { AgentFaults } from './agent-faults.ts';
-import { type Provider, providerNames } from './agent-texts.ts';
+import { useRequest } from '../../api/requests.ts';
+import { CheckField, FormField, TextField } from '../../components/forms.tsx';
+import {
+  type AgentDraft,
+  type AgentFaults,
+  isSelfHosted,
+  keepsKey,
+  type Provider,
+  providerNames,
+} from './agent-draft.ts';
 import { TextsField } from './texts-field.tsx';
 
 interface AgentFormProps {

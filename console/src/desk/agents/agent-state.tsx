@@ -1,5 +1,5 @@
 import type { Agent } from '@annals/client';
-import { Badge } from '../../components/badge.tsx';
+import { Badge } from '../../components/states.tsx';
 
 /** Whether an agent answers, or why not. */
 export function AgentState({ agent: { enabled, disabledReason } }: { readonly agent: Agent }) {

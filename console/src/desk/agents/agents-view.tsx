@@ -1,19 +1,15 @@
 import { annals } from '../../api/annals.ts';
 import { allows } from '../../api/session.ts';
-import { Button } from '../../components/button.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { Name } from '../../components/name.tsx';
-import { PageHeader } from '../../components/page-header.tsx';
-import { textFor } from '../../components/texts.ts';
-import { Time } from '../../components/time.tsx';
-import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
-import { ListCard } from '../../lists/list-card.tsx';
-import { SortHeading } from '../../lists/sort-heading.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { textFor } from '../../components/numbers.ts';
+import { PageHeader } from '../../components/page.tsx';
+import { EmptyState } from '../../components/states.tsx';
+import { Name, Time } from '../../components/values.tsx';
+import { FilterBar, FilterChip, ListCard, SortHeading } from '../../lists/list-page.tsx';
 import { useList } from '../../lists/use-list.ts';
-import { Link } from '../../router/link.tsx';
-import { navigate } from '../../router/location.ts';
+import { Link, navigate } from '../../router/router.tsx';
+import { agentTitle, providerNames } from './agent-draft.ts';
 import { AgentState } from './agent-state.tsx';
-import { agentTitle, providerNames } from './agent-texts.ts';
 
 /** All agents of the tenant, a page at a time. */
 export function AgentsView() {

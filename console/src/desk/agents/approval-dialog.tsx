@@ -2,21 +2,17 @@ import type { Agent } from '@annals/client';
 import { type JsonValue, parseJson, stringifyJson } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
-import { useInSlices } from '../../api/use-in-slices.ts';
-import { useRequest } from '../../api/use-request.ts';
+import { useInSlices, useRequest } from '../../api/requests.ts';
 import { differences } from '../../compare/compare-documents.ts';
 import { PathChanges } from '../../compare/path-changes.tsx';
-import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { CheckField } from '../../components/forms.tsx';
 import { JsonTree } from '../../components/json-tree.tsx';
-import { Skeleton } from '../../components/loading.tsx';
-import { LongText } from '../../components/long-text.tsx';
-import { Name } from '../../components/name.tsx';
 import { bytesText } from '../../components/numbers.ts';
-import { CheckField } from '../../components/text-field.tsx';
+import { Dialog } from '../../components/overlays.tsx';
+import { Badge, FailureBox, Skeleton } from '../../components/states.tsx';
 import { tell } from '../../components/toasts.tsx';
+import { LongText, Name } from '../../components/values.tsx';
 import {
   approving,
   bytesBeyondRoom,

@@ -2,9 +2,9 @@ import type { Agent } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
 import { allows } from '../../api/session.ts';
-import { Button } from '../../components/button.tsx';
+import { Button } from '../../components/buttons.tsx';
 import { tell, tellFailure } from '../../components/toasts.tsx';
-import { agentTitle } from './agent-texts.ts';
+import { agentTitle } from './agent-draft.ts';
 
 /** Enables an agent that is disabled, and the other way round. */
 export function EnableButton({ agent, onChanged }: { readonly agent: Agent; readonly onChanged: () => void }) {

@@ -1,10 +1,10 @@
 import type { Agent } from '@annals/client';
 import { useId, useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
-import { Button } from '../../components/button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { TextField } from '../../components/text-field.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { TextField } from '../../components/forms.tsx';
+import { Dialog } from '../../components/overlays.tsx';
+import { FailureBox } from '../../components/states.tsx';
 import { tell } from '../../components/toasts.tsx';
 import {
   draftOfServer,

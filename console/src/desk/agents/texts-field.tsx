@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks';
-import { Button } from '../../components/button.tsx';
+import { Button } from '../../components/buttons.tsx';
 import type { DraftText } from './agent-draft.ts';
 
 interface TextsFieldProps {

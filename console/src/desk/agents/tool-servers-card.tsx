@@ -2,12 +2,11 @@ import type { Agent } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
 import { allows } from '../../api/session.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
-import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
-import { later } from '../../components/later.tsx';
-import { Name } from '../../components/name.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { ConfirmDialog } from '../../components/overlays.tsx';
+import { Badge, later } from '../../components/states.tsx';
 import { tell } from '../../components/toasts.tsx';
+import { Name } from '../../components/values.tsx';
 import { serversOf, type ToolServer, withServers } from './tool-servers.ts';
 import './tool-servers.css';
 

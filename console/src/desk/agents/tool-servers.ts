@@ -1,5 +1,5 @@
 import type { Agent, AgentInput, McpTools } from '@annals/client';
-import { mask } from '../../api/mask.ts';
+import { mask } from '../../data/json-editor/document-text.ts';
 
 export type ToolServer = NonNullable<Agent['mcpServers']>[number];
 export type OfferedTool = McpTools['tools'][number];

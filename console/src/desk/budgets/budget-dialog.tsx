@@ -1,11 +1,10 @@
 import type { Budget } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
-import { Button } from '../../components/button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { FormField } from '../../components/form-field.tsx';
-import { TextField } from '../../components/text-field.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { FormField, TextField } from '../../components/forms.tsx';
+import { Dialog } from '../../components/overlays.tsx';
+import { FailureBox } from '../../components/states.tsx';
 import { type BudgetDraft, draftOf, faultsOf, inputOf, newDraft, selectors } from './budget-draft.ts';
 
 const words = {

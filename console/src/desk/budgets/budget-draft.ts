@@ -48,7 +48,7 @@ export function inputOf({ by, name, period, unit, limit, alerts }: BudgetDraft):
   };
 }
 
-export interface DraftFaults {
+interface DraftFaults {
   readonly name?: string;
   readonly limit?: string;
   readonly alerts?: string;

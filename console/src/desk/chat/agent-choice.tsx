@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
+import { useRequest } from '../../api/requests.ts';
 import { allows } from '../../api/session.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { Button } from '../../components/button.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { FormField } from '../../components/form-field.tsx';
-import { agentTitle } from '../agents/agent-texts.ts';
+import { Button } from '../../components/buttons.tsx';
+import { FormField } from '../../components/forms.tsx';
+import { FailureBox } from '../../components/states.tsx';
+import { agentTitle } from '../agents/agent-draft.ts';
 
 interface AgentChoiceProps {
   readonly agentId: string;

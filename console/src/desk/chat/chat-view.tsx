@@ -1,19 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { AgentName } from '../../agent-names/agent-name.tsx';
+import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
+import { useRequest } from '../../api/requests.ts';
 import { allows } from '../../api/session.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { Button } from '../../components/button.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { PageHeader } from '../../components/page-header.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { PageHeader } from '../../components/page.tsx';
+import { EmptyState, FailureBox } from '../../components/states.tsx';
 import { quoted } from '../../query-text/quoted.ts';
-import { Link } from '../../router/link.tsx';
-import { place, setParameters } from '../../router/location.ts';
-import { TurnLog } from '../logs/turn-log.tsx';
+import { Link, place, setParameters } from '../../router/router.tsx';
+import { TurnLog } from '../logs/log-lines.tsx';
 import { AgentChoice } from './agent-choice.tsx';
-import { conversations, newSessionId, say, stop, type Turn } from './conversations.ts';
-import { TurnView } from './turn-view.tsx';
+import { conversations, newSessionId, say, stop, type Turn, TurnView } from './turns.tsx';
 
 const reads = () => allows('ai.agent_read', 'ai.agent_manage');
 

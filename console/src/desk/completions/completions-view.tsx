@@ -2,16 +2,13 @@ import type { StreamedCompletion } from '@annals/client';
 import { useRef, useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
 import { isAborted } from '../../api/failure.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { Button } from '../../components/button.tsx';
-import { CopyButton } from '../../components/copy-button.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { Skeleton } from '../../components/loading.tsx';
-import { LongText } from '../../components/long-text.tsx';
+import { useRequest } from '../../api/requests.ts';
+import { Button, CopyButton } from '../../components/buttons.tsx';
 import { countText } from '../../components/numbers.ts';
-import { PageHeader } from '../../components/page-header.tsx';
-import { Progress } from '../../components/progress.tsx';
+import { PageHeader } from '../../components/page.tsx';
 import { QuotaBars } from '../../components/quota-bars.tsx';
+import { FailureBox, Progress, Skeleton } from '../../components/states.tsx';
+import { LongText } from '../../components/values.tsx';
 
 type Role = 'SYSTEM' | 'USER' | 'ASSISTANT';
 

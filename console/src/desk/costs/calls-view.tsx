@@ -1,13 +1,10 @@
 import type { ModelCall } from '@annals/client';
-import { AgentName } from '../../agent-names/agent-name.tsx';
+import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Name } from '../../components/name.tsx';
 import { countText, dollarsText } from '../../components/numbers.ts';
-import { Time } from '../../components/time.tsx';
-import { ListPage } from '../../lists/list-page.tsx';
-import { SortHeading } from '../../lists/sort-heading.tsx';
-import { TotalRow } from '../../lists/total-row.tsx';
+import { Badge } from '../../components/states.tsx';
+import { Name, Time } from '../../components/values.tsx';
+import { ListPage, SortHeading, TotalRow } from '../../lists/list-page.tsx';
 import { useList } from '../../lists/use-list.ts';
 import { sumCalls } from './sum-calls.ts';
 import './costs.css';

@@ -1,17 +1,14 @@
 import type { CostsOf } from '@annals/client';
 import { useMemo } from 'preact/hooks';
-import { AgentName } from '../../agent-names/agent-name.tsx';
+import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
-import { useRequest } from '../../api/use-request.ts';
+import { useRequest } from '../../api/requests.ts';
 import { BarChart } from '../../charts/bar-chart.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { LoadingLine, Skeleton } from '../../components/loading.tsx';
-import { Name } from '../../components/name.tsx';
 import { counted, countText, dollarsText } from '../../components/numbers.ts';
-import { PageHeader } from '../../components/page-header.tsx';
-import { TableScroll } from '../../components/table-scroll.tsx';
-import { place, setParameters } from '../../router/location.ts';
+import { PageHeader, TableScroll } from '../../components/page.tsx';
+import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../../components/states.tsx';
+import { Name } from '../../components/values.tsx';
+import { place, setParameters } from '../../router/router.tsx';
 import { readCosts, type Seen, type SeenBy, seenBys } from './read-costs.ts';
 import './costs.css';
 

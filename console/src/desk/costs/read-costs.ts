@@ -1,5 +1,5 @@
 import type { Annals, CostsOf } from '@annals/client';
-import { sumDollars } from './sum-dollars.ts';
+import { sumDollars } from './sum-calls.ts';
 
 export const seenBys = ['model', 'client', 'agent', 'user'] as const;
 export type SeenBy = (typeof seenBys)[number];

@@ -1,7 +1,6 @@
 import type { ModelCall } from '@annals/client';
-import { sumDollars } from './sum-dollars.ts';
 
-export interface CallSums {
+interface CallSums {
   readonly inputTokens: number;
   readonly outputTokens: number;
   /** Some call does not say its tokens, so the sum may be higher. */
@@ -22,4 +21,15 @@ export function sumCalls(calls: readonly Pick<ModelCall, 'inputTokens' | 'output
     costUsd: costs.length === 0 ? undefined : sumDollars(costs),
     lacksCost: costs.length < calls.length,
   };
+}
+
+/** The sum of US dollars with all of their digits, which are those of pico-dollars. */
+export function sumDollars(costs: readonly string[]): string {
+  const digits = String(costs.reduce((sum, cost) => sum + picoOf(cost), 0n)).padStart(13, '0');
+  return `${digits.slice(0, -12)}.${digits.slice(-12)}`.replace(/\.?0+$/, '');
+}
+
+function picoOf(dollars: string): bigint {
+  const [whole = '', fraction = ''] = dollars.split('.');
+  return BigInt(whole + fraction.padEnd(12, '0'));
 }

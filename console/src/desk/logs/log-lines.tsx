@@ -1,7 +1,6 @@
 import type { RequestLog } from '@annals/client';
-import { Name } from '../../components/name.tsx';
-import { Time } from '../../components/time.tsx';
-import { SeverityBadge } from './severity-badge.tsx';
+import { Badge } from '../../components/states.tsx';
+import { Name, Time } from '../../components/values.tsx';
 
 /** What the service noted about a request, line by line. */
 export function LogLines({ messages }: { readonly messages: RequestLog['messages'] }) {
@@ -19,4 +18,23 @@ export function LogLines({ messages }: { readonly messages: RequestLog['messages
       ))}
     </ol>
   );
+}
+
+type Severity = 'INFO' | 'WARNING' | 'ERROR';
+
+const looks = {
+  INFO: { tone: 'good', word: 'fine' },
+  WARNING: { tone: 'warn', word: 'warning' },
+  ERROR: { tone: 'bad', word: 'failed' },
+} as const;
+
+export function SeverityBadge({ severity }: { readonly severity: Severity }) {
+  const { tone, word } = looks[severity];
+  return <Badge tone={tone}>{word}</Badge>;
+}
+
+/** Of a request's log, what belongs beside its answer: what the agent asked its tools, and what went wrong. */
+export function TurnLog({ log }: { readonly log: RequestLog }) {
+  const told = log.messages.filter(({ severity, guarded }) => severity !== 'INFO' || guarded === true);
+  return told.length === 0 ? null : <LogLines messages={told} />;
 }

@@ -1,17 +1,13 @@
-import { AgentName } from '../../agent-names/agent-name.tsx';
+import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { CopyButton } from '../../components/copy-button.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { Skeleton } from '../../components/loading.tsx';
-import { causeText, durationText } from '../../components/log-words.ts';
-import { Name } from '../../components/name.tsx';
-import { counted } from '../../components/numbers.ts';
-import { SidePanel } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
-import { Link } from '../../router/link.tsx';
-import { LogLines } from './log-lines.tsx';
-import { SeverityBadge } from './severity-badge.tsx';
+import { useRequest } from '../../api/requests.ts';
+import { CopyButton } from '../../components/buttons.tsx';
+import { causeText, counted, durationText } from '../../components/numbers.ts';
+import { SidePanel } from '../../components/overlays.tsx';
+import { FailureBox, Skeleton } from '../../components/states.tsx';
+import { Name, Time } from '../../components/values.tsx';
+import { Link } from '../../router/router.tsx';
+import { LogLines, SeverityBadge } from './log-lines.tsx';
 
 /** One request. Its id is that of the log or of the request itself. */
 export function RequestPanel({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {

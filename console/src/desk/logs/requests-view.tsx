@@ -1,19 +1,14 @@
-import { AgentName } from '../../agent-names/agent-name.tsx';
+import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { causeText, durationText } from '../../components/log-words.ts';
-import { countText } from '../../components/numbers.ts';
-import { PageHeader } from '../../components/page-header.tsx';
-import { Time } from '../../components/time.tsx';
-import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
-import { ListCard } from '../../lists/list-card.tsx';
-import { SortHeading } from '../../lists/sort-heading.tsx';
-import { sumOf, TotalRow } from '../../lists/total-row.tsx';
+import { causeText, countText, durationText } from '../../components/numbers.ts';
+import { PageHeader } from '../../components/page.tsx';
+import { EmptyState } from '../../components/states.tsx';
+import { Time } from '../../components/values.tsx';
+import { FilterBar, FilterChip, ListCard, SortHeading, sumOf, TotalRow } from '../../lists/list-page.tsx';
 import { useList } from '../../lists/use-list.ts';
-import { Link } from '../../router/link.tsx';
-import { parametersWith, place, setParameters } from '../../router/location.ts';
+import { Link, parametersWith, place, setParameters } from '../../router/router.tsx';
+import { SeverityBadge } from './log-lines.tsx';
 import { RequestPanel } from './request-panel.tsx';
-import { SeverityBadge } from './severity-badge.tsx';
 
 /** What became of each request to an agent. */
 export function RequestsView() {

@@ -1,21 +1,17 @@
-import { AgentName } from '../../agent-names/agent-name.tsx';
+import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
+import { useRequest } from '../../api/requests.ts';
 import { allows } from '../../api/session.ts';
-import { useRequest } from '../../api/use-request.ts';
-import { Button } from '../../components/button.tsx';
-import { FailureBox } from '../../components/failure-box.tsx';
-import { Skeleton } from '../../components/loading.tsx';
-import { causeText, durationText } from '../../components/log-words.ts';
-import { counted } from '../../components/numbers.ts';
-import { SidePanel } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
+import { Button } from '../../components/buttons.tsx';
+import { causeText, counted, durationText } from '../../components/numbers.ts';
+import { SidePanel } from '../../components/overlays.tsx';
+import { FailureBox, Skeleton } from '../../components/states.tsx';
+import { Time } from '../../components/values.tsx';
 import { quoted } from '../../query-text/quoted.ts';
-import { Link } from '../../router/link.tsx';
-import { navigate, parametersWith } from '../../router/location.ts';
-import { conversations } from '../chat/conversations.ts';
-import { TurnView } from '../chat/turn-view.tsx';
+import { Link, navigate, parametersWith } from '../../router/router.tsx';
+import { conversations, TurnView } from '../chat/turns.tsx';
+import { TurnLog } from './log-lines.tsx';
 import { type SessionTurn, turnsOf } from './session-turns.ts';
-import { TurnLog } from './turn-log.tsx';
 
 /** Requests of a session that are shown. */
 const maxTurns = 200;

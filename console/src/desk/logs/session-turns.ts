@@ -1,5 +1,5 @@
 import type { Job, RequestLog } from '@annals/client';
-import type { Conversation } from '../chat/conversations.ts';
+import type { Conversation } from '../chat/turns.tsx';
 
 /** A request of a session, with its texts where somebody has them. */
 export interface SessionTurn {

@@ -1,0 +1,172 @@
+import { advance, finishInSlices, type Steps } from '@annals/client/json';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { isAborted } from './failure.ts';
+
+/** What a view knows of an answer of the service. */
+export interface Requested<Value> {
+  /**
+   * The last answer. It stays while a newer one is on its way, so that nothing on the page moves. Undefined after an error: what
+   * answered something else is not shown beside it.
+   */
+  readonly value: Value | undefined;
+  /** Of the last call; undefined where it succeeded. */
+  readonly error: unknown;
+  readonly isLoading: boolean;
+  /** Whether `value` is the answer to what is asked for now. */
+  readonly isCurrent: boolean;
+  readonly reload: () => void;
+}
+
+interface State<Value> {
+  readonly key: string | undefined;
+  readonly value: Value | undefined;
+  readonly error: unknown;
+  readonly isLoading: boolean;
+}
+
+/**
+ * Calls the service, and again whenever the key changes. A call that is no longer wanted is cancelled. Without a key nothing is
+ * called.
+ *
+ * @example
+ * const jobs = useRequest('jobs', (signal) => annals().jobs.list({}, { signal }));
+ */
+export function useRequest<Value>(
+  key: string | undefined,
+  run: (signal: AbortSignal) => PromiseLike<Value>,
+): Requested<Value> {
+  const [state, setState] = useState<State<Value>>({
+    key: undefined,
+    value: undefined,
+    error: undefined,
+    isLoading: false,
+  });
+  const [round, setRound] = useState(0);
+  const latest = useRef(run);
+  latest.current = run;
+
+  // A reload counts the rounds up.
+  useEffect(() => {
+    if (key === undefined) return;
+    const controller = new AbortController();
+    setState((before) => ({ ...before, isLoading: true }));
+    void call(latest.current, controller.signal).then((outcome) => {
+      if (controller.signal.aborted) return;
+      setState({
+        key,
+        value: 'value' in outcome ? outcome.value : undefined,
+        error: 'error' in outcome ? outcome.error : undefined,
+        isLoading: false,
+      });
+    });
+    return () => controller.abort();
+  }, [key, round]);
+
+  const error = state.key === key ? state.error : undefined;
+  return {
+    value: error === undefined ? state.value : undefined,
+    error,
+    isLoading: key !== undefined && (state.isLoading || state.key !== key),
+    isCurrent: key !== undefined && state.key === key && error === undefined,
+    reload: () => setRound((count) => count + 1),
+  };
+}
+
+async function call<Value>(run: (signal: AbortSignal) => PromiseLike<Value>, signal: AbortSignal) {
+  try {
+    return { value: await run(signal) };
+  } catch (error) {
+    return { error: isAborted(error) ? undefined : error };
+  }
+}
+
+/** Code that is fetched when it is first needed; `error` where that failed. */
+interface FetchedCode<Code> {
+  readonly code?: Code;
+  readonly error?: unknown;
+}
+
+/** Fetches code, such as a page or a dialog, once it is shown. `load` is the same function as long as the code is. */
+export function useCode<Code>(load: () => Promise<Code>): FetchedCode<Code> {
+  const [fetched, setFetched] = useState<FetchedCode<Code>>({});
+  useEffect(() => {
+    let wanted = true;
+    load().then(
+      (code) => wanted && setFetched({ code }),
+      (error: unknown) => wanted && setFetched({ error }),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [load]);
+  return fetched;
+}
+
+/** Work of a view: its result, the error that ended it, or neither while it goes on. */
+interface Worked<Result> {
+  readonly value: Result | undefined;
+  readonly error: unknown;
+}
+
+interface Begun<Result> extends Worked<Result> {
+  /** What is left; undefined where the work has ended. */
+  readonly rest: Steps<Result> | undefined;
+}
+
+/** Milliseconds in which short work ends before the view is drawn for the first time. */
+const firstSlice = 4;
+
+/**
+ * Works in slices between which the page stays usable, anew whenever an input changes. Short work is done at once, so that nothing
+ * flickers.
+ *
+ * @example
+ * const lines = useInSlices(() => lineStarts(text, 100), [text]).value;
+ */
+export function useInSlices<Result>(work: () => Steps<Result>, inputs: readonly unknown[]): Worked<Result> {
+  const begun = useMemo(() => begin(work()), inputs);
+  const [ended, setEnded] = useState<{ readonly of: Begun<Result>; readonly outcome: Worked<Result> }>();
+  useEffect(() => {
+    const { rest } = begun;
+    if (rest === undefined) return;
+    let isWanted = true;
+    const end = (outcome: Worked<Result>) => {
+      if (isWanted) setEnded({ of: begun, outcome });
+    };
+    const pause = async () => {
+      await giveWay();
+      if (!isWanted) throw new Error('Nobody waits for this any more.');
+    };
+    finishInSlices(rest, pause).then(
+      (value) => end({ value, error: undefined }),
+      (error) => end({ value: undefined, error }),
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, [begun]);
+  return ended?.of === begun ? ended.outcome : begun;
+}
+
+function begin<Result>(steps: Steps<Result>): Begun<Result> {
+  try {
+    const { done, value } = advance(steps, firstSlice);
+    return done === true
+      ? { value, error: undefined, rest: undefined }
+      : { value: undefined, error: undefined, rest: steps };
+  } catch (error) {
+    return { value: undefined, error, rest: undefined };
+  }
+}
+
+/** Lets the browser answer keys and draw before long work goes on. A timer would wait longer, and much longer in a tab that nobody sees. */
+export function giveWay(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(undefined);
+  });
+}

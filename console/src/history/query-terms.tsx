@@ -1,0 +1,108 @@
+import { useState } from 'preact/hooks';
+import { Icon } from '../components/buttons.tsx';
+import { later } from '../components/states.tsx';
+import { timeText } from '../components/times.ts';
+import { Name } from '../components/values.tsx';
+import { hasTime, topTerms, withoutTerm, withTime } from '../query-text/edit-query.ts';
+import type { Term } from '../query-text/scan-query.ts';
+import { timeChoices } from './time-choices.ts';
+
+interface TermChipsProps {
+  readonly q: string;
+  readonly onQuery: (q: string) => void;
+}
+
+/** The terms of the query, each with a button that takes it away. */
+export function TermChips({ q, onQuery }: TermChipsProps) {
+  const terms = topTerms(q);
+  if (terms.length === 0) return null;
+  return (
+    <ul class="chips" aria-label="Terms of the query">
+      {terms.map((term) => (
+        <li key={term.start} class="chip">
+          <span class="chip-field">{term.field}</span>
+          <span class="chip-value">
+            <Name text={valueText(q, term)} />
+          </span>
+          <button type="button" aria-label={`Remove ${term.field}`} onClick={() => onQuery(withoutTerm(q, term))}>
+            <Icon name="close" size={12} />
+          </button>
+        </li>
+      ))}
+      {terms.length > 1 ? (
+        <li>
+          <button type="button" class="chip-clear" onClick={() => onQuery('')}>
+            Clear all
+          </button>
+        </li>
+      ) : undefined}
+    </ul>
+  );
+}
+
+/** The value as it is written; times in the reader's zone. */
+function valueText(q: string, { field, valueStart, end }: Term): string {
+  const written = q.slice(valueStart, end);
+  if (field !== 'occurredAt') return written.replace(/^elemMatch\((.*)\)$/s, '$1');
+  return written
+    .replace(/^\(|\)$/g, '')
+    .replace(
+      /([<>]=?)"([^"]*)"/g,
+      (_, comparison: string, time: string) => `${signs[comparison] ?? comparison} ${timeText(time, 'second')}`,
+    )
+    .replace(' AND ', ', ');
+}
+
+const signs: Readonly<Record<string, string>> = { '>=': 'from', '>': 'after', '<': 'before', '<=': 'until' };
+
+const DaysDialog = later(async () => (await import('./days-dialog.tsx')).DaysDialog);
+
+interface TimePresetsProps {
+  readonly q: string;
+  readonly onQuery: (q: string) => void;
+}
+
+/** Ranges of time at a click. Each writes a term of the query. */
+export function TimePresets({ q, onQuery }: TimePresetsProps) {
+  const [isChoosing, setChoosing] = useState(false);
+  const now = Date.now();
+  return (
+    <>
+      <fieldset class="segments">
+        <legend class="visually-hidden">Time</legend>
+        {timeChoices.map(({ label, words, bounds }) => (
+          <button
+            key={label}
+            type="button"
+            title={capital(words)}
+            aria-pressed={hasTime(q, bounds(now))}
+            onClick={() => onQuery(withTime(q, bounds(Date.now())))}
+          >
+            {label}
+          </button>
+        ))}
+        <button
+          type="button"
+          title="From a day or time to another"
+          aria-haspopup="dialog"
+          onClick={() => setChoosing(true)}
+        >
+          Days…
+        </button>
+      </fieldset>
+      {isChoosing ? (
+        <DaysDialog
+          onClose={() => setChoosing(false)}
+          onChoose={(bounds) => {
+            setChoosing(false);
+            onQuery(withTime(q, bounds));
+          }}
+        />
+      ) : undefined}
+    </>
+  );
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

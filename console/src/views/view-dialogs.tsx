@@ -1,0 +1,269 @@
+import { ApiError, type SavedView } from '@annals/client';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { annals } from '../api/annals.ts';
+import { Button } from '../components/buttons.tsx';
+import { FormField } from '../components/forms.tsx';
+import { ConfirmDialog, Dialog } from '../components/overlays.tsx';
+import { FailureBox } from '../components/states.tsx';
+import { tell } from '../components/toasts.tsx';
+import { Name } from '../components/values.tsx';
+import { timeChoices } from '../history/time-choices.ts';
+import { navigate } from '../router/router.tsx';
+import { divided, rangeText } from './saved-views.ts';
+import { changeView, knownViews, moveView, readViews, targetOfView } from './views.tsx';
+
+/** Renames the saved views, orders them, and deletes them. */
+export function EditViews({ onClose }: { readonly onClose: () => void }) {
+  const [failure, setFailure] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const [renamed, setRenamed] = useState<string>();
+  const [deleted, setDeleted] = useState<SavedView>();
+  const views = knownViews.value ?? [];
+
+  const change = async (write: () => Promise<void>) => {
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await write();
+      setRenamed(undefined);
+    } catch (error) {
+      setFailure(error);
+    }
+    // Shows the views as they are now, also where somebody else was faster.
+    await readViews().catch(setFailure);
+    setBusy(false);
+  };
+  return (
+    <Dialog title="Saved views" onClose={onClose}>
+      {failure === undefined ? undefined : isConflict(failure) ? (
+        <p class="note" role="alert">
+          Somebody else has changed this view meanwhile. The list below is as it is now.
+        </p>
+      ) : (
+        <FailureBox error={failure} />
+      )}
+      <ol class="views-edited" aria-busy={isBusy}>
+        {views.map((view, index) => (
+          <li key={view.id}>
+            {renamed === view.id ? (
+              <Rename
+                view={view}
+                isBusy={isBusy}
+                onRename={(name) => void change(() => changeView(view, { name }))}
+                onCancel={() => setRenamed(undefined)}
+              />
+            ) : (
+              <>
+                <span class="view-words">
+                  <strong>
+                    <Name text={view.name} />
+                  </strong>
+                  <span class="muted">
+                    <code>
+                      <Name text={view.q} />
+                    </code>{' '}
+                    {rangeText(view.range)}
+                  </span>
+                </span>
+                <span class="row-actions">
+                  <Button
+                    kind="quiet"
+                    icon="up"
+                    aria-label={`Move ${view.name} up`}
+                    disabled={isBusy || index === 0}
+                    onClick={() => void change(() => moveView(views, index, index - 1))}
+                  />
+                  <Button
+                    kind="quiet"
+                    icon="down"
+                    aria-label={`Move ${view.name} down`}
+                    disabled={isBusy || index === views.length - 1}
+                    onClick={() => void change(() => moveView(views, index, index + 1))}
+                  />
+                  <Button
+                    kind="quiet"
+                    icon="edit"
+                    aria-label={`Rename ${view.name}`}
+                    disabled={isBusy}
+                    onClick={() => setRenamed(view.id)}
+                  />
+                  <Button
+                    kind="quiet"
+                    icon="remove"
+                    aria-label={`Delete ${view.name}`}
+                    disabled={isBusy}
+                    onClick={() => setDeleted(view)}
+                  />
+                </span>
+              </>
+            )}
+          </li>
+        ))}
+      </ol>
+      {views.length === 0 ? <p class="muted">There are no saved views any more.</p> : undefined}
+      {deleted === undefined ? undefined : (
+        <ConfirmDialog
+          title="Delete the view?"
+          action="Delete"
+          onClose={() => setDeleted(undefined)}
+          onConfirm={async () => {
+            await annals().views.delete(deleted.id);
+            await readViews();
+          }}
+        >
+          <p>
+            <Name text={deleted.name} /> is gone for everybody who uses this tenant. The changes that it shows stay.
+          </p>
+        </ConfirmDialog>
+      )}
+    </Dialog>
+  );
+}
+
+function isConflict(error: unknown): boolean {
+  return error instanceof ApiError && error.type === 'conflict_resource';
+}
+
+interface RenameProps {
+  readonly view: SavedView;
+  readonly isBusy: boolean;
+  readonly onRename: (name: string) => void;
+  readonly onCancel: () => void;
+}
+
+function Rename({ view, isBusy, onRename, onCancel }: RenameProps) {
+  const [name, setName] = useState(view.name);
+  return (
+    <form
+      class="view-rename"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onRename(name.trim());
+      }}
+    >
+      <ViewNameField name={name} onName={setName} />
+      <div class="page-actions">
+        <Button kind="primary" type="submit" disabled={isBusy || name.trim() === ''}>
+          Rename
+        </Button>
+        <Button onClick={onCancel}>Cancel</Button>
+      </div>
+    </form>
+  );
+}
+
+interface SaveViewProps {
+  readonly q: string;
+  /** The saved view that the query began as. */
+  readonly view: SavedView | undefined;
+  readonly onClose: () => void;
+}
+
+/** Asks for a name, and saves the query with its time as a new view, or in place of the one that it began as. */
+export function SaveView({ q, view, onClose }: SaveViewProps) {
+  const [parts] = useState(() => divided(q, Date.now()));
+  const [name, setName] = useState('');
+  const [range, setRange] = useState(parts.range);
+  const [failure, setFailure] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const ranges = [...new Set([parts.range, ...timeChoices.map((choice) => choice.range)])];
+
+  const save = async (write: () => Promise<string>, told: string) => {
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      const id = await write();
+      await readViews();
+      tell(told);
+      onClose();
+      navigate(targetOfView(id));
+    } catch (error) {
+      setFailure(error);
+      setBusy(false);
+    }
+  };
+  const create = () =>
+    save(
+      async () => (await annals().views.create({ name: name.trim(), q: parts.q, range })).id,
+      `${name.trim()} is saved. Its address can be shared.`,
+    );
+  return (
+    <Dialog title="Save view" onClose={onClose}>
+      <form
+        class="form-grid"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (name.trim() !== '') void create();
+        }}
+      >
+        {failure === undefined ? undefined : <FailureBox error={failure} />}
+        <p>{parts.q === '' ? 'All changes' : <code>{parts.q}</code>}</p>
+        <ViewNameField name={name} onName={setName} />
+        <FormField label="Time" hint="A time such as the last 7 days moves on with the clock.">
+          {(control) => (
+            <select {...control} value={range} onChange={(event) => setRange(event.currentTarget.value)}>
+              {ranges.map((one) => (
+                <option key={one} value={one}>
+                  {rangeText(one)}
+                </option>
+              ))}
+            </select>
+          )}
+        </FormField>
+        <p class="muted">Everybody who may read the history of this tenant sees the view.</p>
+        <div class="page-actions">
+          <Button kind="primary" type="submit" disabled={isBusy || name.trim() === ''}>
+            Save
+          </Button>
+          {view === undefined ? undefined : (
+            <Button
+              disabled={isBusy}
+              onClick={() =>
+                void save(async () => {
+                  await changeView(view, { q: parts.q, range });
+                  return view.id;
+                }, `${view.name} is changed.`)
+              }
+            >
+              Change “{view.name}”
+            </Button>
+          )}
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Characters, as the service counts them. */
+const maxName = 200;
+
+interface ViewNameFieldProps {
+  readonly name: string;
+  readonly onName: (name: string) => void;
+}
+
+function ViewNameField({ name, onName }: ViewNameFieldProps) {
+  const input = useRef<HTMLInputElement>(null);
+  // In the same turn as it is drawn: a key that is pressed between the two would be lost.
+  useLayoutEffect(() => {
+    input.current?.focus();
+    input.current?.select();
+  }, []);
+  return (
+    <FormField label="Name">
+      {(control) => (
+        <input
+          {...control}
+          ref={input}
+          // A dialog gives the focus to its first button when it opens, unless something in it asks for it.
+          autofocus
+          dir="auto"
+          autocomplete="off"
+          maxLength={maxName}
+          value={name}
+          onInput={(event) => onName(event.currentTarget.value)}
+        />
+      )}
+    </FormField>
+  );
+}

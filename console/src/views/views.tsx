@@ -1,0 +1,149 @@
+import type { SavedView } from '@annals/client';
+import { computed, signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { annals } from '../api/annals.ts';
+import { useRequest } from '../api/requests.ts';
+import { allows, historyAbilities, session } from '../api/session.ts';
+import { Button, Icon } from '../components/buttons.tsx';
+import { EmptyState, FailureBox, later, Skeleton } from '../components/states.tsx';
+import { Name } from '../components/values.tsx';
+import { Link, place, type Target } from '../router/router.tsx';
+import './views.css';
+import type { ComponentChildren } from 'preact';
+import { queryOfDocument } from '../history/document-queries.ts';
+import { historyOf } from '../history/history-view.ts';
+import { positionsAfterMove, queryOfView } from './saved-views.ts';
+
+/** A tenant has at most so many, so one page has all. */
+const maxViews = 200;
+
+const known = signal<{ readonly client: string; readonly views: readonly SavedView[] } | undefined>(undefined);
+
+/** The saved views that were read last, in their order; undefined before. */
+export const knownViews = computed(() =>
+  known.value !== undefined && known.value.client === session.value?.client ? known.value.views : undefined,
+);
+
+/** Reads the saved views of the tenant, in their order. */
+export async function readViews(abort?: AbortSignal): Promise<readonly SavedView[]> {
+  const client = session.value?.client ?? '';
+  const { items } = await annals().views.list({ sort: 'position', pageSize: maxViews }, { signal: abort });
+  known.value = { client, views: items };
+  return items;
+}
+
+/** Whether the session may save views. */
+function writesViews(): boolean {
+  return allows('changelog.changelog_manage');
+}
+
+/** The address of a view. */
+export function targetOfView(id: string): Target {
+  return { path: 'history', parameters: { view: id } };
+}
+
+const EditViews = later(async () => (await import('./view-dialogs.tsx')).EditViews);
+
+/** The saved views of the tenant, below History in the navigation. */
+export function ViewsNavigation({ onFollow }: { readonly onFollow: () => void }) {
+  const [isEditing, setEditing] = useState(false);
+  useRequest(allows(historyAbilities.all) ? 'views' : undefined, readViews);
+  const views = knownViews.value ?? [];
+  if (views.length === 0) return null;
+  const { path, parameters } = place.value;
+  const shown = path === 'history' ? parameters.get('view') : null;
+  return (
+    <div class="views-navigation">
+      <ul aria-label="Saved views">
+        {views.map(({ id, name }) => (
+          <li key={id}>
+            <Link
+              to={targetOfView(id)}
+              class="view-link"
+              aria-current={id === shown ? 'true' : undefined}
+              title={name}
+              onFollow={onFollow}
+            >
+              <Name text={name} />
+            </Link>
+          </li>
+        ))}
+      </ul>
+      {writesViews() ? (
+        <button type="button" class="view-link views-edit" aria-haspopup="dialog" onClick={() => setEditing(true)}>
+          <Icon name="edit" size={13} />
+          Edit views
+        </button>
+      ) : undefined}
+      {isEditing ? <EditViews onClose={() => setEditing(false)} /> : undefined}
+    </div>
+  );
+}
+
+interface OpenViewProps {
+  readonly id: string;
+  /** Shows the view with its query at the moment when it was opened, or renewed. */
+  readonly children: (view: SavedView, q: string, renew: () => void) => ComponentChildren;
+}
+
+/** Reads a saved view, or says that there is none. */
+export function OpenView({ id, children }: OpenViewProps) {
+  const [opened, setOpened] = useState(() => Date.now());
+  const { value, error, reload } = useRequest(`view ${id}`, readViews);
+  // What was saved since then is there already.
+  const view = knownViews.value?.find((one) => one.id === id);
+  if (error !== undefined) return <FailureBox error={error} onRetry={reload} />;
+  if (value === undefined) return <Skeleton lines={12} />;
+  if (view === undefined) return <NoSuchView id={id} />;
+  return <>{children(view, queryOfView(view, opened), () => setOpened(Date.now()))}</>;
+}
+
+function NoSuchView({ id }: { readonly id: string }) {
+  return (
+    <EmptyState icon="history" title="This view is gone" isPage>
+      <p>Somebody has deleted it, or the address is wrong.</p>
+      <Link to={historyOf(queryOfDocument({ entity: 'annals-view', entityId: id }))}>Who deleted it</Link>
+      <Link to={{ path: 'history' }}>All changes</Link>
+    </EmptyState>
+  );
+}
+
+const SaveView = later(async () => (await import('./view-dialogs.tsx')).SaveView);
+
+interface SaveViewButtonProps {
+  readonly q: string;
+  /** The saved view that the query began as. */
+  readonly view: SavedView | undefined;
+  /** Whether the service refused the query. */
+  readonly disabled: boolean;
+}
+
+/** Saves the query with its time under a name. Only those who may write views see it. */
+export function SaveViewButton({ q, view, disabled }: SaveViewButtonProps) {
+  const [isOpen, setOpen] = useState(false);
+  if (!writesViews()) return null;
+  return (
+    <>
+      <Button icon="plus" aria-haspopup="dialog" disabled={disabled} onClick={() => setOpen(true)}>
+        Save view
+      </Button>
+      {isOpen ? <SaveView q={q} view={view} onClose={() => setOpen(false)} /> : undefined}
+    </>
+  );
+}
+
+/** Saves a view with some changes. Throws ApiError, conflict_resource, where somebody else has changed it since it was read. */
+export async function changeView(
+  view: SavedView,
+  changes: Partial<Pick<SavedView, 'name' | 'q' | 'range' | 'position'>>,
+) {
+  await annals().views.put(view.id, { ...view, ...changes });
+}
+
+/** Moves a view to another place among these. */
+export async function moveView(views: readonly SavedView[], from: number, to: number): Promise<void> {
+  for (const { id, position } of positionsAfterMove(views, from, to)) {
+    const view = views.find((one) => one.id === id);
+    if (view !== undefined) await changeView(view, { position });
+  }
+}
