@@ -3,7 +3,7 @@ import type { Database } from '../postgres/database.ts';
 import { readSource, type Source, SourceAwayError } from '../postgres/source/source.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { RefusedChangesError } from '../recording/mapping/record-mapped.ts';
-import { RecorderError } from '../sources/outbox/recorder-client.ts';
+import { RecorderError } from '../sources/outbox/record-over-http.ts';
 import { type CommandIo, UsageError } from './command.ts';
 import { requireNamedTenant } from './require-tenant.ts';
 

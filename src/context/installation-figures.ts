@@ -16,9 +16,8 @@ import { readDatabaseSizes } from '../postgres/database-sizes.ts';
 import { readEmbeddedDisk } from '../postgres/embedded/disk-space.ts';
 import { beginSource, connectSource, type Source } from '../postgres/source/source.ts';
 import { WriteProbe } from '../postgres/write-probe.ts';
-import { countRejected } from '../recording/batches/rejected-figures.ts';
-import type { CaptureFigures } from '../sources/capture/figures.ts';
 import { readPositionAge } from '../sources/capture/position.ts';
+import type { CaptureFigures } from '../sources/capture/slot.ts';
 import { readOutboxFigures } from '../sources/outbox/outbox-rows.ts';
 
 /** Milliseconds that one figure may take the database. */
@@ -121,7 +120,10 @@ export function measureInstallation(
       },
       {
         names: ['annals_rejected_changes'],
-        read: async (set) => set('annals_rejected_changes', {}, await countRejected(db)),
+        async read(set) {
+          const { rows } = await sql<{ count: number }>`select count(*) as count from change_rejected`.execute(db);
+          set('annals_rejected_changes', {}, rows[0]?.count ?? 0);
+        },
       },
       {
         names: ['annals_console_sessions'],

@@ -4,6 +4,13 @@ import type { JsonNode } from '../core/json/tape.ts';
 import type { Credentials } from '../http/credentials.ts';
 import { type Difference, differenceOf } from './paths.ts';
 
+const ownEntities: ReadonlySet<string> = new Set(['configuration', 'agent', 'custom-entity']);
+
+/** Whether only this service records documents of the entity. The same holds for a tenant's custom types. */
+export function isOwnEntity(entity: string): boolean {
+  return ownEntities.has(entity) || entity.startsWith('annals-');
+}
+
 export type ChangeType = 'create' | 'update' | 'delete';
 
 /** A document related to the changed one. */
@@ -27,9 +34,9 @@ export interface Change {
   related: readonly RelatedItem[];
   /** JSON text of the map from path to `{before, after}`. */
   paths: string;
-  /** Marks as JSON text (marks.ts). */
+  /** Marks as JSON text (`Marks`). */
   marks?: string;
-  /** JSON text of an object (change-context.ts): an address, a request id, a reason. */
+  /** JSON text of an object (`faultOfContext`): an address, a request id, a reason. */
   context?: string;
 }
 

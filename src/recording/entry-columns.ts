@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { clearOnErasure } from '../core/forgetting.ts';
 import type { Change, RelatedItem } from './change.ts';
-import { type PathColumns, pathColumns } from './path-columns.ts';
+import { type PathColumns, pathColumns } from './path-names.ts';
 
 /** The distinct kinds of a batch. */
 export interface KindColumns {

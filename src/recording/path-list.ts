@@ -9,7 +9,6 @@ import {
   startCell,
 } from '../core/json/tape.ts';
 import { copyBytes, decodedString, writeCompact } from '../core/json/text.ts';
-import { isPosition } from './marks.ts';
 
 /** Maximum bytes of a change's `paths`: a deep document with long keys could fill a disk. */
 export const maximumPathsBytes = 128 * 1024 * 1024;
@@ -105,7 +104,7 @@ export class PathList {
     this.#wasEmpty.push(segment);
   }
 
-  /** The marks of the change (marks.ts). Call it after `toText`. */
+  /** The marks of the change (`Marks`). Call it after `toText`. */
   toMarks(isWhole: boolean): string | undefined {
     const members: string[] = [];
     if (isWhole) members.push('"whole":true');
@@ -255,3 +254,31 @@ export class PathList {
 
 /** Reused for texts up to this size, one at a time. */
 const scratch = Buffer.allocUnsafe(1024 * 1024);
+
+/**
+ * Facts about the documents of a change that `paths` does not contain, stored with the entry as JSON text but never
+ * shown. `rebuild/` restores the documents from entries and marks.
+ *
+ * Most entries need no marks, by these defaults: a container whose keys in `paths` are all positions is an array; one
+ * that loses all children is removed; one that gets its first children is new; the path `""` is the document.
+ */
+export interface Marks {
+  /** The update had one side only, so its paths hold a whole document; without paths it had neither. */
+  readonly whole?: true;
+  /** The path `""` is a key of the document. */
+  readonly root?: true;
+  /** Paths of containers that remain although they lost all children. */
+  readonly kept?: readonly string[];
+  /** Paths of containers that existed before they got their first children. */
+  readonly wasEmpty?: readonly string[];
+  /**
+   * Objects whose keys in `paths` all look like positions. Each is two values: the 1-based index in this list of an
+   * enclosing object (0: the document), and its path from there.
+   */
+  readonly objects?: readonly (number | string)[];
+}
+
+/** Whether a key could be a position in an array. */
+export function isPosition(key: string): boolean {
+  return /^(?:0|[1-9]\d{0,8})$/.test(key);
+}

@@ -17,7 +17,7 @@ import { arrayIndex, keyOfAfter, keyOfBefore, PathList, rootSegment } from './pa
 export interface Difference {
   /** JSON text of the map from path to `{before, after}`. */
   paths: string;
-  /** Marks (marks.ts). Most changes have none. */
+  /** Marks (`Marks`). Most changes have none. */
   marks: string | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { inTransaction } from '../postgres/transaction.ts';
 import type { Change, Outcome, RecordChanges, RecordedBy } from './change.ts';
 import { type EntryColumns, entryColumns } from './entry-columns.ts';
-import { findErased, findKnownErased, refuseErased } from './erased/erased-changes.ts';
+import { findErased, findKnownErased, refuseErased } from './erased-changes.ts';
 import { compareEntries, type EntryParameters, entryParameters, insertEntries } from './store.ts';
 
 /**

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSealer } from '../../src/core/sealing.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
-import type { IncomingChange } from '../../src/recording/batches/batch.ts';
-import { createBatchRecorder } from '../../src/recording/batches/record-batch.ts';
+import { createBatchRecorder, type IncomingChange } from '../../src/recording/batches/record-batch.ts';
 import { annals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 

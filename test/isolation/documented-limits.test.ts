@@ -112,7 +112,7 @@ import { maxHeaders, maxHeaderValue } from '../../src/providers/tenant-headers.t
 import { toolAnswerLimits } from '../../src/providers/tool-fetch.ts';
 import { queryLimits } from '../../src/query/parse.ts';
 import { charactersOfPart } from '../../src/query/regex-pool.ts';
-import { maxRejected } from '../../src/recording/batches/rejected-store.ts';
+import { maxRejected } from '../../src/recording/batches/rejected-changes.ts';
 import { maxNameLength, maxNamesOfEntry } from '../../src/recording/path-names.ts';
 import { maxOwnPathsBytes } from '../../src/recording/prepared-change.ts';
 import { maxLaterEntries } from '../../src/recording/rebuild/document-rebuild.ts';

@@ -3,9 +3,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSealer } from '../../src/core/sealing.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
-import { type IncomingBatch, type IncomingChange, RejectedChangesError } from '../../src/recording/batches/batch.ts';
-import { createBatchRecorder, maxAhead } from '../../src/recording/batches/record-batch.ts';
-import { listRejected } from '../../src/recording/batches/rejected-store.ts';
+import {
+  createBatchRecorder,
+  type IncomingBatch,
+  type IncomingChange,
+  maxAhead,
+  RejectedChangesError,
+} from '../../src/recording/batches/record-batch.ts';
+import { listRejected } from '../../src/recording/batches/rejected-changes.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { changesOfRow } from '../../src/recording/mapping/changes-of-row.ts';
 import type { Mapping } from '../../src/recording/mapping/mapping.ts';

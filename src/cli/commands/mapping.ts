@@ -6,8 +6,7 @@ import { checkMapping, checkMappingAt } from '../../sources/capture/check-mappin
 import { slotPattern } from '../../sources/capture/slot.ts';
 import type { TableFault } from '../../sources/capture/table-faults.ts';
 import { readApplicationTables } from '../../sources/draft/application-tables.ts';
-import { draftMapping } from '../../sources/draft/draft-mapping.ts';
-import { linesOfDraft, textOfMapping } from '../../sources/draft/draft-texts.ts';
+import { draftMapping, linesOfDraft, textOfMapping } from '../../sources/draft/draft-mapping.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { mappingOfFile } from '../mapping-file.ts';

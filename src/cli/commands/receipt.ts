@@ -1,4 +1,4 @@
-import { readReceipts } from '../../recording/receipts/receipt-store.ts';
+import { readReceipts } from '../../recording/receipt-store.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, UsageError } from '../command.ts';
 import { requireNamedTenant } from '../require-tenant.ts';

@@ -5,13 +5,15 @@ import { OperatorError } from '../../core/operator-error.ts';
 import type { Database } from '../../postgres/database.ts';
 import { createBatchRecorder } from '../../recording/batches/record-batch.ts';
 import {
+  deleteRejected,
+  deleteRejectedBatch,
+  listRejected,
   openRejected,
   type RejectedContent,
   tryOpenRejected,
   unknownTenant,
-} from '../../recording/batches/rejected-content.ts';
-import { deleteRejected, deleteRejectedBatch, listRejected } from '../../recording/batches/rejected-store.ts';
-import type { RecordingClient } from '../../recording/mapping/client-changes.ts';
+} from '../../recording/batches/rejected-changes.ts';
+import type { RecordingClient } from '../../recording/mapping/import-line.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { retryRejected } from '../../recording/mapping/retry-rejected.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';

@@ -1,6 +1,6 @@
 import type { ErrorDetail } from '../../core/errors.ts';
 import { mask } from '../../core/mask.ts';
-import { shownName } from '../../recording/name-fault.ts';
+import { shownName } from '../../recording/member-faults.ts';
 import { faultsOfServers, hasTools, shownServers } from '../mcp/servers.ts';
 import type { AgentDocument } from './answer-schemas.ts';
 import { addressField, addressOf, type LlmConfig } from './llm-config.ts';

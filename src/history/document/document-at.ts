@@ -7,7 +7,7 @@ import { maxLaterEntries } from '../../recording/rebuild/document-rebuild.ts';
 import { documentTooLarge } from '../../recording/rebuild/document-tree.ts';
 import {
   continueRebuild,
-  isAnchorPortion,
+  isAnchorChunk,
   nothingRebuilt,
   type PartialRebuild,
   rebuildFromLater,
@@ -149,7 +149,7 @@ async function findSureAnchor(
     if (found === undefined) return oldest;
     if (found.isSure) return found;
     if (found.bytes > maxBytes) throw new TooManyBytes();
-    if (await isAnchorPortion(await readPortion(of, dictionary, { from: found, until: found }))) return found;
+    if (await isAnchorChunk(await readPortion(of, dictionary, { from: found, until: found }))) return found;
     until = { at: found.at, sequence: found.sequence - 1 };
   }
 }

@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { PathPattern } from '../../core/path-pattern.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { ChangeType } from '../../recording/change.ts';
-import type { RebuildPortion } from '../../recording/rebuild/incremental-rebuild.ts';
+import type { RebuildChunk } from '../../recording/rebuild/incremental-rebuild.ts';
 import { hideValues } from '../entry/hide-values.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { Place } from '../page/store.ts';
@@ -126,7 +126,7 @@ export async function readPortion(
   of: DocumentEntries,
   dictionary: Dictionary,
   { from, until }: { from: Place; until: Place },
-): Promise<RebuildPortion> {
+): Promise<RebuildChunk> {
   const { rows } = await sql<{ kind: number; paths: string; marks: string | null; isMarked: boolean }>`
     select e.kind, e.paths, e.marks, e.recorded_by is distinct from 0 as "isMarked" from change_entry e
       where ${isOf(of)} and ${isFrom(from)} and ${isUntil(until)}

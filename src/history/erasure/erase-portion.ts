@@ -3,9 +3,9 @@ import { int8Array, textArray, uuidArray } from '../../postgres/binary-arrays.ts
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
-import type { ErasureKey } from '../../recording/erased/erasure-key.ts';
+import type { ErasureKey } from '../../recording/erased-changes.ts';
 import type { CompiledRules } from '../../recording/mapping/apply-rules.ts';
-import { rangesOf, writeReceipt } from '../../recording/receipts/receipt-store.ts';
+import { rangesOf, writeReceipt } from '../../recording/receipt-store.ts';
 import { forgetNames } from '../directory/name-documents.ts';
 import type { Place } from '../page/store.ts';
 import { entriesOfRow } from '../positions/entries-of-row.ts';

@@ -4,7 +4,7 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantTables } from '../../postgres/tenants/delete-tenant.ts';
 import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { tryOpenRejected } from '../../recording/batches/rejected-content.ts';
+import { tryOpenRejected } from '../../recording/batches/rejected-changes.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
 import type { Leftover } from './own-entries.ts';
 import { columnsWith } from './places.ts';

@@ -12,8 +12,7 @@ import { olderTransactionsEnded } from '../../postgres/tenants/delete-tenant.ts'
 import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
-import { noteErasedDocument } from '../../recording/erased/erased-changes.ts';
-import { takeErasureKey } from '../../recording/erased/erasure-key.ts';
+import { noteErasedDocument, takeErasureKey } from '../../recording/erased-changes.ts';
 import { type CompiledRules, compileRules } from '../../recording/mapping/apply-rules.ts';
 import type { Place } from '../page/store.ts';
 import { readTreeSize } from '../proof/tree/leaf-store.ts';

@@ -3,7 +3,7 @@ import { OperatorError } from '../../core/operator-error.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { type Hold, lockHold } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { writeReceipt } from '../../recording/receipts/receipt-store.ts';
+import { writeReceipt } from '../../recording/receipt-store.ts';
 import { recordDocumentChange } from '../../recording/record-document-change.ts';
 
 /** Why a tenant may be on hold. Not free text: the receipt can never be erased. */

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { findHold } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { rangesOf, writeReceipt } from '../../recording/receipts/receipt-store.ts';
+import { rangesOf, writeReceipt } from '../../recording/receipt-store.ts';
 import { entriesOfRow } from '../positions/entries-of-row.ts';
 import { lastPosition } from '../positions/position-store.ts';
 

@@ -67,7 +67,7 @@ interface TableRow {
 
 /**
  * SQL: whether PostgreSQL's JSON has the values of the column `a` in another form than their text, which is what documents have of them
- * (recording/mapping/postgres-value.ts). That is so for composite types and those with a cast to `json` (hstore, for example): the type
+ * (recording/mapping/postgres-types.ts). That is so for composite types and those with a cast to `json` (hstore, for example): the type
  * itself, the elements of an array, or below a domain.
  */
 export const isWrittenAsText = `case when

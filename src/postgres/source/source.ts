@@ -21,7 +21,7 @@ export class SourceAwayError extends Error {
 
 /**
  * Settings that decide how PostgreSQL writes values as text. Capture, triggers and snapshots all use them, so that one
- * module (recording/mapping/postgres-value.ts) can read the values of all three.
+ * module (recording/mapping/postgres-types.ts) can read the values of all three.
  */
 const textSettings = {
   timezone: 'UTC',

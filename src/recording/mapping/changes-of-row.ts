@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
+import { entriesOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
-import { JsonSyntaxError } from '../../core/json/tape.ts';
+import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import {
   type Change,
@@ -10,28 +11,37 @@ import {
   identityLength,
   type RelatedItem,
 } from '../change.ts';
-import { PathsTooLargeError } from '../path-list.ts';
+import { maximumPathsBytes, PathsTooLargeError } from '../path-list.ts';
 import type { Difference } from '../paths.ts';
-import { applyRules, compileRules, type Sides } from './apply-rules.ts';
-import { rowToday } from './former-columns.ts';
-import { mappedContext } from './mapped-context.ts';
-import type { Mapping, TableMapping } from './mapping.ts';
-import { maskedColumns } from './mapping.ts';
-import { differenceOfValues, partialDifference } from './partial-difference.ts';
-import { rejectedRowText } from './rejected-row.ts';
-import { type ReusedTape, ReusedTapes } from './reused-tapes.ts';
-import type { MappedChange, MappedDocument, Row, RowChange } from './row-change.ts';
 import {
+  applyRules,
+  applyRulesAt,
+  type CompiledRules,
+  compileRules,
+  type ReusedTape,
+  ReusedTapes,
+  rowRules,
+  type Sides,
+} from './apply-rules.ts';
+import { type Mapping, maskedColumns, type TableMapping } from './mapping.ts';
+import { rejectedRowText } from './rejected-row.ts';
+import {
+  type ChangedValue,
   documentText,
   hasColumns,
   idOf,
   idTextOf,
   labelOf,
+  type MappedChange,
+  type MappedDocument,
+  mappedContext,
+  type Row,
+  type RowChange,
   RowRejection,
   relatedOf,
+  rowToday,
   tenantOf,
-} from './row-document.ts';
-import { rowRules } from './row-rules.ts';
+} from './row-change.ts';
 
 /** Defaults for a row. */
 export interface MappingDefaults {
@@ -281,4 +291,31 @@ function reasonOf(error: unknown): string {
   // A json column may nest deeper than a document.
   if (error instanceof JsonSyntaxError) return `a value cannot be read as JSON: ${error.message}`;
   throw error;
+}
+
+/**
+ * The difference of an update with only some new values known. Each member is one value, and nothing is marked whole.
+ */
+function partialDifference(after: JsonNode): Difference {
+  return differenceOfPaths(entriesOf(after).map(([key, value]) => [pathOf([key]), `{"after":${compactText(value)}}`]));
+}
+
+/** The difference of single values, by the rules. Undefined if all are ignored. */
+function differenceOfValues(rules: CompiledRules, values: readonly ChangedValue[]): Difference | undefined {
+  const paths = values.flatMap(({ keys, after }): [string, string][] => {
+    const shown = applyRulesAt(rules, keys, parseJson(after ?? 'null'));
+    if (shown === undefined) return [];
+    return [[pathOf(keys), after === undefined ? '{}' : `{"after":${shown}}`]];
+  });
+  return paths.length === 0 ? undefined : differenceOfPaths(paths);
+}
+
+function differenceOfPaths(entries: readonly (readonly [path: string, sides: string])[]): Difference {
+  const paths = `{${entries.map(([path, sides]) => `${JSON.stringify(path)}:${sides}`).join(',')}}`;
+  if (Buffer.byteLength(paths) > maximumPathsBytes) throw new PathsTooLargeError();
+  return { paths, marks: entries.some(([path]) => path === '') ? '{"root":true}' : undefined };
+}
+
+function pathOf(keys: readonly string[]): string {
+  return keys.map((key) => key.replace(/[.\\]/g, '\\$&')).join('.');
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { memberNodes } from '../../core/json/members.ts';
-import { maximumImportDepth, parseOnTape } from '../../core/json/parse.ts';
+import { entriesOf, memberNodes, memberOf, objectText } from '../../core/json/members.ts';
+import { maximumImportDepth, parseJson, parseOnTape } from '../../core/json/parse.ts';
 import {
   braceByte,
   bracketByte,
@@ -13,16 +13,94 @@ import {
   quoteByte,
 } from '../../core/json/tape.ts';
 import { compactText, decodedString } from '../../core/json/text.ts';
+import { mask } from '../../core/mask.ts';
 import { type Change, type ChangeType, contentOf, differenceOfChange, type RelatedItem } from '../change.ts';
-import { faultOfContext } from '../change-context.ts';
 import { identityOfId, identityOfLine, identityOfRepeatedLine } from '../identity.ts';
 import { importTime } from '../import-time.ts';
 import { markMaskedDifferences, maxMaskedPath, maxMaskedPaths } from '../masked-differences.ts';
-import { faultOfName } from '../name-fault.ts';
+import { faultOfContext, faultOfName } from '../member-faults.ts';
 import type { Occurrences } from '../occurrences.ts';
 import { PathsTooLargeError } from '../path-list.ts';
 import { applyRules, compileMasks, compileRules } from './apply-rules.ts';
 import type { ValueRules } from './mapping.ts';
+import type { MappedChange } from './row-change.ts';
+
+/** A client of the recorder, with its current rights. */
+export interface RecordingClient {
+  /** The actor of its changes without one. */
+  readonly name: string;
+  /** The tenant of its changes. */
+  readonly tenant: string;
+  /** Whether it has the scope `recorder.actor_set`. */
+  readonly maySetActor: boolean;
+}
+
+export const otherTenant = 'is mapped to another tenant than that of the path';
+const noActorScope = '"actor" needs the scope recorder.actor_set';
+
+/** Applies a client's rights to its line, also on a retry. `identity`: identifies a line without an `id`. */
+export function changeOfClient(read: ImportedLine, client: RecordingClient, identity?: Uint8Array): ImportedLine {
+  if (read.kind !== 'change') return read;
+  const { change, hasId, hasActor } = read;
+  if (identity === undefined && !hasId) return { kind: 'rejected', reason: '"id" is missing' };
+  if (hasActor && !client.maySetActor) return { kind: 'rejected', reason: noActorScope };
+  if (identity !== undefined) change.identity = identity;
+  if (!hasActor) change.actor = client.name;
+  return read;
+}
+
+/** Why a client may not record a row as mapped, or undefined. */
+export function refusalOfRow(mapped: MappedChange, client: RecordingClient): string | undefined {
+  if (mapped.tenant !== undefined && mapped.tenant !== client.tenant) return otherTenant;
+  return mapped.kind === 'change' && mapped.hasActor && !client.maySetActor ? noActorScope : undefined;
+}
+
+export const operations: Record<ChangeType, string> = { create: 'insert', update: 'update', delete: 'delete' };
+
+/**
+ * A change as an import line, to store a rejected change or to send it on with `id` as its identity. `sides`: JSON text
+ * of an object with the masked members `before` and `after`.
+ */
+export function lineOfChange(change: Change, sides: string, id?: string): string {
+  const parsed = parseJson(sides);
+  const { type, entity, entityId, name, actor, schemaVersion, related, context } = change;
+  const members: [string, string | JsonNode | undefined][] = [
+    ['id', id && JSON.stringify(id)],
+    ['op', JSON.stringify(operations[type])],
+    ['entity', JSON.stringify(entity)],
+    ['entityId', JSON.stringify(entityId)],
+    ['at', JSON.stringify(new Date(change.at).toISOString())],
+    ['name', name === undefined ? undefined : JSON.stringify(name)],
+    ['actor', JSON.stringify(actor)],
+    ['schemaVersion', schemaVersion === undefined ? undefined : JSON.stringify(schemaVersion)],
+    ['related', related.length === 0 ? undefined : JSON.stringify(related)],
+    ['context', context],
+    // With an incomplete `before`, its missing columns would appear as new.
+    ['before', type === 'create' || isWhole(change) ? undefined : memberOf(parsed, 'before')],
+    ['after', type === 'delete' ? undefined : memberOf(parsed, 'after')],
+    ['masked', maskedOf(change)],
+  ];
+  return objectText(members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
+}
+
+/** JSON text of the paths of masked values that differ although their texts are equal. */
+function maskedOf({ type, paths }: Change): string | undefined {
+  if (type !== 'update' || !paths.includes(mask)) return undefined;
+  const masked: string[] = [];
+  for (const [path, sides] of entriesOf(parseJson(paths))) {
+    const [before, after] = [memberOf(sides, 'before'), memberOf(sides, 'after')];
+    if (before !== undefined && after !== undefined && compactText(before) === compactText(after)) masked.push(path);
+  }
+  if (masked.length === 0) return undefined;
+  const isTooLong =
+    masked.some(({ length }) => length > maxMaskedPath) ||
+    masked.reduce((sum, { length }) => sum + length, 0) > maxMaskedPaths;
+  return JSON.stringify(isTooLong ? [''] : masked);
+}
+
+function isWhole({ type, marks }: Change): boolean {
+  return type === 'update' && marks !== undefined && JSON.parse(marks).whole === true;
+}
 
 /** The result of an import line. A reason names members and positions, never content. */
 export type ImportedLine =

@@ -2,14 +2,18 @@ import { type PathPattern, parsePathPattern } from '../../core/path-pattern.ts';
 import { tenantPattern } from '../../postgres/tenants/tenants.ts';
 import {
   type FormerColumns,
+  type Mapping,
   namesOf,
   nameToday,
   noFormer,
   patternToday,
   readFormer,
+  schemaOf,
+  type TableMapping,
+  type TenantRule,
   underAllNames,
-} from './former-columns.ts';
-import { type Mapping, schemaOf, type TableMapping, type TenantRule, type ValueRules } from './mapping.ts';
+  type ValueRules,
+} from './mapping.ts';
 import type { MappingFile, TableFile } from './mapping-schema.ts';
 
 /** A fault of a mapping. `path`: its keys, empty for the file as a whole. */

@@ -1,7 +1,7 @@
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { type IncomingChange, type RecordBatch, RejectedChangesError } from '../batches/batch.ts';
+import { type IncomingChange, type RecordBatch, RejectedChangesError } from '../batches/record-batch.ts';
 import type { RecordedBy } from '../change.ts';
-import { lineOfChange } from './line-of-change.ts';
+import { lineOfChange } from './import-line.ts';
 import type { MappedChange } from './row-change.ts';
 
 /** A mapped change with its source, to store if it is rejected. */

@@ -3,11 +3,9 @@ import { parseJson, parseObject } from '../../core/json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText, sourceText } from '../../core/json/text.ts';
 import type { ChangeType } from '../change.ts';
-import { applyRules, applyRulesAt, compileRules, type Sides } from './apply-rules.ts';
+import { applyRules, applyRulesAt, compileRules, rowRules, type Sides } from './apply-rules.ts';
 import type { TableMapping } from './mapping.ts';
-import type { ChangedValue, Row, RowChange } from './row-change.ts';
-import { documentText } from './row-document.ts';
-import { rowRules } from './row-rules.ts';
+import { type ChangedValue, documentText, type Row, type RowChange } from './row-change.ts';
 
 /**
  * A row's change as JSON text, masked and without ignored values, to be mapped again. Loses whether masked values

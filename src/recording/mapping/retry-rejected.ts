@@ -7,23 +7,35 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import {
   addCounts,
   type BatchCounts,
-  type ChangeSource,
   type IncomingChange,
   noCounts,
   type RecordBatch,
   RejectedChangesError,
-} from '../batches/batch.ts';
-import { openRejected, type RejectedContent } from '../batches/rejected-content.ts';
-import { deleteRejected, type ListedRejection, listRejected, updateReason } from '../batches/rejected-store.ts';
+} from '../batches/record-batch.ts';
+import {
+  type ChangeSource,
+  deleteRejected,
+  type ListedRejection,
+  listRejected,
+  openRejected,
+  type RejectedContent,
+  updateReason,
+} from '../batches/rejected-changes.ts';
 import { Occurrences } from '../occurrences.ts';
 import { maxRetries } from '../record-change.ts';
 import { changesOfRow } from './changes-of-row.ts';
-import { changeOfClient, type RecordingClient, refusalOfRow } from './client-changes.ts';
-import { type ImportedLine, readImportLine, typeOfOp } from './import-line.ts';
+import { rulesOfDocuments } from './history-changes.ts';
+import {
+  changeOfClient,
+  type ImportedLine,
+  type RecordingClient,
+  readImportLine,
+  refusalOfRow,
+  typeOfOp,
+} from './import-line.ts';
 import type { Mapping } from './mapping.ts';
 import { readRejectedRow } from './rejected-row.ts';
 import type { MappedChange, RowChange } from './row-change.ts';
-import { rulesOfDocuments } from './ruled-document.ts';
 
 const pageSize = 100;
 

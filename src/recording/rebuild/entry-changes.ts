@@ -2,7 +2,7 @@ import { entriesOf, memberOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { ChangeType } from '../change.ts';
-import { isPosition, type Marks } from '../marks.ts';
+import { isPosition, type Marks } from '../path-list.ts';
 
 /** The parts of an entry used by rebuilds. `paths` and `marks` are JSON texts. */
 export interface RebuildEntry {

@@ -1,19 +1,18 @@
 import { threaded } from '../../core/concurrency/threaded.ts';
 import type { ChangeType } from '../change.ts';
-import { DocumentRebuild, type RebuildState, type RebuiltDocument } from './document-rebuild.ts';
+import { DocumentRebuild, type RebuildState, type RebuiltDocument, TouchedPaths } from './document-rebuild.ts';
 import { type Container, isDense, type Tree, textOfTree, treeAt, treeOf } from './document-tree.ts';
 import { isAnchor, type RebuildEntry } from './entry-changes.ts';
-import { TouchedPaths } from './touched-paths.ts';
 
 /** A few entries of one document, oldest first, in columns. */
-export interface RebuildPortion {
+export interface RebuildChunk {
   readonly types: readonly ChangeType[];
   readonly paths: readonly string[];
   readonly marks: readonly (string | null)[];
   readonly isMarked: readonly boolean[];
 }
 
-/** The state of a rebuild between portions. Plain data, so that it can be passed to a worker thread. */
+/** The state of a rebuild between chunks. Plain data, so that it can be passed to a worker thread. */
 export interface PartialRebuild extends Omit<RebuildState, 'document' | 'touched'> {
   /** JSON text. */
   readonly document: string | undefined;
@@ -22,24 +21,24 @@ export interface PartialRebuild extends Omit<RebuildState, 'document' | 'touched
   readonly touched: readonly (readonly string[])[];
 }
 
-/** Before the first portion. */
+/** Before the first chunk. */
 export const nothingRebuilt: PartialRebuild = plainState(new DocumentRebuild().state);
 
 /**
- * Rebuilds a document in portions of entries, if it has too many or too long ones: those up to the point in time, from
- * the newest anchor or all. Long portions run in a worker thread.
+ * Rebuilds a document in chunks of entries, if it has too many or too long ones: those up to the point in time, from
+ * the newest anchor or all. Long chunks run in a worker thread.
  *
  * @example
  * let state = nothingRebuilt;
- * for await (const portion of portions) state = await continueRebuild(state, portion);
+ * for await (const chunk of chunks) state = await continueRebuild(state, chunk);
  * rebuiltDocument(state).document; // '{"a":1.10}'
  */
 export const continueRebuild = threaded(
   import.meta.url,
   'continueRebuild',
-  (state: PartialRebuild, portion: RebuildPortion): PartialRebuild => {
+  (state: PartialRebuild, chunk: RebuildChunk): PartialRebuild => {
     const rebuild = new DocumentRebuild(stateOf(state));
-    for (const entry of entriesOf(portion)) rebuild.add(entry);
+    for (const entry of entriesOf(chunk)) rebuild.add(entry);
     return plainState(rebuild.state);
   },
 );
@@ -50,10 +49,10 @@ export const continueRebuild = threaded(
 export const rebuildFromLater = threaded(
   import.meta.url,
   'rebuildFromLater',
-  (state: PartialRebuild, portion: RebuildPortion): { state: PartialRebuild; hasMore: boolean } => {
+  (state: PartialRebuild, chunk: RebuildChunk): { state: PartialRebuild; hasMore: boolean } => {
     const rebuild = new DocumentRebuild(stateOf(state));
     let hasMore = true;
-    for (const entry of entriesOf(portion)) {
+    for (const entry of entriesOf(chunk)) {
       hasMore = rebuild.addLater(entry);
       if (!hasMore) break;
     }
@@ -61,17 +60,17 @@ export const rebuildFromLater = threaded(
   },
 );
 
-/** Whether the one entry of a portion is an anchor. */
-export const isAnchorPortion = threaded(import.meta.url, 'isAnchorPortion', (portion: RebuildPortion): boolean =>
-  entriesOf(portion).every(isAnchor),
+/** Whether the one entry of a chunk is an anchor. */
+export const isAnchorChunk = threaded(import.meta.url, 'isAnchorChunk', (chunk: RebuildChunk): boolean =>
+  entriesOf(chunk).every(isAnchor),
 );
 
-/** The document after the last portion. */
+/** The document after the last chunk. */
 export function rebuiltDocument({ document = '{}', exists, complete }: PartialRebuild): RebuiltDocument {
   return { exists, complete, document: exists ? document : undefined };
 }
 
-function entriesOf({ types, paths, marks, isMarked }: RebuildPortion): RebuildEntry[] {
+function entriesOf({ types, paths, marks, isMarked }: RebuildChunk): RebuildEntry[] {
   return types.map((type, index) => ({
     type,
     paths: paths[index] ?? '{}',

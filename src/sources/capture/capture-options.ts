@@ -2,10 +2,10 @@ import type { Tracer } from '../../core/concurrency/trace.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Source } from '../../postgres/source/source.ts';
-import type { RecordBatch } from '../../recording/batches/batch.ts';
+import type { RecordBatch } from '../../recording/batches/record-batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import type { SourceLog } from '../source-log.ts';
-import type { CaptureFigures } from './figures.ts';
+import type { CaptureFigures } from './slot.ts';
 
 /** What the operator wants where changes are missing, and when capture starts for the first time. */
 export interface StartChoice {
@@ -34,7 +34,7 @@ export interface CaptureOptions {
   /** Recognizes erased documents; without it, none were erased. */
   readonly sealer?: Sealer | undefined;
   readonly log: SourceLog;
-  /** Ends capture after the portion that is being recorded. */
+  /** Ends capture after the batch that is being recorded. */
   readonly signal: AbortSignal;
   /** For metrics: how far behind capture is. */
   readonly figures?: CaptureFigures;

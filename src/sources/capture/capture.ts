@@ -4,11 +4,8 @@ import { GrowingPause } from '../../core/repeat.ts';
 import { isStarting } from '../../postgres/connections/once-started.ts';
 import { RefusedChangesError } from '../../recording/mapping/record-mapped.ts';
 import type { CaptureOptions } from './capture-options.ts';
-import { CaptureFigures } from './figures.ts';
-import { runSession } from './session.ts';
-import { isInUse } from './slot.ts';
-import { SlotWatch } from './slot-watch.ts';
-import { defaultHeartbeat } from './source-watch.ts';
+import { defaultHeartbeat, runSession } from './session.ts';
+import { CaptureFigures, isInUse, SlotWatch } from './slot.ts';
 
 /** Backoff in milliseconds while a database is unavailable. */
 const pauses = { min: 200, max: 5_000 };
@@ -35,8 +32,8 @@ export async function capture(options: CaptureOptions): Promise<void> {
     // The operator has decided about the gap at the start. A later gap stops capture again.
     choice = { ...choice, resync: false, acceptGap: false };
   };
-  // A recorded portion resets the pause. The start of the stream does not: a database whose disk is full lets the
-  // stream start and then refuses each portion.
+  // A recorded batch resets the pause. The start of the stream does not: a database whose disk is full lets the
+  // stream start and then refuses each batch.
   const onRecorded = () => pause.reset();
   while (!signal.aborted) {
     try {

@@ -1,9 +1,9 @@
 import { type Source, withSource } from '../../postgres/source/source.ts';
 import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
 import { plainTable } from '../../postgres/source/table-names.ts';
+import { rowRules } from '../../recording/mapping/apply-rules.ts';
 import type { Mapping, TableMapping } from '../../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
-import { rowRules } from '../../recording/mapping/row-rules.ts';
 import { soundsSecret } from '../../recording/mapping/secret-names.ts';
 import { faultsOfTable } from './mapping-faults.ts';
 import { defaultSlot } from './slot.ts';

@@ -4,18 +4,17 @@ import { objectText } from '../../core/json/members.ts';
 import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
 import { quotedTable } from '../../postgres/source/table-names.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
-import { findErasedDocuments } from '../../recording/erased/erased-changes.ts';
+import { findErasedDocuments } from '../../recording/erased-changes.ts';
 import { documentOfRow } from '../../recording/mapping/changes-of-row.ts';
+import { changeOfSnapshot } from '../../recording/mapping/history-changes.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import type { MappedChange, MappedDocument, Row } from '../../recording/mapping/row-change.ts';
-import { changeOfSnapshot } from '../../recording/mapping/snapshot-change.ts';
 import { Occurrences } from '../../recording/occurrences.ts';
 import { currentDocuments } from '../../recording/rebuild/current-documents.ts';
 import { CaptureError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
-import { deleteDocuments } from './delete-documents.ts';
 import type { Position } from './position.ts';
-import { recordPortion } from './record-portion.ts';
+import { deleteDocuments, recordCaptured } from './record-captured.ts';
 
 export interface Comparison {
   /** The name of the source's snapshot. */
@@ -220,8 +219,8 @@ class Copy {
   async #record(changes: readonly Listed[]): Promise<void> {
     if (changes.length === 0) return;
     const { position } = this.#comparison;
-    const portion = changes.map(({ mapped, sides }) => ({ mapped, position: 'snapshot', content: () => sides }));
-    await recordPortion({ changes: portion, from: position, to: position, truncate: undefined }, this.#options);
+    const batch = changes.map(({ mapped, sides }) => ({ mapped, position: 'snapshot', content: () => sides }));
+    await recordCaptured({ changes: batch, from: position, to: position, truncate: undefined }, this.#options);
   }
 }
 

@@ -1,5 +1,4 @@
-import { formatLsn, type Lsn } from './lsn.ts';
-import type { Position } from './position.ts';
+import { formatLsn, type Lsn, type Position } from './position.ts';
 import type { Slot, SourceSystem } from './slot.ts';
 
 /** Everything before this LSN is recorded. A transaction that is recorded in part comes again. */

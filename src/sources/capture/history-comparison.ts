@@ -3,14 +3,14 @@ import { entriesOf, memberOf, membersOf, objectText } from '../../core/json/memb
 import { parseJson } from '../../core/json/parse.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { contentOf, differenceOfChange } from '../../recording/change.ts';
+import { ruledDocument } from '../../recording/mapping/history-changes.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
 import type { MappedChange } from '../../recording/mapping/row-change.ts';
-import { ruledDocument } from '../../recording/mapping/ruled-document.ts';
 import { markMaskedDifferences } from '../../recording/masked-differences.ts';
 import { currentDocuments } from '../../recording/rebuild/current-documents.ts';
 import { rebuildDocument } from '../../recording/rebuild/document-rebuild.ts';
-import { recordedIdentities } from '../../recording/recorded-identities.ts';
+import { recordedIdentities } from '../../recording/store.ts';
 
 type MappedUpdate = Extract<MappedChange, { kind: 'change' }>;
 
@@ -41,7 +41,7 @@ export class HistoryComparison {
     this.#size = 0;
   }
 
-  /** The changes of a portion in their order, to be recorded in this transaction. */
+  /** The changes of a batch in their order, to be recorded in this transaction. */
   async compared(transaction: DatabaseTransaction, changes: readonly SourceChange[]): Promise<SourceChange[]> {
     this.#pending = new Map();
     const recorded = await this.#load(

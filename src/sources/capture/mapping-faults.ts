@@ -1,8 +1,14 @@
 import type { PathPattern } from '../../core/path-pattern.ts';
 import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
 import { plainTable } from '../../postgres/source/table-names.ts';
-import { type FormerColumns, nameToday } from '../../recording/mapping/former-columns.ts';
-import { keyColumns, type Mapping, maskedColumns, type TableMapping } from '../../recording/mapping/mapping.ts';
+import {
+  type FormerColumns,
+  keyColumns,
+  type Mapping,
+  maskedColumns,
+  nameToday,
+  type TableMapping,
+} from '../../recording/mapping/mapping.ts';
 import { type TableFault, tableFaults } from './table-faults.ts';
 
 /** The columns of a table, by which its mapping is checked. */

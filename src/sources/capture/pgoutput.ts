@@ -1,4 +1,4 @@
-import type { Lsn } from './lsn.ts';
+import type { Lsn } from './position.ts';
 
 /** A column of a published table, as the server describes it before its first row. */
 export interface RelationColumn {

@@ -10,15 +10,14 @@ import {
   readCapturedTables,
   storeCapturedTables,
   withdrawn,
+  withdrawUnwritable,
 } from './captured-tables.ts';
 import { compareTables } from './compare-tables.ts';
 import { gapBetween, recordedUntil } from './gap.ts';
-import type { Lsn } from './lsn.ts';
-import { movePosition, type Position, readPosition, resetPosition } from './position.ts';
+import { type Lsn, movePosition, type Position, readPosition, resetPosition } from './position.ts';
 import { readPublication, readPublished } from './publication.ts';
 import { checkSlot, explainedSlotFault, publishTables } from './setup.ts';
 import { createSlot, dropSlot, identifySystem, readSlot, type Slot, type SourceSystem } from './slot.ts';
-import { withdrawUnwritable } from './withdrawn-tables.ts';
 
 /** What a session begins with. */
 export interface Prepared {

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { formatLsn, type Lsn } from './lsn.ts';
+import { formatLsn, type Lsn } from './position.ts';
 
 /** Bytes of messages that wait for the caller. At this limit the socket is read no more until half of them are taken. */
 const maxWaitingBytes = 4 * 1024 * 1024;

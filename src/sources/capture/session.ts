@@ -3,24 +3,58 @@ import type pg from 'pg';
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import { connectSource } from '../../postgres/source/source.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
+import { Batcher } from './batcher.ts';
 import { CaptureError, GapError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { withdrawn } from './captured-tables.ts';
 import { ResumeCheck } from './gap.ts';
 import { HistoryComparison } from './history-comparison.ts';
-import { formatLsn, type Lsn } from './lsn.ts';
 import { decodePgoutput } from './pgoutput.ts';
-import { Portions } from './portions.ts';
+import { formatLsn, type Lsn } from './position.ts';
 import { type Prepared, prepare } from './prepare.ts';
-import { recordPortion } from './record-portion.ts';
+import { recordCaptured } from './record-captured.ts';
 import { ReplicationStream } from './replication-stream.ts';
 import { checkServer } from './setup.ts';
-import { readSlot } from './slot.ts';
-import type { SlotWatch } from './slot-watch.ts';
+import { readSlot, type SlotWatch } from './slot.ts';
 import { SourceTables } from './source-tables.ts';
-import { watchSource } from './source-watch.ts';
 import { TableWatch } from './table-watch.ts';
 import { TransactionReader } from './transaction-reader.ts';
+
+/** Milliseconds between two heartbeats. */
+export const defaultHeartbeat = 10_000;
+
+/** Milliseconds between two looks whether the definitions of tables changed. */
+const tablesInterval = 1_000;
+
+/**
+ * Moves the slot of an idle database on, and has its size looked at. A heartbeat is a transactional message in the source's log: it comes
+ * through the stream like every transaction, is recorded in the position, and is acknowledged. So the source need not keep the log of tables
+ * that are not captured. `client` is a connection for statements. The caller calls the result often: where it is time, it sends a
+ * heartbeat and looks at the slot and the tables. It throws a GapError. Each second it looks whether the published tables changed, because
+ * a migration may have made one unwritable.
+ */
+function watchSource(
+  client: pg.Client,
+  slotWatch: SlotWatch,
+  tables: TableWatch,
+  interval = defaultHeartbeat,
+): () => Promise<void> {
+  let next = performance.now() + interval;
+  let nextTables = performance.now();
+  return async () => {
+    const time = performance.now();
+    if (time < next) {
+      if (time < nextTables) return;
+      nextTables = time + tablesInterval;
+      await tables.lookIfChanged();
+      return;
+    }
+    next = time + interval;
+    await client.query(`select pg_logical_emit_message(true, 'annals.heartbeat', '')`);
+    await slotWatch.look(client);
+    await tables.look();
+  };
+}
 
 export interface SessionOptions extends CaptureOptions {
   /** The same watch serves all sessions of a capture. */
@@ -31,7 +65,7 @@ export interface SessionOptions extends CaptureOptions {
 export interface SessionEvents {
   /** The stream of these tables has begun. */
   onRunning(tables: readonly string[]): void;
-  /** A portion is recorded. */
+  /** A batch is recorded. */
   onRecorded(): void;
 }
 
@@ -101,12 +135,12 @@ async function stream(
     warn: (message) => log.warn({}, message),
   });
   const comparison = new HistoryComparison(mapping);
-  const portions = new Portions({
+  const batcher = new Batcher({
     position,
     signal,
     tracer: options.tracer,
-    record: (portion) =>
-      recordPortion(portion, { ...options, comparison }).catch((error: unknown) => {
+    record: (batch) =>
+      recordCaptured(batch, { ...options, comparison }).catch((error: unknown) => {
         // The loop may be waiting for a message of the source. This ends the wait.
         incoming.fail(error instanceof Error ? error : new Error(String(error)));
         throw error;
@@ -129,12 +163,12 @@ async function stream(
     events.onRunning([...captured].flatMap(([name, { publication }]) => (publication === withdrawn ? [] : [name])));
     const slice = new TimeSlice(sliceLength);
     while (!signal.aborted) {
-      // The portion that is being recorded needs the event loop too.
+      // The batch that is being recorded needs the event loop too.
       if (slice.isDue) await slice.rest();
-      portions.flushIfDue();
+      batcher.flushIfDue();
       const message = incoming.take();
       if (message === undefined) {
-        portions.flush();
+        batcher.flush();
         await look();
         await incoming.untilMessage(idleTime);
         continue;
@@ -142,21 +176,21 @@ async function stream(
       const transaction = await reader.take(decodePgoutput(message));
       if (transaction === undefined) continue;
       try {
-        await portions.add(transaction);
+        await batcher.add(transaction);
       } finally {
         transaction.close();
       }
       await look();
     }
-    await portions.finish();
+    await batcher.finish();
   } catch (error) {
     // What was read before is whole, and need not wait for the operator.
-    if (error instanceof CaptureError) await portions.finish().catch(() => {});
+    if (error instanceof CaptureError) await batcher.finish().catch(() => {});
     throw asGap(error) ?? error;
   } finally {
     incoming.fail(new Error('capture ends'));
     reader.close();
-    await portions.settled();
+    await batcher.settled();
   }
 }
 

@@ -1,6 +1,5 @@
 import { plainTable } from '../../postgres/source/table-names.ts';
-import { nameToday, noFormer } from '../../recording/mapping/former-columns.ts';
-import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { type Mapping, nameToday, noFormer } from '../../recording/mapping/mapping.ts';
 import type { Row } from '../../recording/mapping/row-change.ts';
 import type { Relation, RelationColumn, Tuple } from './pgoutput.ts';
 import type { TableWatch } from './table-watch.ts';

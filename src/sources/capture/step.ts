@@ -1,7 +1,40 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
+import { parseJson, parseObject } from '../../core/json/parse.ts';
+import { compactText } from '../../core/json/text.ts';
+import type { Change } from '../../recording/change.ts';
 import type { TableMapping } from '../../recording/mapping/mapping.ts';
-import type { MappedChange } from '../../recording/mapping/row-change.ts';
-import { Spool } from './spool.ts';
-import { type TransactionInfo, truncateInfo, withTransactionInfo } from './transaction-info.ts';
+import { type MappedChange, mappedContext } from '../../recording/mapping/row-change.ts';
+import { faultOfContext, faultOfName } from '../../recording/member-faults.ts';
+
+/**
+ * Records that do not fit in memory, in an unnamed temporary SQLite database, which disappears with the process. Write
+ * all records before reading the first.
+ */
+class Spool {
+  readonly #database = new DatabaseSync('');
+  readonly #insert: StatementSync;
+
+  constructor() {
+    this.#database.exec('pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -8192');
+    this.#database.exec('create table record (text text not null); begin');
+    this.#insert = this.#database.prepare('insert into record values (?)');
+  }
+
+  write(text: string): void {
+    this.#insert.run(text);
+  }
+
+  /** What was written, in its order. */
+  *read(): Generator<string> {
+    const written = this.#database.prepare('select text from record order by rowid');
+    for (const { text } of written.iterate()) yield String(text);
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+}
 
 /** What one row change, or one truncate, of a transaction becomes. */
 export interface Step {
@@ -86,7 +119,7 @@ const maxSteps = 2_000;
 const maxBytes = 8 * 1024 * 1024;
 
 /** The steps of a transaction until its commit: in memory, or in a file where they are many. */
-export class KeptSteps {
+export class StepBuffer {
   #steps: Step[] = [];
   #bytes = 0;
   #spool: Spool | undefined;
@@ -114,4 +147,48 @@ export class KeptSteps {
   close(): void {
     this.#spool?.close();
   }
+}
+
+/** What the application says about a transaction with `pg_logical_emit_message(true, 'annals.actor', …)`. */
+export interface TransactionInfo {
+  readonly actor: string | undefined;
+  /** JSON text of an object. */
+  readonly context: string | undefined;
+}
+
+/** Reads the content of such a message. Undefined where it cannot be read. */
+export function readTransactionInfo(content: Buffer): TransactionInfo | undefined {
+  const message = parseObject(content.toString('utf8'));
+  if (message === undefined) return undefined;
+  const extra = memberOf(message, 'actor');
+  const actor = stringOf(extra);
+  if (extra !== undefined && (actor === undefined || faultOfName(actor) !== undefined)) return undefined;
+  const context = memberOf(message, 'context');
+  if (context !== undefined && faultOfContext(context) !== undefined) return undefined;
+  return { actor, context: context && compactText(context) };
+}
+
+/** The change with what its transaction says, which comes before what the row says. Masks of the table apply to it. */
+function withTransactionInfo(change: Change, table: TableMapping, info: TransactionInfo): Change {
+  const actor = info.actor ?? change.actor;
+  const extra = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
+  if (extra === undefined) return { ...change, actor };
+  return { ...change, actor, context: mergedContext(change.context, extra) };
+}
+
+/** What the transaction says of a truncate, whose rows are not in the log. */
+function truncateInfo(
+  { actor }: { actor: string },
+  table: TableMapping,
+  info: TransactionInfo,
+): { actor: string; context: string | undefined } {
+  const context = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
+  return { actor: info.actor ?? actor, context };
+}
+
+function mergedContext(own: string | undefined, extra: string): string {
+  if (own === undefined) return extra;
+  const merged = objectText(new Map([...membersOf(parseJson(own)), ...membersOf(parseJson(extra))]));
+  // Each of the two is within the limit; both together may be beyond it.
+  return faultOfContext(parseJson(merged)) === undefined ? merged : extra;
 }

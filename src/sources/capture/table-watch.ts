@@ -8,12 +8,13 @@ import {
   type CapturedTables,
   gapOfTables,
   storeCapturedTables,
+  unwritableReasons,
   withdrawn,
+  withdrawTable,
 } from './captured-tables.ts';
 import { faultsOfTable, lostColumns } from './mapping-faults.ts';
 import type { Relation } from './pgoutput.ts';
 import { publishedState, readPublished } from './publication.ts';
-import { unwritableReasons, withdrawTable } from './withdrawn-tables.ts';
 
 /**
  * Watches changes of the mapped tables other than of rows (docs/decisions/capture.md). Missing rows are a gap. A change

@@ -2,18 +2,22 @@
 
 import { hash } from 'node:crypto';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
-import { rowToday } from '../../recording/mapping/former-columns.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
-import type { Row, RowChange } from '../../recording/mapping/row-change.ts';
-import { labelOf } from '../../recording/mapping/row-document.ts';
+import { labelOf, type Row, type RowChange, rowToday } from '../../recording/mapping/row-change.ts';
 import { GapError } from './capture-error.ts';
 import type { ResumeCheck, TransactionBegin } from './gap.ts';
-import { formatLsn, type Lsn } from './lsn.ts';
 import type { PgoutputMessage, Tuple } from './pgoutput.ts';
+import { formatLsn, type Lsn } from './position.ts';
 import type { SourceTable, SourceTables } from './source-tables.ts';
-import { informedStep, KeptSteps, type Step, type TransactionFacts } from './step.ts';
-import { readTransactionInfo, type TransactionInfo } from './transaction-info.ts';
+import {
+  informedStep,
+  readTransactionInfo,
+  type Step,
+  StepBuffer,
+  type TransactionFacts,
+  type TransactionInfo,
+} from './step.ts';
 
 /** A transaction of the source, read to its commit. */
 export interface CapturedTransaction {
@@ -54,7 +58,7 @@ interface OpenTransaction {
   /** Row changes that are recorded already; `all`: the whole transaction is. */
   readonly recorded: number | 'all';
   rows: number;
-  readonly steps: KeptSteps;
+  readonly steps: StepBuffer;
   info: TransactionInfo | undefined;
   /** Who made its changes, as a new row says. */
   actor: string | undefined;
@@ -121,7 +125,7 @@ export class TransactionReader {
       at,
       recorded,
       rows: 0,
-      steps: new KeptSteps(),
+      steps: new StepBuffer(),
       info: undefined,
       actor: undefined,
       deleted: undefined,

@@ -1,16 +1,65 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../../core/operator-error.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { Connection, Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { identityOfPosition } from '../../recording/identity.ts';
 import { type Line, LineSplitter } from '../../recording/lines.ts';
 import type { ValueRules } from '../../recording/mapping/mapping.ts';
 import { maxRetries, recordChanges } from '../../recording/record-change.ts';
-import { DamagedFileError, FollowedFile } from './followed-file.ts';
+import { DamagedFileError, type FilePosition, FollowedFile, findLeft, nextRotated } from './followed-file.ts';
 import { type ImportCounts, LineBatch } from './line-batch.ts';
-import { type FilePosition, findPosition, movePosition } from './position-store.ts';
-import { findLeft, nextRotated } from './rotated-files.ts';
+
+async function findPosition(db: Connection, tenant: string, path: string): Promise<FilePosition | undefined> {
+  return await db
+    .selectFrom('followed_file')
+    .select(['device', 'inode', 'head', 'head_bytes as headBytes', 'recorded'])
+    .where(({ and }) => and({ tenant, path }))
+    .executeTakeFirst();
+}
+
+/** Moves a position. Returns false where it is not `from` any more: another process follows the file. */
+async function movePosition(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  path: string,
+  { from, to }: { from: FilePosition | undefined; to: FilePosition },
+): Promise<boolean> {
+  const { headBytes, ...rest } = to;
+  const row = { ...rest, head_bytes: headBytes };
+  if (from === undefined) {
+    const inserted = await transaction
+      .insertInto('followed_file')
+      .values({ tenant, path, ...row })
+      .onConflict((conflict) => conflict.columns(['tenant', 'path']).doNothing())
+      .executeTakeFirst();
+    return inserted.numInsertedOrUpdatedRows === 1n;
+  }
+  const moved = await transaction
+    .updateTable('followed_file')
+    .set(row)
+    .where(({ and }) =>
+      and({ tenant, path, device: from.device, inode: from.inode, head: from.head, recorded: from.recorded }),
+    )
+    .executeTakeFirst();
+  return moved.numUpdatedRows === 1n;
+}
+
+interface FollowedFileTable {
+  tenant: string;
+  path: string;
+  device: string;
+  inode: string;
+  head: string;
+  head_bytes: number;
+  recorded: number;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    followed_file: FollowedFileTable;
+  }
+}
 
 export interface FollowOptions {
   db: Database;

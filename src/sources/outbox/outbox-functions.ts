@@ -1,10 +1,14 @@
 // Long because most of it is SQL: the functions that the application's database gets, one after the other as they are run.
 
 import { isWrittenAsText } from '../../postgres/source/source-catalogue.ts';
-import { foreignCast, foreignCastFunction } from './foreign-casts.ts';
-import { actorLane, lanes } from './lanes.ts';
-import { documentOfPart, writeStatements, writeTruncate } from './outbox-statements.ts';
-import { ownerRole } from './schema-faults.ts';
+import { actorLane, lanes, ownerRole } from './outbox-schema.ts';
+import {
+  documentOfPart,
+  foreignCast,
+  foreignCastFunction,
+  writeStatements,
+  writeTruncate,
+} from './outbox-statements.ts';
 
 /**
  * Of each trigger that writes: values are written the same way under any settings of the session, and a short `lock_timeout` of the

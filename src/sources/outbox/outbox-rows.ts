@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { actorLane } from './lanes.ts';
+import { actorLane } from './outbox-schema.ts';
 
 /** A row of the outbox. */
 export interface OutboxRow {

@@ -1,11 +1,18 @@
 import pg from 'pg';
 import type { PathPattern } from '../../core/path-pattern.ts';
 import { isWrittenAsText } from '../../postgres/source/source-catalogue.ts';
+import { rowRules } from '../../recording/mapping/apply-rules.ts';
 import { keyColumns, type Mapping, type TableMapping, type ValueRules } from '../../recording/mapping/mapping.ts';
-import { rowRules } from '../../recording/mapping/row-rules.ts';
 import { createFunctions, isTooLarge, setting, tooLarge } from './outbox-functions.ts';
-import { createOutbox, createSchema, fixSearchPath, revokeFunctions, usedOnce } from './outbox-schema.ts';
-import { ownerRole, refuseForeignSchema } from './schema-faults.ts';
+import {
+  createOutbox,
+  createSchema,
+  fixSearchPath,
+  ownerRole,
+  refuseForeignSchema,
+  revokeFunctions,
+  usedOnce,
+} from './outbox-schema.ts';
 
 /**
  * The SQL that makes the outbox and the triggers of the mapped tables, in one transaction. It may run again, and then makes the

@@ -1,8 +1,170 @@
-import { lineOfChange } from '../../recording/mapping/line-of-change.ts';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { traceHeaders } from '../../core/concurrency/trace.ts';
+import { elementsOf, kindOf, memberOf, stringOf } from '../../core/json/members.ts';
+import { parseObject } from '../../core/json/parse.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
+import { sourceText } from '../../core/json/text.ts';
+import { lineOfChange } from '../../recording/mapping/import-line.ts';
 import { RefusedChangesError, type SourceChange } from '../../recording/mapping/record-mapped.ts';
 import type { SourceLog } from '../source-log.ts';
-import { RecorderClient, type RecorderTarget } from './recorder-client.ts';
-import type { RelayOptions } from './relay.ts';
+
+/** A recorder for a tenant, and the client that sends to it. */
+export interface RecorderTarget {
+  /** The recorder's address, with the path below which it answers, if any. */
+  readonly url: URL;
+  readonly tenant: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** The recorder refuses this client or its input: an operator must act. */
+export class RecorderError extends Error {
+  override name = 'RecorderError';
+}
+
+/** The recorder is unavailable or busy. Everything may be retried. */
+export class RecorderBusyError extends Error {
+  /** Milliseconds that the recorder asks to wait; undefined: it says nothing. */
+  readonly retryAfter: number | undefined;
+
+  constructor(message: string, retryAfter?: number, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'RecorderBusyError';
+    this.retryAfter = retryAfter;
+  }
+}
+
+export type SendResult =
+  | { readonly kind: 'taken'; readonly rejected: readonly { readonly index: number; readonly reason: string }[] }
+  /** The body is beyond a limit of the recorder. Nothing was taken. */
+  | { readonly kind: 'too large' }
+  /** With `strict`: a change cannot be recorded. Nothing was taken. */
+  | { readonly kind: 'refused'; readonly message: string };
+
+/** Milliseconds for one request. The recorder answers after its commit, and may wait for a place before. */
+const maxRequestTime = 120_000;
+/** Milliseconds. A recorder that asks for longer is asked again. */
+const maxRetryAfter = 300_000;
+
+const requiredScopes = ['recorder.change_record', 'recorder.actor_set'];
+const pack = promisify(gzip);
+
+/**
+ * Sends lines to a recorder. It throws a RecorderError where the client is refused, and a RecorderBusyError where the same lines may be
+ * sent again.
+ */
+export class RecorderClient {
+  readonly #target: RecorderTarget;
+  readonly #authorization: string;
+  #isChecked = false;
+
+  constructor(target: RecorderTarget) {
+    this.#target = target;
+    const pair = [target.clientId, target.clientSecret].map(encodeURIComponent).join(':');
+    this.#authorization = `Basic ${Buffer.from(pair).toString('base64')}`;
+  }
+
+  async send(lines: readonly string[], { strict }: { strict: boolean }): Promise<SendResult> {
+    if (!this.#isChecked) await this.#checkScopes();
+    this.#isChecked = true;
+    const { tenant } = this.#target;
+    const answer = await this.#post(
+      `recorder/${encodeURIComponent(tenant)}/changes${strict ? '?strict=true' : ''}`,
+      {
+        'content-type': 'application/x-ndjson',
+        'content-encoding': 'gzip',
+      },
+      await pack(lines.join('\n')),
+    );
+    if (answer.status === 413) return { kind: 'too large' };
+    if (answer.status === 422) return { kind: 'refused', message: messageOf(answer.body) };
+    // A 400 that has `rejected` is the answer where every change was rejected: the recorder stored them.
+    const rejected = answer.body && kindOf(answer.body) === 'object' ? memberOf(answer.body, 'rejected') : undefined;
+    const hasCounts = rejected !== undefined && kindOf(rejected) === 'array';
+    if (answer.status !== 200 && !(answer.status === 400 && hasCounts)) throw refusal(answer);
+    if (!hasCounts) throw new RecorderError('the recorder answers something else than counts: check the URL of --to');
+    return {
+      kind: 'taken',
+      rejected: elementsOf(rejected).map((item) => {
+        const index = memberOf(item, 'index');
+        return {
+          index: index === undefined ? 0 : Number(sourceText(index)),
+          reason: stringOf(memberOf(item, 'reason')) ?? '',
+        };
+      }),
+    };
+  }
+
+  /** Without a scope the recorder would reject every change, and keep it aside. */
+  async #checkScopes(): Promise<void> {
+    const answer = await this.#post(
+      'oauth/token',
+      { 'content-type': 'application/x-www-form-urlencoded' },
+      'grant_type=client_credentials',
+    );
+    if (answer.status !== 200) throw refusal(answer);
+    const scopes = stringOf(answer.body && memberOf(answer.body, 'scope'))?.split(' ') ?? [];
+    const missing = requiredScopes.filter((scope) => !scopes.includes(scope));
+    if (missing.length > 0) throw new RecorderError(`the client of ANNALS_CLIENT_ID lacks ${missing.join(' and ')}`);
+  }
+
+  async #post(path: string, headers: Record<string, string>, body: string | Uint8Array<ArrayBuffer>): Promise<Answer> {
+    const { url } = this.#target;
+    const address = new URL(path, url.pathname.endsWith('/') ? url : `${url.href}/`);
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(address, {
+        method: 'POST',
+        headers: { ...headers, ...traceHeaders(), authorization: this.#authorization },
+        body,
+        redirect: 'error',
+        signal: AbortSignal.timeout(maxRequestTime),
+      });
+      text = await response.text();
+    } catch (error) {
+      throw new RecorderBusyError('the recorder does not answer', undefined, { cause: error });
+    }
+    const { status } = response;
+    if (status === 429 || status >= 500) {
+      throw new RecorderBusyError(`the recorder answers ${status}`, retryAfterOf(response));
+    }
+    return { status, body: parseObject(text) };
+  }
+}
+
+interface Answer {
+  status: number;
+  body: JsonNode | undefined;
+}
+
+function refusal({ status, body }: Answer): RecorderError {
+  const what: Record<number, string> = {
+    401: 'does not know the client of ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET',
+    403: 'refuses the client of ANNALS_CLIENT_ID: it is of another tenant, or lacks a scope',
+    404: 'has no such address: check the URL of --to',
+  };
+  return new RecorderError(`the recorder ${what[status] ?? `answers ${status}: ${messageOf(body)}`}`);
+}
+
+/** The sentence of an error, which names no content of a change. */
+function messageOf(body: JsonNode | undefined): string {
+  const error = body && (memberOf(body, 'error') ?? body);
+  const message = error && kindOf(error) === 'object' ? stringOf(memberOf(error, 'message')) : undefined;
+  return message ?? 'without a reason';
+}
+
+/** Seconds or a date, as milliseconds from now. */
+function retryAfterOf({ headers }: Response): number | undefined {
+  const text = headers.get('retry-after');
+  if (text === null) return undefined;
+  const wait = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), maxRetryAfter);
+}
+
+/** Records changes of the outbox, in one transaction. Idempotent. */
+export type RecordRelayed = (changes: readonly SourceChange[]) => Promise<void>;
 
 export interface HttpRecording {
   readonly target: RecorderTarget;
@@ -21,7 +183,7 @@ const maxBytes = 7 * 1024 * 1024;
  * Records through a recorder (docs/decisions/outbox.md). Each change has an id that is made of its row in the outbox, so what is sent again is a
  * duplicate there. The order of the changes is kept, also over several requests.
  */
-export function recordOverHttp({ target, strict, log }: HttpRecording): RelayOptions['record'] {
+export function recordOverHttp({ target, strict, log }: HttpRecording): RecordRelayed {
   const client = new RecorderClient(target);
 
   async function send(lines: readonly Line[]): Promise<void> {

@@ -8,22 +8,21 @@ import { onceStarted } from '../../postgres/connections/once-started.ts';
 import type { Database } from '../../postgres/database.ts';
 import { beginSource, connectSource, type Source, withSource } from '../../postgres/source/source.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import type { RecordBatch } from '../../recording/batches/batch.ts';
+import type { RecordBatch } from '../../recording/batches/record-batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
-import { RefusedChangesError, recordMapped, type SourceChange } from '../../recording/mapping/record-mapped.ts';
+import { RefusedChangesError, recordMapped } from '../../recording/mapping/record-mapped.ts';
 import { maxRetries } from '../../recording/record-change.ts';
 import type { SourceLog } from '../source-log.ts';
 import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.ts';
 import { deleteRows, hasRows, outboxId, readLane, takeLane } from './outbox-rows.ts';
-import { RecorderBusyError, RecorderError } from './recorder-client.ts';
-import { schemaFaults } from './schema-faults.ts';
+import { schemaFaults } from './outbox-schema.ts';
+import { RecorderBusyError, RecorderError, type RecordRelayed } from './record-over-http.ts';
 import { TriggerWatch } from './trigger-watch.ts';
 
 export interface RelayOptions {
   readonly source: Source;
   readonly mapping: Mapping;
-  /** Records the changes, in one transaction. A second call with the same changes records nothing. */
-  readonly record: (changes: readonly SourceChange[]) => Promise<void>;
+  readonly record: RecordRelayed;
   readonly log: SourceLog;
   /** Makes spans of each batch; left out: none. */
   readonly tracer?: Tracer | undefined;
@@ -44,7 +43,7 @@ export interface DirectRecording {
 }
 
 /** Records in Annals' own database. */
-export function recordDirectly({ db, recordBatch, name, strict }: DirectRecording): RelayOptions['record'] {
+export function recordDirectly({ db, recordBatch, name, strict }: DirectRecording): RecordRelayed {
   const recordedBy = { way: 'relay', by: name } as const;
   return async (changes) => {
     await inTransaction(db, (transaction) => recordMapped(transaction, changes, { recordBatch, recordedBy, strict }), {

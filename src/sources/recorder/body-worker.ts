@@ -1,8 +1,8 @@
 import { answerRequests } from '../../core/concurrency/thread-worker.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { mappingOfCheckedText } from '../../recording/mapping/mapping-of-file.ts';
+import { Refusal, type RefusalKind } from './limits.ts';
 import { type BodyRequest, type ReadBody, readBody } from './read-body.ts';
-import { Refusal, type RefusalKind } from './refusal.ts';
 
 /** The mapping comes as its file's text, which was checked before. */
 export type ThreadBodyRequest = Omit<BodyRequest, 'mapping'> & { mapping: string | undefined };

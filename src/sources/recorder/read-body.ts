@@ -5,9 +5,8 @@ import { kindOf } from '../../core/json/members.ts';
 import { parseOnTape } from '../../core/json/parse.ts';
 import { cellAt, endCell, firstChild, JsonSyntaxError, JsonTape, nextChild, startCell } from '../../core/json/tape.ts';
 import { LineSplitter } from '../../recording/lines.ts';
-import { maxBytes, maxBytesOfOne, maxChanges, maxLevels, maxValues } from './limits.ts';
+import { maxBytes, maxBytesOfOne, maxChanges, maxLevels, maxValues, Refusal, tooDeep } from './limits.ts';
 import { ChangeReader, type ReadChange, type Reading } from './read-change.ts';
-import { Refusal, tooDeep } from './refusal.ts';
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 

@@ -5,9 +5,9 @@ import {
   changeOfClient,
   otherTenant,
   type RecordingClient,
+  readImportLine,
   refusalOfRow,
-} from '../../recording/mapping/client-changes.ts';
-import { readImportLine } from '../../recording/mapping/import-line.ts';
+} from '../../recording/mapping/import-line.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import type { MappedChange, MappedDocument } from '../../recording/mapping/row-change.ts';
 import { Occurrences } from '../../recording/occurrences.ts';
@@ -17,14 +17,11 @@ import {
   lineOfCloudEvent,
   readBinaryEvent,
   readStructuredEvent,
-} from './cloud-events/read-cloud-event.ts';
+} from './cloud-event.ts';
 import { changesOfEvent, type EventResult } from './debezium/changes-of-event.ts';
-import { eventHeaders } from './debezium/event-headers.ts';
-import { type ReadEvent, readDebeziumCloudEvent, readDebeziumEvent } from './debezium/read-event.ts';
-import { keptBinaryEvent, keptEvent } from './kept-event.ts';
-import { keptLine } from './kept-line.ts';
-import { maxLevels } from './limits.ts';
-import { tooDeep } from './refusal.ts';
+import { eventHeaders, type ReadEvent, readDebeziumCloudEvent, readDebeziumEvent } from './debezium/read-event.ts';
+import { maxLevels, tooDeep } from './limits.ts';
+import { storedBinaryEvent, storedEvent, storedLine } from './stored-text.ts';
 
 /** For whom a body is read. */
 export interface Reading {
@@ -88,7 +85,7 @@ export class ChangeReader {
     const event = value && readDebeziumEvent(value);
     if (event === undefined) return [change];
     this.#hasReadEvents = true;
-    return this.#changesOf(event, isAlone, () => this.#keptEvent(text));
+    return this.#changesOf(event, isAlone, () => this.#storedEvent(text));
   }
 
   /** The changes of a CloudEvent as one JSON text. */
@@ -96,11 +93,11 @@ export class ChangeReader {
     this.#hasReadEvents = true;
     const value = parsed(text);
     if (value === undefined)
-      return [{ kind: 'rejected', reason: 'cannot be read as JSON', stored: this.#keptEvent(text) }];
+      return [{ kind: 'rejected', reason: 'cannot be read as JSON', stored: this.#storedEvent(text) }];
     return this.#changesOfCloudEvent(
       () => readStructuredEvent(value),
       isAlone,
-      () => this.#keptEvent(text),
+      () => this.#storedEvent(text),
     );
   }
 
@@ -111,7 +108,7 @@ export class ChangeReader {
     return this.#changesOfCloudEvent(
       () => readBinaryEvent(Object.entries(headers), body.toString('utf8')),
       true,
-      () => ({ line: keptBinaryEvent(headers, body, mapping) }),
+      () => ({ line: storedBinaryEvent(headers, body, mapping) }),
     );
   }
 
@@ -138,11 +135,11 @@ export class ChangeReader {
       return {
         kind: 'change',
         change: judged.change,
-        stored: this.#keptOf(text, judged.change.entity, judged.hasActor, identity),
+        stored: this.#storedOf(text, judged.change.entity, judged.hasActor, identity),
       };
     }
     if (judged.reason.includes('nested too deep')) throw tooDeep();
-    return { ...judged, stored: { line: keptLine(text, clientName, mapping), identity } };
+    return { ...judged, stored: { line: storedLine(text, clientName, mapping), identity } };
   }
 
   get #client(): RecordingClient {
@@ -150,18 +147,18 @@ export class ChangeReader {
     return { name, tenant, maySetActor };
   }
 
-  #keptOf(text: Buffer, entity: string, hasActor: boolean, identity: Uint8Array | undefined): StoredSource {
+  #storedOf(text: Buffer, entity: string, hasActor: boolean, identity: Uint8Array | undefined): StoredSource {
     const { clientName, mapping } = this.#reading;
     const start = text.byteOffset - this.#body.byteOffset;
     const end = start + text.length;
     // Small buffers may share memory without being parts of each other.
     const isPart = text.buffer === this.#body.buffer && start >= 0 && end <= this.#body.length;
-    if (!isPart || mapping?.entities.has(entity)) return { line: keptLine(text, clientName, mapping), identity };
+    if (!isPart || mapping?.entities.has(entity)) return { line: storedLine(text, clientName, mapping), identity };
     return { start, end, hasActor };
   }
 
-  #keptEvent(text: Buffer): StoredSource {
-    return { line: keptEvent(text, this.#reading.mapping) };
+  #storedEvent(text: Buffer): StoredSource {
+    return { line: storedEvent(text, this.#reading.mapping) };
   }
 
   /** `kept` is what is kept of an event that cannot be mapped. */
@@ -175,9 +172,9 @@ export class ChangeReader {
     return result.changes.map((mapped) => this.#changeOfRow(mapped, row));
   }
 
-  #changeOfOther(result: Exclude<EventResult, { kind: 'changes' }>, keptOfEvent: () => StoredSource): ReadChange {
+  #changeOfOther(result: Exclude<EventResult, { kind: 'changes' }>, storedOfEvent: () => StoredSource): ReadChange {
     if (result.kind === 'ignored') return result;
-    const stored = result.kind === 'snapshot' ? { line: result.content(), isRow: true } : keptOfEvent();
+    const stored = result.kind === 'snapshot' ? { line: result.content(), isRow: true } : storedOfEvent();
     if (result.kind === 'rejected') return { ...result, stored };
     const tenant = result.kind === 'snapshot' ? result.document.tenant : result.tenant;
     if (!this.#isOwn(tenant)) return { kind: 'rejected', reason: otherTenant, stored };

@@ -4,7 +4,6 @@ import type { DatabaseTransaction } from '../../postgres/database.ts';
 import {
   addCounts,
   type BatchCounts,
-  type ChangeSource,
   type IncomingBatch,
   type IncomingChange,
   noCounts,
@@ -12,12 +11,12 @@ import {
   type RecordedBatch,
   type RejectedChange,
   RejectedChangesError,
-} from '../../recording/batches/batch.ts';
+} from '../../recording/batches/record-batch.ts';
+import type { ChangeSource } from '../../recording/batches/rejected-changes.ts';
 import { identityLength } from '../../recording/change.ts';
-import { deletesOf, documentsAtOnce } from '../../recording/mapping/deleted-documents.ts';
-import { lineOfChange } from '../../recording/mapping/line-of-change.ts';
+import { changeOfSnapshot, deletesOf, documentsAtOnce } from '../../recording/mapping/history-changes.ts';
+import { lineOfChange } from '../../recording/mapping/import-line.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
-import { changeOfSnapshot } from '../../recording/mapping/snapshot-change.ts';
 import { currentDocuments, existingDocuments } from '../../recording/rebuild/current-documents.ts';
 import type { ReadChange } from './read-change.ts';
 

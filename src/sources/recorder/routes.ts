@@ -7,16 +7,16 @@ import { json } from '../../http/openapi/answers.ts';
 import { compileValidator } from '../../http/validation.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { type RecordBatch, type RecordedBatch, RejectedChangesError } from '../../recording/batches/batch.ts';
+import { type RecordBatch, type RecordedBatch, RejectedChangesError } from '../../recording/batches/record-batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { maxRetries } from '../../recording/record-change.ts';
 import type { BodyReader } from './body-reader.ts';
-import { lineWithActor } from './kept-line.ts';
 import { bodyLimit } from './limits.ts';
 import type { BodyFormat, Encoding, ReadBody } from './read-body.ts';
 import type { StoredSource } from './read-change.ts';
 import { type Recordable, recordRead } from './record-changes.ts';
 import { ChangesPath, ChangesQuery, describedBodies, RecordedChange, RecordedCounts } from './schemas.ts';
+import { lineWithActor } from './stored-text.ts';
 
 export interface RecorderRoutesOptions {
   db: Database;

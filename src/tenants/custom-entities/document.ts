@@ -5,7 +5,7 @@ import { parseJson } from '../../core/json/parse.ts';
 import { sizeOfJson } from '../../core/json/size.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
-import { shownName } from '../../recording/name-fault.ts';
+import { shownName } from '../../recording/member-faults.ts';
 
 /** A type or an instance in a request: the members that Annals maintains, and the other members unchanged. */
 export interface DocumentInput {

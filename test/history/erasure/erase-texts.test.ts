@@ -4,7 +4,7 @@ import { eraseSubject } from '../../../src/history/erasure/erase.ts';
 import { places } from '../../../src/history/erasure/places.ts';
 import { replaceInJson, replaceInText } from '../../../src/history/erasure/replace-in-text.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
-import { rejectedRow } from '../../../src/recording/batches/rejected-content.ts';
+import { rejectedRow } from '../../../src/recording/batches/rejected-changes.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { plantCanaries } from '../../support/server/planted-canaries.ts';
 

@@ -19,7 +19,7 @@ import { tellPortion } from '../../../src/history/retention/tell-dropped.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
-import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
+import { readReceipts } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';

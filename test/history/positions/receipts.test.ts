@@ -11,7 +11,7 @@ import {
   rangesOf,
   readReceipts,
   writeReceipt,
-} from '../../../src/recording/receipts/receipt-store.ts';
+} from '../../../src/recording/receipt-store.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
 import { changeOf } from '../../support/server/history.ts';

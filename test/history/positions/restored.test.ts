@@ -15,7 +15,7 @@ import { createDatabase } from '../../../src/postgres/database.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
-import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
+import { readReceipts } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { backupOf, restored } from '../../support/server/backups.ts';
 import { copyDataFolder, makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';

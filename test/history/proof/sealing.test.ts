@@ -31,7 +31,7 @@ import type { Database } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith, workInTurn } from '../../../src/postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { readReceipts, writeReceipt } from '../../../src/recording/receipts/receipt-store.ts';
+import { readReceipts, writeReceipt } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';

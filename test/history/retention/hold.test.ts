@@ -8,7 +8,7 @@ import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { findHold } from '../../../src/postgres/tenants/held-tenant.ts';
 import { createTenant, tenantExists } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
+import { readReceipts } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';

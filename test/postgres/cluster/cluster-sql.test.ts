@@ -7,13 +7,13 @@ import { faultsOfRoutine, faultsOfStore, type KnownTables, tablesOf } from '../.
 
 // Reads of all tenants. Only operators, captures and metrics use them, and they fail while a worker is away.
 const allowed = [
-  'sources/capture/delete-documents.ts',
+  'sources/capture/record-captured.ts',
   'history/tallies/pending.ts',
   'access/sessions/session-figures.ts',
   'postgres/cluster/move-tenant.ts',
   'desk/jobs/queue-figures.ts',
   'desk/mail/mail-figures.ts',
-  'recording/batches/rejected-figures.ts',
+  'context/installation-figures.ts',
   'history/proof/check/check-store.ts',
   // Once, at the start of a version.
   'postgres/schema/adopt-baseline.ts',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { ruledDocument } from '../../../src/recording/mapping/history-changes.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
-import { ruledDocument } from '../../../src/recording/mapping/ruled-document.ts';
 
 const mapping = readMapping(
   JSON.stringify({

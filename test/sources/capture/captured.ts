@@ -7,7 +7,7 @@ import { createBatchRecorder } from '../../../src/recording/batches/record-batch
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { capture } from '../../../src/sources/capture/capture.ts';
 import type { StartChoice } from '../../../src/sources/capture/capture-options.ts';
-import { CaptureFigures } from '../../../src/sources/capture/figures.ts';
+import { CaptureFigures } from '../../../src/sources/capture/slot.ts';
 import type { SourceLog } from '../../../src/sources/source-log.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../../support/server/database.ts';
 import {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { noFormer } from '../../../src/recording/mapping/former-columns.ts';
+import { noFormer } from '../../../src/recording/mapping/mapping.ts';
 import { isLost } from '../../../src/sources/capture/mapping-faults.ts';
 import { checkLaw } from '../../support/oracle/law.ts';
 

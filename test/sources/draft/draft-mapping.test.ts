@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import type { ApplicationTable } from '../../../src/sources/draft/application-tables.ts';
-import { draftMapping } from '../../../src/sources/draft/draft-mapping.ts';
-import { linesOfDraft, textOfMapping } from '../../../src/sources/draft/draft-texts.ts';
-import { EntityNames } from '../../../src/sources/draft/entity-names.ts';
+import { draftMapping, linesOfDraft, textOfMapping } from '../../../src/sources/draft/draft-mapping.ts';
+import { EntityNames } from '../../../src/sources/draft/name-guesses.ts';
 
 /** A table whose columns are `name:type`, text unless told; its first column is the key. */
 function tableOf(name: string, columns: readonly string[], more: Partial<ApplicationTable> = {}): ApplicationTable {

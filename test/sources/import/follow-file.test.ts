@@ -5,8 +5,8 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { followFile } from '../../../src/sources/import/follow-file.ts';
+import { nextRotated } from '../../../src/sources/import/followed-file.ts';
 import type { ImportCounts } from '../../../src/sources/import/line-batch.ts';
-import { nextRotated } from '../../../src/sources/import/rotated-files.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 
 const at = '2026-01-15T14:05:12.250Z';

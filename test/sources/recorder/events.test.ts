@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';
-import { openRejected } from '../../../src/recording/batches/rejected-content.ts';
-import { listRejected } from '../../../src/recording/batches/rejected-store.ts';
+import { listRejected, openRejected } from '../../../src/recording/batches/rejected-changes.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { retryRejected } from '../../../src/recording/mapping/retry-rejected.ts';
 import { type PostOptions, startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';

@@ -8,7 +8,7 @@ import { entriesOfRow } from '../../../src/history/positions/entries-of-row.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
-import { readReceipts } from '../../../src/recording/receipts/receipt-store.ts';
+import { readReceipts } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import type { Receiver } from '../vendor/receiver.ts';
 import { annals, startAnnals } from './command.ts';

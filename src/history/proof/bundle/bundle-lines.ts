@@ -4,7 +4,7 @@ import { OperatorError } from '../../../core/operator-error.ts';
 import type { Database, DatabaseTransaction } from '../../../postgres/database.ts';
 import { parseQuery } from '../../../query/parse.ts';
 import { withPlainRegexes } from '../../../query/plain-regex.ts';
-import { readReceipts } from '../../../recording/receipts/receipt-store.ts';
+import { readReceipts } from '../../../recording/receipt-store.ts';
 import { changelogDialect } from '../../ask/dialect.ts';
 import { findMatches } from '../../feed/match-store.ts';
 import type { DictionaryCache } from '../../names/dictionary-cache.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Connection } from '../../../postgres/database.ts';
-import type { Receipt } from '../../../recording/receipts/receipt-store.ts';
+import type { Receipt } from '../../../recording/receipt-store.ts';
 import { parseReceipt } from '../verify/receipts.ts';
 
 /** The bodies of the receipts at some positions, both included, with their positions. */

@@ -4,19 +4,19 @@ import type { RelatedItem } from '../../../recording/change.ts';
 import { changesOfRow, documentOfRow, type MappingDefaults } from '../../../recording/mapping/changes-of-row.ts';
 import type { Mapping, TableMapping } from '../../../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../../../recording/mapping/rejected-row.ts';
-import type {
-  ChangedValue,
-  MappedChange,
-  MappedDocument,
-  Row,
-  RowChange,
+import {
+  type ChangedValue,
+  idOf,
+  type MappedChange,
+  type MappedDocument,
+  type Row,
+  type RowChange,
+  RowRejection,
+  tenantOf,
 } from '../../../recording/mapping/row-change.ts';
-import { idOf, RowRejection, tenantOf } from '../../../recording/mapping/row-document.ts';
 import { ColumnRejection, columnValue, isUnavailable } from './column-value.ts';
-import { type EventHeaders, keyColumnsOf } from './event-headers.ts';
-import { identityOfEvent } from './event-identity.ts';
 import { idOfKey, mongodbSides } from './mongodb-row.ts';
-import type { DebeziumEvent, ReadEvent } from './read-event.ts';
+import { type DebeziumEvent, type EventHeaders, identityOfEvent, keyColumnsOf, type ReadEvent } from './read-event.ts';
 
 /** The result of mapping an event. */
 export type EventResult =

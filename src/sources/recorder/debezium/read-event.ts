@@ -1,6 +1,79 @@
+import { hash } from 'node:crypto';
 import { type JsonKind, kindOf, memberOf, membersOf, stringOf } from '../../../core/json/members.ts';
+import { parseIfJson, parseJson } from '../../../core/json/parse.ts';
 import type { JsonNode } from '../../../core/json/tape.ts';
 import { compactText } from '../../../core/json/text.ts';
+import { identityLength } from '../../../recording/change.ts';
+
+/** The headers of Debezium's HTTP sink. */
+export interface EventHeaders {
+  /** The key of the record, where a transformation puts it into a header named `key`. */
+  readonly key?: JsonNode | undefined;
+  /** The other key of a row whose key changed. */
+  readonly oldKey?: JsonNode | undefined;
+  readonly newKey?: JsonNode | undefined;
+}
+
+/** The prefix that the sink puts before its headers where "headers.prefix" is not set. */
+const headerPrefix = 'x-debezium-';
+
+/**
+ * Reads the headers of a request. `header` gives one by its name in lower case. The sink writes them in base64, or as
+ * plain text where "headers.encode.base64" is false. A header that cannot be read counts as missing.
+ */
+export function eventHeaders(header: (name: string) => string | undefined): EventHeaders {
+  return {
+    key: keyOf(header(`${headerPrefix}key`)),
+    oldKey: keyOf(header(`${headerPrefix}__debezium.oldkey`)),
+    newKey: keyOf(header(`${headerPrefix}__debezium.newkey`)),
+  };
+}
+
+/** The columns of a key that is a struct. */
+export function keyColumnsOf(key: JsonNode | undefined): readonly string[] | undefined {
+  return key !== undefined && kindOf(key) === 'object' ? [...membersOf(key).keys()] : undefined;
+}
+
+function keyOf(text: string | undefined): JsonNode | undefined {
+  if (text === undefined || text === '') return undefined;
+  const decoded = Buffer.from(text, 'base64');
+  const isBase64 = decoded.toString('base64') === text;
+  return (
+    (isBase64 ? keyOfText(decoded.toString('utf8')) : undefined) ??
+    keyOfText(text) ??
+    parseJson(JSON.stringify(text.toWellFormed()))
+  );
+}
+
+function keyOfText(text: string): JsonNode | undefined {
+  const key = parseIfJson(text, 100);
+  const payload = key && kindOf(key) === 'object' ? memberOf(key, 'payload') : undefined;
+  return payload !== undefined && kindOf(payload) === 'object' ? payload : key;
+}
+
+/**
+ * The members of `source` that identify a change. The connector's version and the times of the envelope do not: they
+ * can differ between two deliveries of one event.
+ */
+const sourceMembers = 'name db schema table collection lsn txid gtid file pos row tsms ord lsid txnnumber'.split(' ');
+
+/**
+ * The identity of a change that Debezium emitted: the same for each delivery of an event, unique per event
+ * (recording.md 4). `id`: the document's.
+ */
+export function identityOfEvent(
+  { op, source, before, after, updateDescription }: DebeziumEvent,
+  id: string | undefined,
+): Buffer {
+  const text = JSON.stringify([
+    ...sourceMembers.map((member) => source.get(member) ?? null),
+    op,
+    id ?? null,
+    before === undefined ? null : compactText(before),
+    after === undefined ? ((updateDescription && compactText(updateDescription)) ?? null) : compactText(after),
+  ]);
+  return hash('sha256', `annals:debezium:${text}`, 'buffer').subarray(0, identityLength);
+}
 
 /** A change event of Debezium, without its envelope. */
 export interface DebeziumEvent {

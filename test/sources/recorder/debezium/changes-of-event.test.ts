@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../../../src/core/json/parse.ts';
+import { changeOfSnapshot } from '../../../../src/recording/mapping/history-changes.ts';
 import { readMapping } from '../../../../src/recording/mapping/read-mapping.ts';
-import { changeOfSnapshot } from '../../../../src/recording/mapping/snapshot-change.ts';
 import { changesOfEvent } from '../../../../src/sources/recorder/debezium/changes-of-event.ts';
-import { eventHeaders } from '../../../../src/sources/recorder/debezium/event-headers.ts';
-import { readDebeziumEvent } from '../../../../src/sources/recorder/debezium/read-event.ts';
+import { eventHeaders, readDebeziumEvent } from '../../../../src/sources/recorder/debezium/read-event.ts';
 import { changeOf, from, identityOf, mapping, resultOf, sample } from './sampled-events.ts';
 
 describe('of PostgreSQL', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { eventHeaders } from '../../../../src/sources/recorder/debezium/event-headers.ts';
+import { eventHeaders } from '../../../../src/sources/recorder/debezium/read-event.ts';
 import { changeOf, mongodb, resultOf, sample } from './sampled-events.ts';
 
 describe('of MongoDB', () => {

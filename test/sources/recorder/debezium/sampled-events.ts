@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { parseJson } from '../../../../src/core/json/parse.ts';
 import { readMapping } from '../../../../src/recording/mapping/read-mapping.ts';
 import { changesOfEvent, type EventResult } from '../../../../src/sources/recorder/debezium/changes-of-event.ts';
-import type { EventHeaders } from '../../../../src/sources/recorder/debezium/event-headers.ts';
-import { readDebeziumEvent } from '../../../../src/sources/recorder/debezium/read-event.ts';
+import { type EventHeaders, readDebeziumEvent } from '../../../../src/sources/recorder/debezium/read-event.ts';
 
 export type Members = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../../../src/core/json/parse.ts';
-import { readStructuredEvent } from '../../../../src/sources/recorder/cloud-events/read-cloud-event.ts';
+import { readStructuredEvent } from '../../../../src/sources/recorder/cloud-event.ts';
 import { changesOfEvent } from '../../../../src/sources/recorder/debezium/changes-of-event.ts';
 import { readDebeziumCloudEvent } from '../../../../src/sources/recorder/debezium/read-event.ts';
 import { changeOf, from, identityOf, type Members, mapping, resultOf, sample } from './sampled-events.ts';

@@ -2,45 +2,44 @@ import { BatchTrace } from '../../core/concurrency/batch-trace.ts';
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import type { Tracer } from '../../core/concurrency/trace.ts';
 import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
-import { formatLsn } from './lsn.ts';
-import type { Position } from './position.ts';
+import { formatLsn, type Position } from './position.ts';
 import { bytesOf, type Truncate } from './step.ts';
 import type { CapturedTransaction } from './transaction-reader.ts';
 
 /** What is recorded in one transaction of Annals' database, with the position after it. */
-export interface Portion {
+export interface CapturedBatch {
   readonly changes: readonly SourceChange[];
   readonly from: Position;
   readonly to: Position;
-  /** The portion is a truncate, and has no changes. */
+  /** The batch is a truncate, and has no changes. */
   readonly truncate: Truncate | undefined;
 }
 
-/** Records a portion and the position in one transaction. */
-export type RecordPortion = (portion: Portion) => Promise<void>;
+/** Records a batch and the position in one transaction. */
+export type RecordCaptured = (batch: CapturedBatch) => Promise<void>;
 
-export interface PortionsOptions {
-  readonly record: RecordPortion;
+export interface BatcherOptions {
+  readonly record: RecordCaptured;
   readonly position: Position;
   /** Ends in the middle of a large transaction. */
   readonly signal: AbortSignal;
   /** Called after a commit. */
   readonly onRecorded: (position: Position) => void;
-  /** Makes spans of each portion with changes; left out: none. */
+  /** Makes spans of each batch with changes; left out: none. */
   readonly tracer?: Tracer | undefined;
 }
 
 interface Traced {
-  readonly portion: Portion;
+  readonly batch: CapturedBatch;
   readonly trace: BatchTrace;
 }
 
-/** A portion has at most so many changes, or about so many bytes. */
+/** A batch has at most so many changes, or about so many bytes. */
 const maxChanges = 2_000;
 const maxBytes = 8 * 1024 * 1024;
 
 /**
- * A portion with this many changes, or one that is this many milliseconds old, is recorded as soon as no other one is
+ * A batch with this many changes, or one that is this many milliseconds old, is recorded as soon as no other one is
  * being recorded.
  */
 const minChanges = 500;
@@ -50,15 +49,15 @@ const maxAge = 20;
 const sliceLength = 3;
 
 /**
- * Collects the transactions of the source in portions and records one portion after another. Small transactions share a
- * portion; a large one has several. While one portion is recorded, the next one is collected, so at most two are in
+ * Collects the transactions of the source in batcher and records one batch after another. Small transactions share a
+ * batch; a large one has several. While one batch is recorded, the next one is collected, so at most two are in
  * memory.
  */
-export class Portions {
-  readonly #options: PortionsOptions;
+export class Batcher {
+  readonly #options: BatcherOptions;
   #changes: SourceChange[] = [];
   #bytes = 0;
-  /** The position after all portions whose recording has begun. */
+  /** The position after all batcher whose recording has begun. */
   #begun: Position;
   /** The position after the gathered changes as well. */
   #gathered: Position;
@@ -68,7 +67,7 @@ export class Portions {
   #since = 0;
   #trace: BatchTrace;
 
-  constructor(options: PortionsOptions) {
+  constructor(options: BatcherOptions) {
     this.#options = options;
     this.#begun = options.position;
     this.#gathered = options.position;
@@ -114,9 +113,9 @@ export class Portions {
     this.#gathered = position(rows, true);
   }
 
-  /** Starts to record the collected changes, unless a portion is being recorded. */
+  /** Starts to record the collected changes, unless a batch is being recorded. */
   flush(): void {
-    if (!this.isEmpty && !this.#isRecording) this.#begin(this.#portion(undefined));
+    if (!this.isEmpty && !this.#isRecording) this.#begin(this.#batch(undefined));
   }
 
   /** Begins to record where enough changes are gathered, or where they have waited long enough. */
@@ -130,16 +129,16 @@ export class Portions {
     await this.#recording;
   }
 
-  /** Waits for the portion that is being recorded, whatever becomes of it. */
+  /** Waits for the batch that is being recorded, whatever becomes of it. */
   async settled(): Promise<void> {
     await this.#recording.catch(() => {});
   }
 
-  /** Begins to record what is gathered, after the portion before it. */
+  /** Begins to record what is gathered, after the batch before it. */
   async #flush(truncate: Truncate | undefined): Promise<void> {
-    const portion = this.#portion(truncate);
+    const batch = this.#batch(truncate);
     await this.#recording;
-    this.#begin(portion);
+    this.#begin(batch);
   }
 
   #beginGathering(): BatchTrace {
@@ -150,34 +149,34 @@ export class Portions {
     return trace;
   }
 
-  #portion(truncate: Truncate | undefined): Traced {
+  #batch(truncate: Truncate | undefined): Traced {
     const trace = this.#trace;
-    const portion: Portion = { changes: this.#changes, from: this.#begun, to: this.#gathered, truncate };
+    const batch: CapturedBatch = { changes: this.#changes, from: this.#begun, to: this.#gathered, truncate };
     this.#changes = [];
     this.#bytes = 0;
     this.#begun = this.#gathered;
     this.#trace = this.#beginGathering();
-    return { portion, trace };
+    return { batch, trace };
   }
 
   #begin(traced: Traced): void {
     this.#isRecording = true;
     this.#recording = this.#record(traced);
-    // The next portion awaits this promise and gets the error. Until then it is no unhandled rejection.
+    // The next batch awaits this promise and gets the error. Until then it is no unhandled rejection.
     this.#recording.catch(() => {});
   }
 
-  async #record({ portion, trace }: Traced): Promise<void> {
+  async #record({ batch, trace }: Traced): Promise<void> {
     let hasFailed = true;
     try {
-      await trace.run('record', () => this.#options.record(portion));
+      await trace.run('record', () => this.#options.record(batch));
       hasFailed = false;
     } finally {
-      // Most portions of an idle source only move the position.
-      const isEmpty = portion.changes.length === 0 && portion.truncate === undefined;
-      if (!isEmpty) trace.end({ changes: portion.changes.length, hasFailed });
+      // Most batcher of an idle source only move the position.
+      const isEmpty = batch.changes.length === 0 && batch.truncate === undefined;
+      if (!isEmpty) trace.end({ changes: batch.changes.length, hasFailed });
     }
     this.#isRecording = false;
-    this.#options.onRecorded(portion.to);
+    this.#options.onRecorded(batch.to);
   }
 }

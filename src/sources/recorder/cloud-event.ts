@@ -1,8 +1,8 @@
-import { kindOf, membersOf, objectText, stringOf } from '../../../core/json/members.ts';
-import { parseJson } from '../../../core/json/parse.ts';
-import { type JsonNode, JsonSyntaxError } from '../../../core/json/tape.ts';
-import { compactText } from '../../../core/json/text.ts';
-import { identityOfCloudEvent } from '../../../recording/identity.ts';
+import { kindOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
+import { identityOfCloudEvent } from '../../recording/identity.ts';
 
 /** A CloudEvent (version 1.0), in whichever mode it came. */
 export interface CloudEvent {

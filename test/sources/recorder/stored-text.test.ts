@@ -24,7 +24,7 @@ function read(
   return new ChangeReader(reading, body)[way](body, { isAlone: true })[0];
 }
 
-function keptOf(change: ReadChange | undefined): string | undefined {
+function storedOf(change: ReadChange | undefined): string | undefined {
   if (change === undefined || !('stored' in change) || !('line' in change.stored)) throw new Error('it keeps no text');
   return change.stored.line;
 }
@@ -33,14 +33,14 @@ test('an event that cannot be mapped is kept whole where the mapping hides nothi
   const event = { op: 'u', source: { ...source, ts_ms: null }, after: row };
   const change = read(event, plain);
   expect(change).toMatchObject({ kind: 'rejected' });
-  expect(keptOf(change)).toBe(JSON.stringify(event));
+  expect(storedOf(change)).toBe(JSON.stringify(event));
   const cloudEvent = { specversion: '0.3', id: 'e', source: 's', type: 't', data: row };
-  expect(keptOf(read(cloudEvent, undefined, 'readStructured'))).toBe(JSON.stringify(cloudEvent));
+  expect(storedOf(read(cloudEvent, undefined, 'readStructured'))).toBe(JSON.stringify(cloudEvent));
 });
 
 test('where the mapping hides values, only what tells where the event comes from is kept', () => {
   const event = { op: 'u', ts_ms: 5, source: { ...source, ts_ms: null }, before: null, after: row, extra: 'canary' };
-  const kept = keptOf(read({ schema: {}, payload: event }, masking));
+  const kept = storedOf(read({ schema: {}, payload: event }, masking));
   expect(JSON.parse(kept ?? '')).toEqual({
     op: 'u',
     ts_ms: 5,
@@ -48,9 +48,9 @@ test('where the mapping hides values, only what tells where the event comes from
   });
   const attributes = { specversion: '0.3', id: 'e', source: 's', type: 't', iodebeziumtable: 'orders' };
   const cloudEvent = { ...attributes, iodebeziumquery: 'canary', other: 'canary', data: row };
-  expect(JSON.parse(keptOf(read(cloudEvent, masking, 'readStructured')) ?? '')).toEqual(attributes);
-  expect(keptOf(read({ specversion: '0.3', data: row }, masking, 'readStructured'))).toBe('{"specversion":"0.3"}');
-  expect(keptOf(read([row] as unknown as object, masking, 'readStructured'))).toBeUndefined();
+  expect(JSON.parse(storedOf(read(cloudEvent, masking, 'readStructured')) ?? '')).toEqual(attributes);
+  expect(storedOf(read({ specversion: '0.3', data: row }, masking, 'readStructured'))).toBe('{"specversion":"0.3"}');
+  expect(storedOf(read([row] as unknown as object, masking, 'readStructured'))).toBeUndefined();
 });
 
 test('a line with a member that is not known keeps its name, so that a retry is rejected as well, and not its value', () => {
@@ -59,7 +59,7 @@ test('a line with a member that is not known keeps its name, so that a retry is 
   const mapping = readMapping(JSON.stringify({ version: 1, tenant: { value: 'acme' }, entities }));
   const change = read({ ...line, crad: 'canary' }, mapping);
   expect(change).toMatchObject({ kind: 'rejected', reason: '"crad" is not a member of a change' });
-  const kept = JSON.parse(keptOf(change) ?? '');
+  const kept = JSON.parse(storedOf(change) ?? '');
   expect(kept).toEqual({ ...line, after: { ...row, card: '********' }, crad: null, actor: 'c' });
   expect(read(kept, undefined)).toMatchObject({ kind: 'rejected', reason: '"crad" is not a member of a change' });
 });
@@ -73,7 +73,7 @@ test('a CloudEvent in binary mode keeps its attributes, and its data where nothi
   };
   const body = Buffer.from(JSON.stringify(row));
   const of = (mapping: typeof masking | undefined) =>
-    keptOf(
+    storedOf(
       new ChangeReader({ tenant: 'acme', clientName: 'c', maySetActor: true, mapping, headers }, body).readBinary(
         body,
       )[0],
@@ -85,7 +85,7 @@ test('a CloudEvent in binary mode keeps its attributes, and its data where nothi
 test('a row of a snapshot keeps its row, masked', () => {
   const change = read({ op: 'r', source, after: row }, masking);
   expect(change).toMatchObject({ kind: 'snapshot' });
-  expect(JSON.parse(keptOf(change) ?? '')).toMatchObject({
+  expect(JSON.parse(storedOf(change) ?? '')).toMatchObject({
     table: 'public.orders',
     type: 'create',
     after: { id: 1, card: '********', note: 'n' },
@@ -101,5 +101,5 @@ test('a line that cannot be recorded is kept masked and without what is ignored;
   expect(change).toMatchObject({ kind: 'rejected', reason: '"entityId" is empty' });
   const kept = { card: '********', note: 'n' };
   const context = { etag: 'e', card: '********' };
-  expect(JSON.parse(keptOf(change) ?? '')).toEqual({ ...line, before: kept, after: kept, context, actor: 'c' });
+  expect(JSON.parse(storedOf(change) ?? '')).toEqual({ ...line, before: kept, after: kept, context, actor: 'c' });
 });

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 
 /** A range of positions, inclusive. */
 export type PositionRange = readonly [from: number, to: number];

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseJson } from '../../../../src/core/json/parse.ts';
-import {
-  lineOfCloudEvent,
-  readBinaryEvent,
-  readStructuredEvent,
-} from '../../../../src/sources/recorder/cloud-events/read-cloud-event.ts';
+import { parseJson } from '../../../src/core/json/parse.ts';
+import { lineOfCloudEvent, readBinaryEvent, readStructuredEvent } from '../../../src/sources/recorder/cloud-event.ts';
 
 const event = {
   specversion: '1.0',
