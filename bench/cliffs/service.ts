@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { createClient } from '../../src/access/oauth/clients.ts';
-import { readRestriction } from '../../src/history/ask/restriction.ts';
+import { readRestriction } from '../../src/history/search/plan/restriction.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { tokenOf } from '../access-token.ts';
 import type { Cost } from '../history/processor-time.ts';

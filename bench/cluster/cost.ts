@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
-import { createFindPage } from '../../src/history/find-page.ts';
-import { DictionaryCache } from '../../src/history/names/dictionary-cache.ts';
+import { createFindPage } from '../../src/history/search/find-page.ts';
+import { DictionaryCache } from '../../src/history/search/names/dictionary-cache.ts';
+import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../src/history/tallies/fold.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
-import type { FacetField } from '../../src/history/count/summary-store.ts';
-import { createFindPage } from '../../src/history/find-page.ts';
 import { createHistoryReads } from '../../src/history/history-reads.ts';
-import { DictionaryCache } from '../../src/history/names/dictionary-cache.ts';
+import type { FacetField } from '../../src/history/search/count-store.ts';
+import { createFindPage } from '../../src/history/search/find-page.ts';
+import { DictionaryCache } from '../../src/history/search/names/dictionary-cache.ts';
+import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../src/history/tallies/fold.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
-import { lastPosition } from '../../src/history/positions/position-store.ts';
+import { lastPosition } from '../../src/history/feed/positions.ts';
 import { makeProofKey } from '../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../src/history/proof/sealing/signer.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
+import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import type { Condition, ItemTerm, Matcher } from '../../src/query/ast.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { hardPaths } from '../../test/support/oracle/path-arbitrary.ts';

@@ -1,4 +1,4 @@
-import { readRestriction } from '../history/ask/restriction.ts';
+import { readRestriction } from '../history/search/plan/restriction.ts';
 import { UsageError } from './command.ts';
 
 /** The options of a command that makes a client or a key. */

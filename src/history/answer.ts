@@ -2,12 +2,12 @@ import { currentWork, doWork, requestLimit } from '../core/concurrency/work.ts';
 import type { Sealer } from '../core/sealing.ts';
 import type { StopSignal } from '../core/stop-signal.ts';
 import type { Restriction } from '../http/restriction.ts';
-import { parseOwnQuery } from './ask/restriction.ts';
-import { cutValues, firstPaths, valueLimits, wordsOfCut } from './entry/cut-values.ts';
-import { showEntries } from './entry/shown-entries.ts';
-import type { FindPage } from './find-page.ts';
-import type { EntryRow, PageOfEntries } from './page/store.ts';
-import { entryText, historyText } from './page/view.ts';
+import { cutValues, firstPaths, valueLimits, wordsOfCut } from './entries/cut-values.ts';
+import type { EntryRow, PageOfEntries } from './entries/entry-store-new.ts';
+import { entryText, historyText } from './entries/entry-text.ts';
+import { showEntries } from './entries/show-entries.ts';
+import type { FindPage } from './search/find-page.ts';
+import { parseOwnQuery } from './search/plan/restriction.ts';
 
 /** Answers a query of the change history as the HTTP operation does. Throws AnnalsError for a wrong query. */
 export type AnswerQuery = (tenant: string, asked: AskedQuery) => Promise<AnsweredQuery>;

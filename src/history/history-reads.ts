@@ -3,21 +3,24 @@ import { currentWork } from '../core/concurrency/work.ts';
 import type { Restriction } from '../http/restriction.ts';
 import { insufficientScopes } from '../http/scopes.ts';
 import { and, type Query } from '../query/ast.ts';
-import { entityTypesOf, showsDocument } from './ask/restriction.ts';
-import type { TimeBounds } from './ask/window.ts';
-import { countValues, type Facets, readFacets } from './count/facets.ts';
-import { countInBuckets, type Histogram, type HistogramWanted, readHistogram } from './count/histogram.ts';
-import type { FacetField } from './count/summary-store.ts';
 import { findVisibleNames } from './count/visible-names.ts';
-import { type DocumentSearch, type FoundDocument, searchDocuments } from './directory/search-documents.ts';
-import { type AskedDocument, type DocumentAt, readDocumentAt } from './document/document-at.ts';
-import type { ReferredEntry } from './entry/entry-ref.ts';
-import { findPlace } from './entry/entry-store.ts';
-import type { HistoryOptions } from './find-page.ts';
-import { DictionaryCache } from './names/dictionary-cache.ts';
-import { type ChangeRecorders, readRecorders } from './names/recorder-store.ts';
-import { type NameSearch, searchNames } from './names/search-names.ts';
-import { readPlaces } from './page/long-page.ts';
+import { type AskedDocument, type DocumentAt, readDocumentAt } from './documents/document-at.ts';
+import { type DocumentSearch, type FoundDocument, searchDocuments } from './documents/search-documents.ts';
+import type { ReferredEntry } from './entries/entry-ref.ts';
+import { findPlace } from './entries/entry-store.ts';
+import type { EntryRow, PageOfEntries } from './entries/entry-store-new.ts';
+import type { FacetField } from './search/count-store.ts';
+import { countValues, type Facets, readFacets } from './search/facets.ts';
+import type { HistoryOptions } from './search/find-page.ts';
+import { countInBuckets, type Histogram, type HistogramWanted, readHistogram } from './search/histogram.ts';
+import { readPlaces } from './search/long-page.ts';
+import { DictionaryCache } from './search/names/dictionary-cache.ts';
+import { type ChangeRecorders, readRecorders } from './search/names/recorder-store.ts';
+import { type NameSearch, searchNames } from './search/names/search-names.ts';
+import { type PathSearch, searchPaths } from './search/names/search-paths.ts';
+import { entityTypesOf, showsDocument } from './search/plan/restriction.ts';
+import type { TimeBounds } from './search/plan/window.ts';
+import { readFew } from './search/single-statement.ts';
 import {
   type HistorySnapshot,
   inHistorySnapshot,
@@ -25,10 +28,7 @@ import {
   kindsShown,
   type QuerySnapshot,
   queryAt,
-} from './page/query-snapshot.ts';
-import { readFew } from './page/single-statement.ts';
-import type { EntryRow, PageOfEntries } from './page/store.ts';
-import { type PathSearch, searchPaths } from './paths/search-paths.ts';
+} from './search/snapshots.ts';
 
 /** What the caller may see. */
 interface Restricted {

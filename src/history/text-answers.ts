@@ -1,17 +1,17 @@
 import type { Sealer } from '../core/sealing.ts';
 import type { Restriction } from '../http/restriction.ts';
 import { fittingEntries } from './answer.ts';
-import { parseOwnQuery, requireActors } from './ask/restriction.ts';
 import { askedWhen, calendarIn, firstMillisecondFrom } from './asked-times.ts';
-import type { FacetField } from './count/summary-store.ts';
 import { facetsView, histogramView } from './count/view.ts';
-import { documentView } from './directory/view.ts';
-import { aroundDocument } from './document/view.ts';
-import { type FittingDocument, fitDocument } from './entry/cut-values.ts';
-import { changeIsGone, openRef } from './entry/entry-ref.ts';
-import { showEntries } from './entry/shown-entries.ts';
+import { aroundDocument } from './documents/document-text.ts';
+import { documentView } from './documents/view.ts';
+import { type FittingDocument, fitDocument } from './entries/cut-values.ts';
+import { changeIsGone, openRef } from './entries/entry-ref.ts';
+import { entryText } from './entries/entry-text.ts';
+import { showEntries } from './entries/show-entries.ts';
 import type { HistoryReads } from './history-reads.ts';
-import { entryText } from './page/view.ts';
+import type { FacetField } from './search/count-store.ts';
+import { parseOwnQuery, requireActors } from './search/plan/restriction.ts';
 
 /** JSON text of a part of an answer, and what it leaves out, in words; undefined where it leaves out nothing. */
 export interface TextAnswer {

@@ -4,7 +4,7 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { type Upkeep, whileListening } from '../http/while-listening.ts';
 import type { Database } from '../postgres/database.ts';
 import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.ts';
-import { givePositionsOfTenants } from './positions/give-positions.ts';
+import { givePositionsOfTenants } from './feed/give-positions.ts';
 import { type Cosigner, type CosigningOutcome, uncosigned } from './proof/sealing/cosign-logs.ts';
 import { type Sealing, sealTenants, unsealed } from './proof/sealing/seal-tenants.ts';
 import type { SetBackLog } from './proof/sealing/sign-log.ts';

@@ -20,7 +20,7 @@ import {
   relatedEntityId,
   value,
 } from '../../clients/typescript/src/query/index.ts';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
+import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import type { Matcher } from '../../src/query/ast.ts';
 import { compileMatcher } from '../../src/query/match.ts';
 import { parseDocumentQuery, parseQuery } from '../../src/query/parse.ts';

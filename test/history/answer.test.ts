@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createSealer } from '../../src/core/sealing.ts';
 import { createAnswerQuery } from '../../src/history/answer.ts';
-import type { EntryRow } from '../../src/history/page/store.ts';
-import { entryText } from '../../src/history/page/view.ts';
+import type { EntryRow } from '../../src/history/entries/entry-store-new.ts';
+import { entryText } from '../../src/history/entries/entry-text.ts';
 
 const entryOf = (entityId: string): EntryRow => ({
   at: 1_000,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { maxRecorders } from '../../src/history/names/recorder-store.ts';
+import { maxRecorders } from '../../src/history/search/names/recorder-store.ts';
 import { foldHistory } from '../../src/history/tallies/fold.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import type { RecordedBy } from '../../src/recording/change.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { doWork } from '../../src/core/concurrency/work.ts';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
-import { createFindPage, type FindPage } from '../../src/history/find-page.ts';
+import { createFindPage, type FindPage } from '../../src/history/search/find-page.ts';
+import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { createTenantPool, type TenantPool } from '../../src/postgres/connections/tenant-pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';

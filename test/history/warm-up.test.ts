@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
-import { createFindPage } from '../../src/history/find-page.ts';
 import { createHistoryReads } from '../../src/history/history-reads.ts';
+import { createFindPage } from '../../src/history/search/find-page.ts';
+import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../src/history/tallies/fold.ts';
 import { settingsOfReads, warmUpStatements } from '../../src/history/warm-up.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';

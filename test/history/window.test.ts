@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultWindowFrom, hasFromBound } from '../../src/history/ask/window.ts';
+import { defaultWindowFrom, hasFromBound } from '../../src/history/search/plan/window.ts';
 import { parse } from '../support/oracle/query-parsing.ts';
 
 const after = 'occurredAt:>"2026-01-01T00:00:00Z"';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
+import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { readPackageSchema } from '../../src/postgres/schema/read-schema.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
+import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { glob, regex, text } from '../../src/query/ast.ts';
 import { compileMatcher } from '../../src/query/match.ts';
 import { parseDocumentQuery, parseQuery } from '../../src/query/parse.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
+import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { QueryError } from '../../src/query/query-error.ts';
 import { hardPaths } from '../support/oracle/path-arbitrary.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { changelogDialect } from '../../src/history/ask/dialect.ts';
-import { createFindPage, type FindPage } from '../../src/history/find-page.ts';
 import { setRetention } from '../../src/history/retention/retention.ts';
+import { createFindPage, type FindPage } from '../../src/history/search/find-page.ts';
+import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../src/history/tallies/fold.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction, isLostRace } from '../../src/postgres/transaction.ts';

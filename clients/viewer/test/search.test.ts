@@ -1,7 +1,7 @@
 import { type JsonValue, parseJson, stringifyJson } from '@annals/client/json';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { trials } from '../../../test/support/oracle/trials.ts';
 import { queryOfSearch, type SearchContext } from '../src/search/query-of-search.ts';

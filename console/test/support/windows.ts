@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
-import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import type { TestServer } from '../../../test/support/server/server.ts';
 
 export interface OpenOptions {

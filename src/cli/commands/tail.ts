@@ -6,7 +6,7 @@ import { OperatorError } from '../../core/operator-error.ts';
 import { GrowingPause } from '../../core/repeat.ts';
 import type { Feed } from '../../history/feed/feed.ts';
 import { RestoredCursor } from '../../history/feed/feed-cursor.ts';
-import type { Position } from '../../history/positions/position-store.ts';
+import type { Position } from '../../history/feed/positions.ts';
 import { tlsFailure } from '../../postgres/connections/tls.ts';
 import { isUnreachable } from '../../postgres/connections/unreachable.ts';
 import { hasCode } from '../../postgres/write-once.ts';

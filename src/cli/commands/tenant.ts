@@ -1,5 +1,5 @@
 import { revokeClients } from '../../access/oauth/clients.ts';
-import { summariseTenants } from '../../history/page/history-summary.ts';
+import { summariseTenants } from '../../history/search/history-summary.ts';
 import { deleteTenant } from '../../postgres/tenants/delete-tenant.ts';
 import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
 import { createTenant, tenantExists, tenantPattern } from '../../postgres/tenants/tenants.ts';

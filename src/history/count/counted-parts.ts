@@ -1,6 +1,6 @@
-import type { Interval, Selection } from '../ask/tally-plan.ts';
-import type { Dictionary } from '../names/dictionary.ts';
-import type { Split } from '../page/query-parts.ts';
+import type { Dictionary } from '../search/names/dictionary.ts';
+import type { Interval, Selection } from '../search/plan/tally-plan.ts';
+import type { Split } from '../search/query-parts.ts';
 
 /** Entries of one selection in ranges of time. */
 export interface CountedPart {

@@ -1,11 +1,11 @@
 import { type SqlBool, sql } from 'kysely';
 import { statementsOf } from '../../postgres/statements.ts';
 import { textOfProjection } from '../../query/json-projection.ts';
-import { readPathNames } from '../names/path-name-store.ts';
-import { hasNumber } from '../page/path-predicate.ts';
-import type { QuerySnapshot } from '../page/query-snapshot.ts';
-import { found, runSearch, type Search } from '../page/search-store.ts';
-import type { FacetValue } from './summary-store.ts';
+import type { FacetValue } from '../search/count-store.ts';
+import { readPathNames } from '../search/names/path-name-store.ts';
+import { hasNumber } from '../search/path-predicate.ts';
+import { found, runSearch, type Search } from '../search/search-store.ts';
+import type { QuerySnapshot } from '../search/snapshots.ts';
 
 /** The paths that most entries have, and the number of the other paths. */
 export interface PathFacets {

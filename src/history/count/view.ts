@@ -1,5 +1,5 @@
-import type { Facets } from './facets.ts';
-import type { Histogram } from './histogram.ts';
+import type { Facets } from '../search/facets.ts';
+import type { Histogram } from '../search/histogram.ts';
 
 /** Counts over time, as they are answered. */
 export function histogramView({ from, to, interval, total, buckets, after }: Histogram) {

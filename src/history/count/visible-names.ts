@@ -1,8 +1,8 @@
-import { findVisible } from '../names/name-store.ts';
-import type { FindVisible, NameField } from '../names/search-names.ts';
-import { type HistorySnapshot, kindsShown } from '../page/query-snapshot.ts';
+import { readFacetValues } from '../search/count-store.ts';
+import { findVisible } from '../search/names/name-store.ts';
+import type { FindVisible, NameField } from '../search/names/search-names.ts';
+import { type HistorySnapshot, kindsShown } from '../search/snapshots.ts';
 import type { CountedPart } from './counted-parts.ts';
-import { readFacetValues } from './summary-store.ts';
 
 /** Finds the actors, or the kinds, that still have an entry that the caller sees. */
 export function findVisibleNames(snapshot: HistorySnapshot, tenant: string, field: NameField): FindVisible {

@@ -14,7 +14,7 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
 import { noteErasedDocument, takeErasureKey } from '../../recording/erased-changes.ts';
 import { type CompiledRules, compileRules } from '../../recording/mapping/apply-rules.ts';
-import type { Place } from '../page/store.ts';
+import type { Place } from '../entries/entry-store-new.ts';
 import { readTreeSize } from '../proof/tree/leaf-store.ts';
 import { foldHistory } from '../tallies/fold.ts';
 import { countEntries, type Erasing, erasePortion, readPortion } from './erase-portion.ts';

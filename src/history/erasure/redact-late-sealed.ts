@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
-import type { Place } from '../page/store.ts';
+import type { Place } from '../entries/entry-store-new.ts';
 import { entriesOfRow } from '../positions/entries-of-row.ts';
 import type { FieldLabel } from '../proof/encoding/fields.ts';
 import { readCommitted } from '../proof/tree/entry-store.ts';

@@ -1,5 +1,5 @@
-import type { EntryRow, PageOfEntries } from '../page/store.ts';
-import { timeText } from '../page/view.ts';
+import type { EntryRow, PageOfEntries } from '../entries/entry-store-new.ts';
+import { timeText } from '../entries/entry-text.ts';
 import { csvHead } from './export-store.ts';
 
 /** Entries of one file that is answered at once. */

@@ -4,7 +4,7 @@ import { elementsOf, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { PathPattern } from '../../core/path-pattern.ts';
-import { compiledMasks, maskedPaths } from '../entry/hide-values.ts';
+import { compiledMasks, maskedPaths } from '../entries/hide-values.ts';
 
 /**
  * The lines of a file with masks in place of hidden values. Takes one JSON array for each line: what stands before `paths`, the paths

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Connection } from '../../postgres/database.ts';
-import type { PlaceOfPosition } from '../positions/position-store.ts';
+import type { PlaceOfPosition } from './positions.ts';
 
 /** The receipts of erasures at these places, which follow each other: the JSON texts by position. */
 export async function findErasures(

@@ -1,6 +1,6 @@
 import type { Release, Semaphore } from '../../core/concurrency/semaphore.ts';
-import { maxPlaces, type Position } from '../positions/position-store.ts';
 import type { Feed } from './feed.ts';
+import { maxPlaces, type Position } from './positions.ts';
 import type { Matches } from './read-matches.ts';
 
 export interface FeedAsked {

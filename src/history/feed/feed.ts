@@ -1,8 +1,8 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { rest } from '../../core/repeat.ts';
-import type { Position } from '../positions/position-store.ts';
 import { Channel, type ChannelReader, type FeedObserver } from './channel.ts';
 import type { Follow } from './follower.ts';
+import type { Position } from './positions.ts';
 import type { FeedReads, Matches, MatchesAsked } from './read-matches.ts';
 
 export interface Subscribed {

@@ -3,7 +3,7 @@ import { Semaphore } from '../../core/concurrency/semaphore.ts';
 import { doWork } from '../../core/concurrency/work.ts';
 import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
-import { givePositions } from '../positions/give-positions.ts';
+import { givePositions } from './give-positions.ts';
 import { type News, readNews } from './news-store.ts';
 
 export interface FollowerOptions {

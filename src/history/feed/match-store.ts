@@ -3,12 +3,12 @@ import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import { statementsOf } from '../../postgres/statements.ts';
 import type { Query } from '../../query/ast.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
-import { timeBounds } from '../ask/window.ts';
-import { entryConditions } from '../page/predicate.ts';
-import type { HistorySnapshot } from '../page/query-snapshot.ts';
-import { rowsAt } from '../page/search-store.ts';
-import { resolveInTransaction } from '../page/snapshot.ts';
-import { type EntryRow, type Place, readEntries, readLengths } from '../page/store.ts';
+import { type EntryRow, type Place, readEntries, readLengths } from '../entries/entry-store-new.ts';
+import { timeBounds } from '../search/plan/window.ts';
+import { entryConditions } from '../search/predicate.ts';
+import { rowsAt } from '../search/search-store.ts';
+import { resolveInTransaction } from '../search/snapshot.ts';
+import type { HistorySnapshot } from '../search/snapshots.ts';
 
 /** The first places whose entries satisfy a query, `maxItems` at most. */
 export async function findMatches<Of extends Place>(

@@ -5,13 +5,16 @@ import type { Query } from '../../query/ast.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { withPlainRegexes } from '../../query/plain-regex.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
-import { changelogDialect } from '../ask/dialect.ts';
-import { sealRef } from '../entry/entry-ref.ts';
-import type { DictionaryCache } from '../names/dictionary-cache.ts';
-import { type HistorySnapshot, inHistorySnapshot, type Reading } from '../page/query-snapshot.ts';
-import type { EntryRow } from '../page/store.ts';
-import { entryText } from '../page/view.ts';
-import { givePositions } from '../positions/give-positions.ts';
+import { sealRef } from '../entries/entry-ref.ts';
+import type { EntryRow } from '../entries/entry-store-new.ts';
+import { entryText } from '../entries/entry-text.ts';
+import type { DictionaryCache } from '../search/names/dictionary-cache.ts';
+import { changelogDialect } from '../search/plan/dialect.ts';
+import { type HistorySnapshot, inHistorySnapshot, type Reading } from '../search/snapshots.ts';
+import { findErasures } from './erasures.ts';
+import { openFeedCursor, RestoredCursor, sealFeedCursor } from './feed-cursor.ts';
+import { givePositions } from './give-positions.ts';
+import { findMatches, readFitting } from './match-store.ts';
 import {
   fingerprintAt,
   firstKept,
@@ -20,10 +23,7 @@ import {
   type PlaceOfPosition,
   type Position,
   readPlaces,
-} from '../positions/position-store.ts';
-import { findErasures } from './erasures.ts';
-import { openFeedCursor, RestoredCursor, sealFeedCursor } from './feed-cursor.ts';
-import { findMatches, readFitting } from './match-store.ts';
+} from './positions.ts';
 
 /** A change that goes out, or that some were erased. */
 export interface FeedItem extends Position {

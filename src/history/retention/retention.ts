@@ -4,7 +4,7 @@ import type { Database } from '../../postgres/database.ts';
 import { findHold } from '../../postgres/tenants/held-tenant.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { forgetNames } from '../directory/name-documents.ts';
+import { forgetNames } from '../documents/name-documents.ts';
 import { tellPortion } from './tell-dropped.ts';
 
 const day = 86_400_000;

@@ -3,8 +3,8 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { findHold } from '../../postgres/tenants/held-tenant.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { rangesOf, writeReceipt } from '../../recording/receipt-store.ts';
+import { lastPosition } from '../feed/positions.ts';
 import { entriesOfRow } from '../positions/entries-of-row.ts';
-import { lastPosition } from '../positions/position-store.ts';
 
 /** Rows of positions of one portion, each of up to 4,096 positions. */
 const rowsOfPortion = 5;

@@ -2,11 +2,11 @@ import type { Sealer } from '../../core/sealing.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { jsonStream } from '../../http/openapi/answers.ts';
 import { streamOfTexts } from '../../pagination/page-texts.ts';
-import { changeIsGone, openRef } from '../entry/entry-ref.ts';
-import { showEntries } from '../entry/shown-entries.ts';
+import { changeIsGone, openRef } from '../entries/entry-ref.ts';
+import type { PageOfEntries } from '../entries/entry-store-new.ts';
+import { entryText } from '../entries/entry-text.ts';
+import { showEntries } from '../entries/show-entries.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import type { PageOfEntries } from '../page/store.ts';
-import { entryText } from '../page/view.ts';
 import { mayShowContext, type ReadsAt, refuseContextWithoutScope, timingOf } from './operation.ts';
 import { EntryQuery, HistoryPath } from './schemas.ts';
 

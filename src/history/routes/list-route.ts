@@ -9,11 +9,11 @@ import type { QueryParameters } from '../../http/query-string.ts';
 import type { Restriction } from '../../http/restriction.ts';
 import { insufficientScopes } from '../../http/scopes.ts';
 import { streamOfTexts } from '../../pagination/page-texts.ts';
-import { parseOwnQuery } from '../ask/restriction.ts';
-import { showEntries } from '../entry/shown-entries.ts';
+import { showEntries } from '../entries/show-entries.ts';
 import { csvText, maxEntriesOfFile } from '../export/csv-text.ts';
-import type { FindPage } from '../find-page.ts';
-import { historyBody } from '../page/history-stream.ts';
+import type { FindPage } from '../search/find-page.ts';
+import { historyBody } from '../search/history-stream.ts';
+import { parseOwnQuery } from '../search/plan/restriction.ts';
 import { mayShowContext, type ReadsAt, readsOfClients, refuseContextWithoutScope, timingOf } from './operation.ts';
 import { HistoryPath, HistoryQuery } from './schemas.ts';
 

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import { maxRecorders } from '../names/recorder-store.ts';
+import { maxRecorders } from '../search/names/recorder-store.ts';
 import { historyOperation } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 

@@ -1,7 +1,7 @@
 import type { Sealer } from '../../core/sealing.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import type { FindPage } from '../find-page.ts';
 import type { HistoryReads } from '../history-reads.ts';
+import type { FindPage } from '../search/find-page.ts';
 import { documentRoutes } from './document-routes.ts';
 import { entryRoutes } from './entry-routes.ts';
 import { listRoute } from './list-route.ts';

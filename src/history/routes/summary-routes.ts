@@ -1,9 +1,9 @@
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
-import { parseOwnQuery, requireActors } from '../ask/restriction.ts';
 import { calendarIn } from '../asked-times.ts';
 import { facetsView, histogramView } from '../count/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
+import { parseOwnQuery, requireActors } from '../search/plan/restriction.ts';
 import { type ReadsAt, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 import { FacetsAnswer, FacetsQuery, HistogramAnswer, HistogramQuery } from './summary-schemas.ts';

@@ -9,7 +9,7 @@ import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { metadataOf, ownDocuments, type Writing } from '../../recording/documents/own-documents.ts';
-import { changelogDialect } from '../ask/dialect.ts';
+import { changelogDialect } from '../search/plan/dialect.ts';
 import { faultOfRange } from './range.ts';
 import { maxViews, type SavedView, type ViewBody } from './schemas.ts';
 import { readPlaces, viewRows, viewTable } from './store.ts';

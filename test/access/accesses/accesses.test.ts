@@ -3,7 +3,7 @@ import { kindOfRead } from '../../../src/access/accesses/count-reads.ts';
 import { accessRetentionDays, dropOldAccesses } from '../../../src/access/accesses/store.ts';
 import { createKey } from '../../../src/access/keys/key-store.ts';
 import { type NewClient, revokeClient } from '../../../src/access/oauth/clients.ts';
-import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { linkFor } from '../../support/server/console-sessions.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { maxModels } from '../../../src/access/keys/key-models.ts';
 import { createKey, listKeys, revokeKey } from '../../../src/access/keys/key-store.ts';
 import { keyPattern, newKey, readKey, writeKey } from '../../../src/access/keys/key-text.ts';
-import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { annals } from '../../support/server/command.ts';
 import { routesOf } from '../../support/server/routes-of.ts';

@@ -2,7 +2,7 @@ import { setTimeout as rest } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createClientStates, type FindClientState } from '../../../src/access/oauth/client-states.ts';
 import { createClient, revokeClient } from '../../../src/access/oauth/clients.ts';
-import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';

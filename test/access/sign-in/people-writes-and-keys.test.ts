@@ -10,7 +10,7 @@ import { checkedEvery, checksEvery } from '../../../src/access/sessions/people-s
 import { countSessions } from '../../../src/access/sessions/session-figures.ts';
 import { keysLifetime } from '../../../src/access/sign-in/provider.ts';
 import { AnnalsError } from '../../../src/core/errors.ts';
-import { readRecorders } from '../../../src/history/names/recorder-store.ts';
+import { readRecorders } from '../../../src/history/search/names/recorder-store.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { scopes } from '../../../src/http/scopes.ts';
 import { Browser } from '../../support/server/browser.ts';

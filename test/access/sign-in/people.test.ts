@@ -17,7 +17,7 @@ import { keysLifetime } from '../../../src/access/sign-in/provider.ts';
 import { readRules } from '../../../src/access/sign-in/rules.ts';
 import { maxRulesBytes } from '../../../src/access/sign-in/service.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
-import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { resealColumn } from '../../../src/postgres/reseal.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { Browser } from '../../support/server/browser.ts';

@@ -15,7 +15,7 @@ import {
   keysLifetime,
 } from '../../../src/access/sign-in/provider.ts';
 import { readRules } from '../../../src/access/sign-in/rules.ts';
-import { readRestriction } from '../../../src/history/ask/restriction.ts';
+import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { rulesOf } from '../../support/server/people.ts';
 import { startScript } from '../../support/server/script.ts';
 import { TestIdentityProvider } from '../../support/vendor/identity-provider.ts';

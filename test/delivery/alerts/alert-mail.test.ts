@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { type AlertContent, alertMail } from '../../../src/delivery/alerts/alert-mail.ts';
 import { createEmailTarget } from '../../../src/delivery/alerts/email-target.ts';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { deliveredChange } from '../../support/server/delivered-changes.ts';
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import { maxIds, tryOnIds } from '../../../src/history/ask/id-patterns.ts';
-import { readRestriction } from '../../../src/history/ask/restriction.ts';
-import type { FindPage } from '../../../src/history/find-page.ts';
-import { documentSatisfies } from '../../../src/history/page/predicate.ts';
+import type { FindPage } from '../../../src/history/search/find-page.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
+import { maxIds, tryOnIds } from '../../../src/history/search/plan/id-patterns.ts';
+import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
+import { documentSatisfies } from '../../../src/history/search/predicate.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { QueryError } from '../../../src/query/query-error.ts';

@@ -1,11 +1,11 @@
 import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import { type Facets, readFacets } from '../../../src/history/count/facets.ts';
-import { readHistogram } from '../../../src/history/count/histogram.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
-import { inQuerySnapshot, queryAt } from '../../../src/history/page/query-snapshot.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
+import { type Facets, readFacets } from '../../../src/history/search/facets.ts';
+import { readHistogram } from '../../../src/history/search/histogram.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
+import { inQuerySnapshot, queryAt } from '../../../src/history/search/snapshots.ts';
 import { foldHistory, foldPortion } from '../../../src/history/tallies/fold.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { parseQuery } from '../../../src/query/parse.ts';

@@ -5,7 +5,7 @@ import { shareFigures } from '../../../src/core/concurrency/semaphore.ts';
 import { memberOf } from '../../../src/core/json/members.ts';
 import { parseJson } from '../../../src/core/json/parse.ts';
 import { compactText } from '../../../src/core/json/text.ts';
-import { maxSmallBytes } from '../../../src/history/document/document-at.ts';
+import { maxSmallBytes } from '../../../src/history/documents/document-at.ts';
 import { maxLargeDocuments } from '../../../src/history/history-reads.ts';
 import { type Change, type ChangeType, changeOfDocuments } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';

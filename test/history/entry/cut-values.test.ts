@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cutValues, fitDocument } from '../../../src/history/entry/cut-values.ts';
+import { cutValues, fitDocument } from '../../../src/history/entries/cut-values.ts';
 
 async function cutText(value: string, limit: number): Promise<unknown> {
   const [{ paths, cut } = { paths: '', cut: [] }] = await cutValues([`{"p":{"after":${value}}}`], limit);

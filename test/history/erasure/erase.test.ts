@@ -8,7 +8,7 @@ import { createSealer } from '../../../src/core/sealing.ts';
 import { type EraseOptions, eraseSubject, findSubject } from '../../../src/history/erasure/erase.ts';
 import { listErasures } from '../../../src/history/erasure/erasure-store.ts';
 import type { Subject } from '../../../src/history/erasure/subject.ts';
-import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { givePositions } from '../../../src/history/feed/give-positions.ts';
 import { holdTenant, releaseTenant } from '../../../src/history/retention/hold.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { readPackageSchema } from '../../../src/postgres/schema/read-schema.ts';

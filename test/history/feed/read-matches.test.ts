@@ -3,18 +3,18 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { sealFeedCursor } from '../../../src/history/feed/feed-cursor.ts';
+import { givePositions } from '../../../src/history/feed/give-positions.ts';
+import type { Position } from '../../../src/history/feed/positions.ts';
 import {
   createFeedReads,
   type FeedReads,
   type Matches,
   type MatchesAsked,
 } from '../../../src/history/feed/read-matches.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
-import { givePositions } from '../../../src/history/positions/give-positions.ts';
-import type { Position } from '../../../src/history/positions/position-store.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';

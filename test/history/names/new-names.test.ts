@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { createExportHistory } from '../../../src/history/export/export-history.ts';
-import { createFindPage, type FindPage } from '../../../src/history/find-page.ts';
-import type { Dictionary } from '../../../src/history/names/dictionary.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { createFindPage, type FindPage } from '../../../src/history/search/find-page.ts';
+import type { Dictionary } from '../../../src/history/search/names/dictionary.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';

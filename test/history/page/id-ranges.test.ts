@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import { idRangeOf } from '../../../src/history/page/id-range.ts';
+import { idRangeOf } from '../../../src/history/search/id-range.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { buildHistoryIndexes } from '../../../src/history/tallies/statistics.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import { createFindPage, type FindPage } from '../../../src/history/find-page.ts';
-import { historyBody } from '../../../src/history/page/history-stream.ts';
+import { createFindPage, type FindPage } from '../../../src/history/search/find-page.ts';
+import { historyBody } from '../../../src/history/search/history-stream.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { piecesOf } from '../../../src/pagination/pieces.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';

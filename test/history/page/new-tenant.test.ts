@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { createExportHistory } from '../../../src/history/export/export-history.ts';
-import { createFindPage } from '../../../src/history/find-page.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { createFindPage } from '../../../src/history/search/find-page.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import type { FindPage } from '../../../src/history/find-page.ts';
+import type { FindPage } from '../../../src/history/search/find-page.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { Random, seed } from '../../support/oracle/random.ts';

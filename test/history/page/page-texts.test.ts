@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import { entryText } from '../../../src/history/page/view.ts';
+import { entryText } from '../../../src/history/entries/entry-text.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';

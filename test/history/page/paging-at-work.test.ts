@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { repeat } from '../../../src/core/repeat.ts';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import type { Selection } from '../../../src/history/ask/tally-plan.ts';
-import { createFindPage } from '../../../src/history/find-page.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
-import { readTalliedPage } from '../../../src/history/page/tallied-page.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
+import { createFindPage } from '../../../src/history/search/find-page.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
+import type { Selection } from '../../../src/history/search/plan/tally-plan.ts';
+import { readTalliedPage } from '../../../src/history/search/tallied-page.ts';
 import { foldHistory, foldPortion } from '../../../src/history/tallies/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';

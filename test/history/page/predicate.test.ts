@@ -1,9 +1,9 @@
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import { expect, test } from 'vitest';
 import { TimeSlice } from '../../../src/core/concurrency/time-slice.ts';
-import type { ResolvedMatcher } from '../../../src/history/ask/expression.ts';
-import { extendDictionary } from '../../../src/history/names/dictionary.ts';
-import { entryConditions } from '../../../src/history/page/predicate.ts';
+import { extendDictionary } from '../../../src/history/search/names/dictionary.ts';
+import type { ResolvedMatcher } from '../../../src/history/search/plan/expression.ts';
+import { entryConditions } from '../../../src/history/search/predicate.ts';
 
 const none: ResolvedMatcher = { kind: 'ids', isIn: true, count: 0, hashes: '{}' };
 const all: ResolvedMatcher = { kind: 'ids', isIn: false, count: 0, hashes: '{}' };

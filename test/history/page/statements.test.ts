@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import { createFindPage } from '../../../src/history/find-page.ts';
 import { createHistoryReads } from '../../../src/history/history-reads.ts';
+import { createFindPage } from '../../../src/history/search/find-page.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { parseQuery } from '../../../src/query/parse.ts';

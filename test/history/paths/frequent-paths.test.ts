@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
-import { inHistorySnapshot } from '../../../src/history/page/query-snapshot.ts';
-import { searchPaths } from '../../../src/history/paths/search-paths.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
+import { searchPaths } from '../../../src/history/search/names/search-paths.ts';
+import { inHistorySnapshot } from '../../../src/history/search/snapshots.ts';
 import { projectedText } from '../../../src/query/json-projection.ts';
 import { maxNameLength, maxNamesOfEntry, nameOfPath, numberOfRest } from '../../../src/recording/path-names.ts';
 import { seed } from '../../support/oracle/random.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { pathCandidates } from '../../../src/history/ask/path-candidates.ts';
+import { pathCandidates } from '../../../src/history/search/plan/path-candidates.ts';
 import { match } from '../../../src/query/ast.ts';
 import { RegexBudget, RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { numberOfPath } from '../../../src/recording/path-names.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import { readHistogram } from '../../../src/history/count/histogram.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
-import { inQuerySnapshot, queryAt } from '../../../src/history/page/query-snapshot.ts';
+import { readHistogram } from '../../../src/history/search/histogram.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
+import { inQuerySnapshot, queryAt } from '../../../src/history/search/snapshots.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';

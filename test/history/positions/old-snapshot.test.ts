@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { givePositions } from '../../../src/history/feed/give-positions.ts';
 import { readNews } from '../../../src/history/feed/news-store.ts';
-import { givePositions } from '../../../src/history/positions/give-positions.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';

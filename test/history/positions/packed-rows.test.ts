@@ -6,8 +6,7 @@ import { createSealer } from '../../../src/core/sealing.ts';
 import { prepareCertificate, writeCertificate } from '../../../src/history/erasure/certificate.ts';
 import { eraseSubject } from '../../../src/history/erasure/erase.ts';
 import type { Subject } from '../../../src/history/erasure/subject.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
-import { firstKept, lastPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
+import { firstKept, lastPosition, readPlaces } from '../../../src/history/feed/positions.ts';
 import { createReadBundle } from '../../../src/history/proof/bundle/bundle-lines.ts';
 import { checkHistory } from '../../../src/history/proof/check/check-history.ts';
 import { readProof } from '../../../src/history/proof/routes/read-proof.ts';
@@ -16,6 +15,7 @@ import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts'
 import { type LogSigner, openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { readLog } from '../../../src/history/proof/tree/log-store.ts';
 import { tellPortion } from '../../../src/history/retention/tell-dropped.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';

@@ -1,8 +1,8 @@
 import { CompiledQuery } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { givePositions, givePositionsOfTenants } from '../../../src/history/positions/give-positions.ts';
-import { fingerprintAt, firstKept, lastPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
+import { givePositions, givePositionsOfTenants } from '../../../src/history/feed/give-positions.ts';
+import { fingerprintAt, firstKept, lastPosition, readPlaces } from '../../../src/history/feed/positions.ts';
 import { dropPortion } from '../../../src/history/retention/retention.ts';
 import { foldHistory, unfolded } from '../../../src/history/tallies/fold.ts';
 import type { Database, DatabaseTransaction } from '../../../src/postgres/database.ts';

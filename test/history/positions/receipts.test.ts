@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { givePositions } from '../../../src/history/positions/give-positions.ts';
-import { firstKept } from '../../../src/history/positions/position-store.ts';
+import { givePositions } from '../../../src/history/feed/give-positions.ts';
+import { firstKept } from '../../../src/history/feed/positions.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';

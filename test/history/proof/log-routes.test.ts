@@ -9,8 +9,7 @@ import { Annals } from '@annals/client';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ExportPiece, ExportProgress } from '../../../src/core/export-history.ts';
-import { readRestriction } from '../../../src/history/ask/restriction.ts';
-import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { givePositions } from '../../../src/history/feed/give-positions.ts';
 import { withProofs } from '../../../src/history/proof/bundle/export-bundle.ts';
 import { countAltered, storeCheck } from '../../../src/history/proof/check/check-store.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
@@ -26,6 +25,7 @@ import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts
 import { verifyProof } from '../../../src/history/proof/verify/verify-proof.ts';
 import { holdTenant } from '../../../src/history/retention/hold.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
+import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { annals } from '../../support/server/command.ts';
 import { buildGo, hasGo } from '../../support/server/go-program.ts';

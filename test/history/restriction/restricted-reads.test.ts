@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hideLimits, parseOwnQuery, readRestriction } from '../../../src/history/ask/restriction.ts';
-import { hideValues } from '../../../src/history/entry/hide-values.ts';
-import { showEntries } from '../../../src/history/entry/shown-entries.ts';
-import { maxHiddenLevels, mayHide } from '../../../src/history/page/hidden-paths.ts';
+import { hideValues } from '../../../src/history/entries/hide-values.ts';
+import { showEntries } from '../../../src/history/entries/show-entries.ts';
+import { maxHiddenLevels, mayHide } from '../../../src/history/search/hidden-paths.ts';
+import { hideLimits, parseOwnQuery, readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { scopes } from '../../../src/http/scopes.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { ExportPiece, ExportRequest } from '../../../src/core/export-history.ts';
 import { createExportHistory } from '../../../src/history/export/export-history.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { moveTenant, workerUrlOf } from '../../support/server/cluster.ts';

@@ -10,8 +10,8 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { createSealer } from '../../../src/core/sealing.ts';
 import { RestoredCursor } from '../../../src/history/feed/feed-cursor.ts';
 import { createFeedReads } from '../../../src/history/feed/read-matches.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { Random } from '../../support/oracle/random.ts';

@@ -1,4 +1,4 @@
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import type { Condition, ItemTerm, Matcher, Query } from '../../../src/query/ast.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { QueryError } from '../../../src/query/query-error.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { ExportPiece, ExportRequest } from '../../../src/core/export-history.ts';
 import { createExportHistory } from '../../../src/history/export/export-history.ts';
-import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import type { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import type { TestDatabase } from './database.ts';

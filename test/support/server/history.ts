@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createFindPage, type FindPage } from '../../../src/history/find-page.ts';
+import { createFindPage, type FindPage } from '../../../src/history/search/find-page.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';

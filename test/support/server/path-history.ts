@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { givePositions } from '../../../src/history/positions/give-positions.ts';
+import { givePositions } from '../../../src/history/feed/give-positions.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { type PlaceOfPosition, readPlaces } from '../../../src/history/positions/position-store.ts';
+import { type PlaceOfPosition, readPlaces } from '../../../src/history/feed/positions.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import type { TestDatabase } from './database.ts';
 

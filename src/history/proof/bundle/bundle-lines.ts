@@ -5,11 +5,11 @@ import type { Database, DatabaseTransaction } from '../../../postgres/database.t
 import { parseQuery } from '../../../query/parse.ts';
 import { withPlainRegexes } from '../../../query/plain-regex.ts';
 import { readReceipts } from '../../../recording/receipt-store.ts';
-import { changelogDialect } from '../../ask/dialect.ts';
 import { findMatches } from '../../feed/match-store.ts';
-import type { DictionaryCache } from '../../names/dictionary-cache.ts';
-import { inHistorySnapshot, type Reading } from '../../page/query-snapshot.ts';
-import { lastPosition, type PlaceOfPosition, readPlaces } from '../../positions/position-store.ts';
+import { lastPosition, type PlaceOfPosition, readPlaces } from '../../feed/positions.ts';
+import type { DictionaryCache } from '../../search/names/dictionary-cache.ts';
+import { changelogDialect } from '../../search/plan/dialect.ts';
+import { inHistorySnapshot, type Reading } from '../../search/snapshots.ts';
 import { hashBytes, hashesOf, tileWidth } from '../tlog/tiles.ts';
 import { readCommitted } from '../tree/entry-store.ts';
 import { hashOfLeaf, type Leaf, leavesOf, readLeaves } from '../tree/leaf-store.ts';

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../../../postgres/database.ts';
 import { inTransaction } from '../../../postgres/transaction.ts';
 import { hashOf } from '../../../recording/entry-columns.ts';
-import { documentNumber, findWrongNames } from '../../directory/name-documents.ts';
+import { documentNumber, findWrongNames } from '../../documents/name-documents.ts';
 import { foldHistory } from '../../tallies/fold.ts';
 import { isReplacement } from '../bundle/erased-fields.ts';
 

@@ -1,7 +1,7 @@
 import type { Database, DatabaseTransaction } from '../../../postgres/database.ts';
 import { inTransaction } from '../../../postgres/transaction.ts';
 import { type Receipt, writeReceipt } from '../../../recording/receipt-store.ts';
-import { lastPosition } from '../../positions/position-store.ts';
+import { lastPosition } from '../../feed/positions.ts';
 import { type Log, readLog, storeFirstReceipt, storeLog } from '../tree/log-store.ts';
 import { lockProof } from '../tree/proof-lock.ts';
 import type { LogSigner } from './signer.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { threaded } from '../../../core/concurrency/threaded.ts';
 import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
 import type { DatabaseTransaction } from '../../../postgres/database.ts';
-import { readPlaces } from '../../positions/position-store.ts';
+import { readPlaces } from '../../feed/positions.ts';
 import { commitmentOfEntry } from '../encoding/commitment.ts';
 import { type CommittedEntry, fieldsOf } from '../encoding/fields.ts';
 import { receiptLeaf } from '../encoding/leaf.ts';

@@ -7,7 +7,7 @@ import {
   workInTurn,
 } from '../../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../postgres/transaction.ts';
-import { lastPosition } from '../../positions/position-store.ts';
+import { lastPosition } from '../../feed/positions.ts';
 import { readTreeSize } from '../tree/leaf-store.ts';
 import { betweenCheckpoints, readLog, tenantsWithLog } from '../tree/log-store.ts';
 import { tryLockProof } from '../tree/proof-lock.ts';

@@ -1,0 +1,161 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { PathPattern } from '../../core/path-pattern.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { ChangeType } from '../../recording/change.ts';
+import type { RebuildChunk } from '../../recording/rebuild/incremental-rebuild.ts';
+import type { Place } from '../entries/entry-store-new.ts';
+import { hideValues } from '../entries/hide-values.ts';
+import type { Dictionary } from '../search/names/dictionary.ts';
+
+/** The entries of one document that a tenant still has. */
+export interface DocumentEntries {
+  readonly transaction: DatabaseTransaction;
+  readonly tenant: string;
+  /** The hash of its id. */
+  readonly document: string;
+  /** The kinds of its entity. */
+  readonly kinds: readonly number[];
+  readonly since: number;
+  /** Paths whose values are masked. */
+  readonly hide: readonly PathPattern[];
+}
+
+export interface LastChange extends Place {
+  readonly kind: number;
+  readonly actor: number;
+}
+
+/** How many entries there are, how many of them up to a moment, and the last of these. */
+export interface EntriesUntil {
+  readonly total: number;
+  readonly changes: number;
+  readonly last: LastChange | undefined;
+}
+
+const bytesOfEntry = sql`octet_length(e.paths) + coalesce(octet_length(e.marks), 0)`;
+
+/** Counts the entries up to a moment (included), in milliseconds since 1970. */
+export async function readUntilMoment(of: DocumentEntries, moment: number): Promise<EntriesUntil> {
+  const { rows } = await sql<{ total: number; changes: number; at: number | null } & Omit<LastChange, 'at'>>`
+    select counted.total, counted.changes, last.at, last.sequence, last.kind, last.actor
+      from (
+        select count(*) as total, count(*) filter (where e.at <= ${moment}) as changes
+          from change_entry e where ${isOf(of)}
+      ) as counted
+      left join lateral (
+        select e.at, e.sequence, e.kind, e.actor from change_entry e
+          where ${isOf(of)} and e.at <= ${moment} order by e.at desc, e.sequence desc limit 1
+      ) as last on true`.execute(of.transaction);
+  const [row] = rows;
+  if (row === undefined || row.at === null) return { total: row?.total ?? 0, changes: 0, last: undefined };
+  const { total, changes, at, sequence, kind, actor } = row;
+  return { total, changes, last: { at, sequence, kind, actor } };
+}
+
+/** The same up to the n-th entry. `last` is undefined if there are fewer. */
+export async function readUntilChange(of: DocumentEntries, changes: number): Promise<EntriesUntil> {
+  const { rows } = await sql<{ total: number; at: number | null } & Omit<LastChange, 'at'>>`
+    select counted.total, last.at, last.sequence, last.kind, last.actor
+      from (select count(*) as total from change_entry e where ${isOf(of)}) as counted
+      left join lateral (
+        select e.at, e.sequence, e.kind, e.actor from change_entry e
+          where ${isOf(of)} order by e.at, e.sequence offset ${changes - 1} limit 1
+      ) as last on true`.execute(of.transaction);
+  const [row] = rows;
+  if (row === undefined || row.at === null) return { total: row?.total ?? 0, changes, last: undefined };
+  const { total, at, sequence, kind, actor } = row;
+  return { total, changes, last: { at, sequence, kind, actor } };
+}
+
+/** Entries without a name that are skipped in search of the newest name. */
+const maxNameless = 1_000;
+
+/** The newest name up to an entry; null where none of the last 1,000 entries has one. */
+export async function readName(of: DocumentEntries, until: Place): Promise<string | null> {
+  const { rows } = await sql<{ name: string }>`
+    select newest.name
+      from (
+        select e.at, e.sequence, e.name from change_entry e
+          where ${isOf(of)} and ${isUntil(until)} order by e.at desc, e.sequence desc limit ${maxNameless}
+      ) as newest
+      where newest.name is not null
+      order by newest.at desc, newest.sequence desc limit 1`.execute(of.transaction);
+  return rows[0]?.name ?? null;
+}
+
+/**
+ * The newest entry up to `until` from which on the document may be known: a delete, a create with content, or an update
+ * that is marked as whole. An update has to be looked at itself, since it may have the side before the change alone.
+ */
+export async function findAnchor(
+  of: DocumentEntries,
+  dictionary: Dictionary,
+  until: Place,
+): Promise<(MeasuredEntry & { isSure: boolean }) | undefined> {
+  const ofType = (type: ChangeType) => of.kinds.filter((id) => dictionary.kindOf.get(id)?.type === type);
+  const isUpdate = sql<boolean>`e.kind = any (${ofType('update')}::bigint[])`;
+  const { rows } = await sql<MeasuredEntry & { isSure: boolean }>`
+    select e.at, e.sequence, ${bytesOfEntry} as bytes, not ${isUpdate} as "isSure" from change_entry e
+      where ${isOf(of)} and ${isUntil(until)} and (
+        e.kind = any (${ofType('delete')}::bigint[])
+        or e.paths <> '{}' and (e.kind = any (${ofType('create')}::bigint[]) or ${isUpdate} and e.marks like '%"whole":true%'))
+      order by e.at desc, e.sequence desc limit 1`.execute(of.transaction);
+  return rows[0];
+}
+
+export interface MeasuredEntry extends Place {
+  /** Bytes of its text. */
+  readonly bytes: number;
+}
+
+/** The places and lengths of the entries in a range, oldest first, at most `max`. Both ends are included. */
+export async function measureEntries(
+  of: DocumentEntries,
+  { from, until }: { from: Place; until: Place | undefined },
+  max: number,
+): Promise<MeasuredEntry[]> {
+  const { rows } = await sql<MeasuredEntry>`
+    select e.at, e.sequence, ${bytesOfEntry} as bytes from change_entry e
+      where ${isOf(of)} and ${isFrom(from)} and ${until === undefined ? sql`true` : isUntil(until)}
+      order by e.at, e.sequence limit ${max}`.execute(of.transaction);
+  return rows;
+}
+
+/** The entries in a range, oldest first. Both ends are included. */
+export async function readPortion(
+  of: DocumentEntries,
+  dictionary: Dictionary,
+  { from, until }: { from: Place; until: Place },
+): Promise<RebuildChunk> {
+  const { rows } = await sql<{ kind: number; paths: string; marks: string | null; isMarked: boolean }>`
+    select e.kind, e.paths, e.marks, e.recorded_by is distinct from 0 as "isMarked" from change_entry e
+      where ${isOf(of)} and ${isFrom(from)} and ${isUntil(until)}
+      order by e.at, e.sequence`.execute(of.transaction);
+  return {
+    types: rows.map(({ kind }) => typeOf(dictionary, kind)),
+    paths: await hideValues(
+      rows.map(({ paths }) => paths),
+      of.hide,
+    ),
+    marks: rows.map(({ marks }) => marks),
+    isMarked: rows.map(({ isMarked }) => isMarked),
+  };
+}
+
+function typeOf(dictionary: Dictionary, kind: number): ChangeType {
+  const type = dictionary.kindOf.get(kind)?.type;
+  if (type !== 'create' && type !== 'update' && type !== 'delete') throw new Error('a kind has no type that is known');
+  return type;
+}
+
+function isOf({ tenant, document, kinds, since }: DocumentEntries): RawBuilder<SqlBool> {
+  return sql`e.tenant = ${tenant} and e.document = ${document}::uuid and e.kind = any (${kinds}::bigint[]) and e.at >= ${since}`;
+}
+
+function isFrom({ at, sequence }: Place): RawBuilder<SqlBool> {
+  return sql`(e.at, e.sequence) >= (${at}::bigint, ${sequence}::bigint)`;
+}
+
+function isUntil({ at, sequence }: Place): RawBuilder<SqlBool> {
+  return sql`(e.at, e.sequence) <= (${at}::bigint, ${sequence}::bigint)`;
+}

@@ -1,0 +1,141 @@
+import { sql } from 'kysely';
+import type { Database } from '../../postgres/database.ts';
+import { entriesOfRow } from '../positions/entries-of-row.ts';
+
+/** A position of a tenant, 0 before all. */
+export interface Position {
+  readonly position: number;
+  /** A random number that was given with the position. Another one at the same position: the database was restored. */
+  readonly fingerprint: number;
+}
+
+/** Where the entry of a position is. */
+export interface PlaceOfPosition extends Position {
+  /** The time of the change, in milliseconds; -1 where the position has no entry. */
+  readonly at: number;
+  readonly sequence: number;
+  /** When it was recorded, in milliseconds; the time of the change for entries from before there were positions. */
+  readonly recorded: number;
+}
+
+/** The positions that one call reads at most. */
+export const maxPlaces = 10_000;
+
+const beforeAll: Position = { position: 0, fingerprint: 0 };
+
+/** The last position of a tenant. What was committed before may have no position yet: see `givePositions`. */
+export async function lastPosition(db: Database, tenant: string): Promise<Position> {
+  const { rows } = await sql<Position>`
+    select first + cardinality(fingerprints) - 1 as position, fingerprints[cardinality(fingerprints)] as fingerprint
+      from change_position where tenant = ${tenant} order by first desc limit 1`.execute(db);
+  return rows[0] ?? beforeAll;
+}
+
+/** The fingerprint of a position; undefined where the tenant has no such position. */
+export async function fingerprintAt(db: Database, tenant: string, position: number): Promise<number | undefined> {
+  if (position === 0) return beforeAll.fingerprint;
+  const { rows } = await sql<{ fingerprint: number | null }>`
+    select p.fingerprints[${position}::bigint - p.first + 1] as fingerprint
+      from (
+        select first, fingerprints from change_position
+          where tenant = ${tenant} and first <= ${position}::bigint order by first desc limit 1
+      ) p`.execute(db);
+  return rows[0]?.fingerprint ?? undefined;
+}
+
+/**
+ * The position before the first entry that was recorded at that time (milliseconds) or later; the last position if there is none.
+ * Entries of transactions that overlapped may stand in either order, so a few behind it may have been recorded before.
+ */
+export async function positionBefore(db: Database, tenant: string, recorded: number): Promise<Position> {
+  const { rows } = await sql<{ position: number }>`
+    select p.first + entry.place - 2 as position
+      from (
+        select first, recorded from change_position
+          where tenant = ${tenant} and ${recorded}::bigint <= any (recorded) order by first limit 1
+      ) p
+      cross join lateral unnest(p.recorded) with ordinality as entry (recorded, place)
+      where entry.recorded >= ${recorded}::bigint order by entry.place limit 1`.execute(db);
+  const position = rows[0]?.position;
+  const fingerprint = position === undefined ? undefined : await fingerprintAt(db, tenant, position);
+  if (position === undefined || fingerprint === undefined) return await lastPosition(db, tenant);
+  return { position, fingerprint };
+}
+
+/**
+ * The first position whose entry is not older than the horizon (milliseconds): what retention drops is before it, though not
+ * all before it is dropped. Undefined where there is none.
+ */
+export async function firstKept(db: Database, tenant: string, horizon: number): Promise<number | undefined> {
+  const { rows } = await sql<{ position: number }>`
+    select p.first + entry.number - 1 as position
+      from (
+        select * from change_position
+          where tenant = ${tenant} and newest >= ${horizon}::bigint
+          order by first limit 1
+      ) p
+      cross join lateral ${entriesOfRow} as entry
+      where entry.at >= ${horizon}::bigint order by entry.number limit 1`.execute(db);
+  return rows[0]?.position;
+}
+
+/** The places behind a position, in order, without a gap; fewer than `limit` where no more are there now. */
+export async function readPlaces(
+  db: Database,
+  tenant: string,
+  after: number,
+  limit = maxPlaces,
+): Promise<PlaceOfPosition[]> {
+  const last = after + Math.min(limit, maxPlaces);
+  // One row has many as JSON. With one row for each, parsing would block the event loop.
+  const { rows } = await sql<PositionsRow>`
+    select p.first, p.low, p.oldest, p.sequence_base as base, array_to_json(p.ats[p.low:p.high]) as ats,
+           array_to_json(p.sequences[p.low:p.high]) as sequences, array_to_json(p.at_lows[p.low:p.high]) as lows,
+           array_to_json(p.at_highs[p.low:p.high]) as highs, array_to_json(p.sequence_offsets[p.low:p.high]) as offsets,
+           array_to_json(p.recorded[p.low:p.high]) as recorded, array_to_json(p.fingerprints[p.low:p.high]) as fingerprints
+      from (
+        select *, greatest(${after}::bigint - first + 2, 1)::integer as low,
+               least(${last}::bigint - first + 1, cardinality(fingerprints))::integer as high
+          from change_position
+          where tenant = ${tenant} and first <= ${last}::bigint
+            and first >= coalesce((
+              select first from change_position
+                where tenant = ${tenant} and first <= ${after}::bigint + 1 order by first desc limit 1), 1)
+      ) p
+      where p.low <= p.high
+      order by p.first`.execute(db);
+  return rows.flatMap((row) =>
+    row.fingerprints.map((fingerprint, index) => ({
+      position: row.first + row.low - 1 + index,
+      ...entryOf(row, index),
+      recorded: row.recorded[index] ?? 0,
+      fingerprint,
+    })),
+  );
+}
+
+/** Positions of a row from its number `low` on. The baseline of the migrations has the layout. */
+interface PositionsRow {
+  readonly first: number;
+  readonly low: number;
+  readonly oldest: number;
+  readonly ats: readonly number[];
+  readonly sequences: readonly number[];
+  /** Null where the row is not packed, like the other three. */
+  readonly base: number | null;
+  readonly lows: readonly number[] | null;
+  readonly highs: readonly number[] | null;
+  readonly offsets: readonly number[] | null;
+  readonly recorded: readonly number[];
+  readonly fingerprints: readonly number[];
+}
+
+function entryOf({ low, oldest, ats, sequences, base, lows, highs, offsets }: PositionsRow, index: number) {
+  if (ats.length > 0) return { at: ats[index] ?? -1, sequence: sequences[index] ?? 0 };
+  const high = highs?.[index] ?? -1;
+  if (high < 0) return { at: -1, sequence: -1 };
+  return {
+    at: oldest + high * 2 ** 32 + (lows?.[index] ?? 0),
+    sequence: (base ?? 0) + low + index + (offsets?.[index] ?? 0),
+  };
+}

@@ -1,0 +1,151 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { statementsOf } from '../../postgres/statements.ts';
+import { type CountedPart, columnsOfParts } from '../count/counted-parts.ts';
+import { type Interval, isLarge, planOf } from './plan/tally-plan.ts';
+import type { QueryParts, Split } from './query-parts.ts';
+import { found, runSearch, type Search } from './search-store.ts';
+import type { QuerySnapshot } from './snapshots.ts';
+import { readTalliedPlaces } from './tallied-page.ts';
+
+/** When the oldest entry of the tenant since `since` occurred, in milliseconds since 1970. Undefined: there is none. */
+export async function firstMoment({ transaction, tenant, since }: QuerySnapshot): Promise<number | undefined> {
+  const { rows } = await sql<{ first: number | null }>`
+    select min(e.at) as first from change_entry e where e.tenant = ${tenant} and e.at >= ${since}`.execute(transaction);
+  return rows[0]?.first ?? undefined;
+}
+
+/** The first entries of a window. If one of so many is found, it is the oldest one of a search. */
+const firstEntries = 200;
+
+async function oldestFound({ transaction }: QuerySnapshot, search: Search): Promise<number[]> {
+  const oldestOf = (entries: RawBuilder<unknown>) => sql`select min(found.at) from (${entries}) as found`;
+  // Without "offset 0", the planner may read the window along the time up to the first one, which takes long for a rare one.
+  const ofAll = oldestOf(sql`select e.at ${found(search)} offset 0`);
+  const { tenant, since, condition } = search;
+  const ofFirst = oldestOf(
+    sql`select e.* from (
+          select * from change_entry where tenant = ${tenant} and at >= ${since} order by at, sequence limit ${firstEntries}
+        ) as e where ${condition}`,
+  );
+  const statement = sql<{ oldest: number | null }>`select coalesce((${ofFirst}), (${ofAll})) as oldest`;
+  const rows = await runSearch(transaction, search, statement);
+  return rows.flatMap((row) => row.oldest ?? []);
+}
+
+/** To ask more intervals than this for their oldest entry one by one costs more than to look for it by tallies. */
+const maxAsked = 8;
+
+/** The time of the oldest entry that tallies count; none if there is no entry. */
+export async function oldestTallied(snapshot: QuerySnapshot, { intervals, everything }: QueryParts): Promise<number[]> {
+  if (intervals.length === 0) return [];
+  const asked = await oldestAsked(snapshot, intervals);
+  if (asked !== undefined) return asked;
+  if (isLarge(planOf(intervals))) return await oldestFound(snapshot, everything);
+  const { transaction, tenant, now } = snapshot;
+  const page = { now, intervals, skip: 0, size: 0 };
+  const { total } = await readTalliedPlaces(transaction, tenant, page);
+  if (total === 0) return [];
+  const { places } = await readTalliedPlaces(transaction, tenant, { ...page, skip: total - 1, size: 1 });
+  return places.map(({ at }) => at);
+}
+
+/** The time of the oldest entry of all selections; none if there is no entry. Undefined: there are many, or it is hard to find. */
+async function oldestAsked(
+  { transaction, tenant }: QuerySnapshot,
+  intervals: readonly Interval[],
+): Promise<number[] | undefined> {
+  if (intervals.reduce((sum, { selections }) => sum + selections.length, 0) > maxAsked) return undefined;
+  for (const { since, before, selections } of intervals.toReversed()) {
+    const times: number[] = [];
+    for (const { actors, kinds } of selections) {
+      const { rows } = await statementsOf(transaction).query<{ oldest: number | null; decided: boolean }>({
+        text: 'select oldest, decided from change_oldest($1, $2, $3, $4, $5)',
+        values: [tenant, actors ?? [0], kinds ?? [0], since, before],
+      });
+      if (rows.some(({ decided }) => !decided)) return undefined;
+      times.push(...rows.flatMap(({ oldest }) => oldest ?? []));
+    }
+    if (times.length > 0) return [Math.min(...times)];
+  }
+  return [];
+}
+
+/** How many entries of a type are in a range of a list of moments. Ranges without entries are left out. */
+interface RangeCount {
+  type: string;
+  /** The place of the moment that begins the range, from 0. */
+  place: number;
+  entries: number;
+}
+
+/** Counts the entries of parts by their types and ranges. */
+export async function countParts(
+  { transaction, tenant, dictionary }: QuerySnapshot,
+  parts: readonly CountedPart[],
+): Promise<RangeCount[]> {
+  if (parts.length === 0) return [];
+  const { rows } = await statementsOf(transaction).query<RangeCount>({
+    text: 'select type, place, entries from change_count_types($1, $2, $3, $4, $5, $6, $7)',
+    values: [tenant, ...columnsOfParts(parts, dictionary)],
+  });
+  return rows;
+}
+
+/** Counts the entries of a search by their types and by the ranges that the moments begin, and tells the oldest. */
+export async function countSearch(
+  { transaction, tenant }: QuerySnapshot,
+  search: Search,
+  moments: readonly number[],
+): Promise<(RangeCount & { oldest: number })[]> {
+  const statement = sql<RangeCount & { oldest: number }>`
+    select k.type, c.place, sum(c.entries)::bigint as entries, min(c.oldest) as oldest
+      from (
+        select e.kind, width_bucket(e.at, ${moments}::bigint[]) - 1 as place, count(*) as entries, min(e.at) as oldest
+          ${found(search)} group by 1, 2
+      ) as c
+      join change_kind k on k.tenant = ${tenant} and k.kind = c.kind
+      group by k.type, c.place`;
+  return await runSearch(transaction, search, statement);
+}
+
+export type FacetField = 'entity' | 'type' | 'actor' | 'path';
+
+export interface FacetValue {
+  value: string;
+  count: number;
+}
+
+/** The values of a field with most entries, ties by code point, and how many entries there are in all. */
+export async function readFacetValues(
+  { transaction, tenant, dictionary }: Pick<QuerySnapshot, 'transaction' | 'tenant' | 'dictionary'>,
+  { parts, search }: { parts: readonly CountedPart[]; search: Search | undefined },
+  { field, size }: { field: FacetField; size: number },
+): Promise<{ total: number; values: FacetValue[] }> {
+  const split: Split = field === 'actor' ? 'actor' : 'kind';
+  const counted = search === undefined ? [] : await countByKey(transaction, search, split);
+  if (parts.length === 0 && counted.length === 0) return { total: 0, values: [] };
+  const { rows } = await statementsOf(transaction).query<{ total: number; value: string | null; count: number }>({
+    text: 'select total, value, count from change_facet_values($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+    values: [
+      tenant,
+      ...columnsOfParts(parts, dictionary),
+      field,
+      counted.map(({ key }) => key),
+      counted.map(({ entries }) => entries),
+      size,
+    ],
+  });
+  const values = rows.flatMap(({ value, count }) => (value === null ? [] : [{ value, count }]));
+  return { total: rows[0]?.total ?? 0, values };
+}
+
+async function countByKey(
+  transaction: DatabaseTransaction,
+  search: Search,
+  split: Split,
+): Promise<{ key: number; entries: number }[]> {
+  const statement = sql<{ key: number; entries: number }>`
+    select ${sql.ref(`e.${split}`)} as key, count(*) as entries ${found(search)} group by 1`;
+  return await runSearch(transaction, search, statement);
+}

@@ -1,0 +1,155 @@
+import type { PathPattern } from '../../../core/path-pattern.ts';
+import type { DocumentQuery, Match, Matcher } from '../../../query/ast.ts';
+
+/**
+ * A query after the lookup of its names. A term on entity, type, related entity or actor becomes the set of kinds or
+ * actors that satisfy it: one byte for each kind or actor of the dictionary.
+ */
+export type Expression = Group | Term;
+
+export type Term = Members<'kinds'> | Members<'actors'> | TimeTerm | OpenTerm;
+
+/** A term that tallies cannot answer. */
+export type OpenTerm = DocumentTerm | RelatedTerm | PathTerm | ChangeTerm;
+
+export interface Group {
+  readonly kind: 'and' | 'or';
+  readonly operands: readonly Expression[];
+}
+
+export interface Members<Of extends 'kinds' | 'actors'> {
+  readonly kind: Of;
+  readonly members: Uint8Array;
+}
+
+/** In milliseconds since 1970: the range includes `from` and excludes `to`. */
+export interface TimeTerm {
+  readonly kind: 'time';
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+}
+
+/** The document's own id. */
+export interface DocumentTerm {
+  readonly kind: 'document';
+  readonly matcher: ResolvedMatcher;
+}
+
+/** One related item satisfies all of these terms. At least one of them is on its id. */
+export interface RelatedTerm {
+  readonly kind: 'related';
+  readonly entities: readonly ResolvedMatcher[];
+  readonly ids: readonly ResolvedMatcher[];
+  /** A term on kinds in the same AND. It holds wherever this term holds. */
+  readonly implies?: Members<'kinds'>;
+}
+
+/** The entry has a path that the matcher accepts. */
+export interface PathTerm {
+  readonly kind: 'path';
+  readonly candidates: PathCandidates;
+  readonly path: PathMatcher;
+}
+
+/** One path of the entry satisfies all of these conditions. */
+export interface ChangeTerm {
+  readonly kind: 'change';
+  /** Undefined: no condition is on the path. */
+  readonly candidates: PathCandidates | undefined;
+  readonly paths: readonly PathMatcher[];
+  /** Conditions on the fields `before` and `after` of the path. */
+  readonly sides: DocumentQuery;
+  readonly is: readonly Match[];
+  /** The values at these paths count as masked. */
+  readonly hide: readonly PathPattern[];
+}
+
+export interface PathMatcher {
+  readonly matcher: ResolvedMatcher;
+  /** Whether a text also accepts the paths that begin with it and a dot. */
+  readonly beneath: boolean;
+}
+
+/** Which entries come into question, by the numbers of their paths. */
+export interface PathCandidates {
+  /** An entry with one of these numbers has a path that is accepted. Numbers are texts of arrays. */
+  readonly certain: readonly string[];
+  /** An entry with one of these numbers may have such a path. */
+  readonly possible: readonly string[];
+}
+
+/** The ids or the names that a regular expression matches replace it. */
+export type ResolvedMatcher =
+  | Exclude<Matcher, { kind: 'regex' }>
+  | { readonly kind: 'found'; readonly texts: readonly string[] }
+  | FoundIds;
+
+/**
+ * The ids that a regular expression matches, as hashes in the text of an array. The array lists either the ids that
+ * match, or the ids that do not match. It covers the ids of the entries that can satisfy the query.
+ */
+export interface FoundIds {
+  readonly kind: 'ids';
+  readonly isIn: boolean;
+  readonly count: number;
+  readonly hashes: string;
+}
+
+const always: Group = { kind: 'and', operands: [] };
+const never: Group = { kind: 'or', operands: [] };
+
+export function isGroup(expression: Expression): expression is Group {
+  return expression.kind === 'and' || expression.kind === 'or';
+}
+
+export function isAlways(expression: Expression): boolean {
+  return expression.kind === 'and' && expression.operands.length === 0;
+}
+
+export function isNever(expression: Expression): boolean {
+  return expression.kind === 'or' && expression.operands.length === 0;
+}
+
+/**
+ * Simplifies the expression. `decide` returns true or false for a term that it can decide, and undefined for an open
+ * term. The result is `always`, `never` or an expression with open terms only.
+ */
+export function decide(expression: Expression, decideTerm: (term: Term) => boolean | undefined): Expression {
+  if (!isGroup(expression)) {
+    const decided = decideTerm(expression);
+    return decided === undefined ? expression : decided ? always : never;
+  }
+  const absorbing = expression.kind === 'and' ? isNever : isAlways;
+  const neutral = expression.kind === 'and' ? isAlways : isNever;
+  const operands: Expression[] = [];
+  for (const operand of expression.operands) {
+    const decided = decide(operand, decideTerm);
+    if (absorbing(decided)) return decided;
+    if (!neutral(decided)) operands.push(decided);
+  }
+  const [only] = operands;
+  if (operands.length === 1 && only !== undefined) return only;
+  return { kind: expression.kind, operands };
+}
+
+/** Every term of an expression. */
+export function termsOf(expression: Expression): Term[] {
+  if (!isGroup(expression)) return [expression];
+  return expression.operands.flatMap(termsOf);
+}
+
+/** The numbers of the names that are members. It skips the others without a look at each, because they may be many. */
+export function idsOf(names: readonly { id: number }[], members: Uint8Array): number[] {
+  const ids: number[] = [];
+  for (let index = members.indexOf(1); index !== -1; index = members.indexOf(1, index + 1)) {
+    const name = names[index];
+    if (name !== undefined) ids.push(name.id);
+  }
+  return ids;
+}
+
+/** Whether the expression is a term that tallies cannot answer. */
+export function isOpen(expression: Expression): expression is OpenTerm {
+  const { kind } = expression;
+  return kind === 'document' || kind === 'related' || kind === 'path' || kind === 'change';
+}

@@ -1,0 +1,148 @@
+import { invalidField } from '../../../core/errors.ts';
+import { type PathPattern, parsePathPattern } from '../../../core/path-pattern.ts';
+import { isStorable } from '../../../core/storable-text.ts';
+import type { WrittenRestriction } from '../../../core/written-restriction.ts';
+import type { ReadRestriction, Restriction } from '../../../http/restriction.ts';
+import { and, type Condition, type ItemTerm, itemMatch, type Match, type Query } from '../../../query/ast.ts';
+import { compileMatcher } from '../../../query/match.ts';
+import { parseQuery } from '../../../query/parse.ts';
+import { QueryError } from '../../../query/query-error.ts';
+import { changelogDialect } from './dialect.ts';
+
+/** Limits of what is hidden: paths of one restriction, and characters (UTF-16 units) of each. */
+export const hideLimits = { paths: 100, characters: 200 } as const;
+
+/** Reads a restriction. The query of each part is about what the parts before it show, so their masks hold in it too. */
+export const readRestriction: ReadRestriction = (written) => {
+  let read: Omit<Restriction, 'written'> = { query: and([], 1), hide: [], actors: true };
+  for (const { query, hide, actors = true } of written) {
+    const inner = readFixedQuery(query, read);
+    read = {
+      query: joined(read, inner),
+      hide: [...read.hide, ...readHidden(hide)],
+      actors: read.actors && actors,
+    };
+  }
+  return { written, ...read };
+};
+
+/** A caller's own query. Throws QueryError, also for a term on actors where the caller sees none. */
+export function parseOwnQuery(q: string, restriction: Pick<Restriction, 'actors'> | undefined): Query {
+  const query = parseQuery(q, changelogDialect);
+  const term = restriction?.actors === false ? termsOf(query).find(({ field }) => field === 'actor') : undefined;
+  if (term !== undefined) throw new QueryError(term.position, 'no term on actor: this credential does not show actors');
+  return query;
+}
+
+/** Throws validation_violation where the caller does not see the actors of entries. */
+export function requireActors(restriction: Restriction | undefined): void {
+  if (restriction?.actors !== false) return;
+  throw invalidField('field', 'field cannot be actor: this credential does not show actors');
+}
+
+/** The restriction's query and a caller's own one, of which both must hold. The terms on values of the latter see masks. */
+export function joined({ query, hide }: Pick<Restriction, 'query' | 'hide'>, own: Query): Query {
+  return and([...query.operands, ...own.operands.map((operand) => underMasks(operand, hide))], own.position);
+}
+
+function underMasks(condition: Condition, hide: readonly PathPattern[]): Condition {
+  switch (condition.kind) {
+    case 'and':
+    case 'or': {
+      const operands = condition.operands.map((operand) => underMasks(operand, hide));
+      return Object.freeze({ ...condition, operands: Object.freeze(operands) });
+    }
+    case 'item':
+      return itemMatch(condition.field, condition.operand, condition.position, [...(condition.hide ?? []), ...hide]);
+    default:
+      return condition;
+  }
+}
+
+/**
+ * Whether a query has all entries of an entity type, or none, whatever the type is: it has terms on entity types alone. Then
+ * this returns the condition on the type.
+ */
+export function entityTypesOf({ query }: Restriction): ((entity: string) => boolean) | undefined {
+  if (!termsOf(query).every(({ field }) => field === 'entity')) return undefined;
+  return (entity) => holds(query, { entity });
+}
+
+/**
+ * Of what a restriction shows the whole: of entity types, of documents that it names, or of nothing but the changes themselves. By that
+ * the reads differ that it has (docs/access.md).
+ */
+export function wholesOf(restriction: Restriction): 'entities' | 'documents' | 'changes' {
+  if (entityTypesOf(restriction) !== undefined) return 'entities';
+  const isOnDocuments = termsOf(restriction.query).every(({ field }) => field === 'entity' || field === 'entityId');
+  return isOnDocuments ? 'documents' : 'changes';
+}
+
+/**
+ * Whether a restriction shows a document: with all of its history (`true`), or not at all (`false`). Undefined: a part of its
+ * history may be shown, so nothing can be told of the whole document.
+ */
+export function showsDocument(
+  restriction: Restriction,
+  document: { readonly entity: string; readonly entityId: string },
+): boolean | undefined {
+  const ofType = entityTypesOf(restriction);
+  if (ofType !== undefined) return ofType(document.entity);
+  return wholesOf(restriction) === 'documents' && holds(restriction.query, document) ? true : undefined;
+}
+
+function holds(condition: Condition, document: Readonly<Record<string, string>>): boolean {
+  switch (condition.kind) {
+    case 'and':
+      return condition.operands.every((operand) => holds(operand, document));
+    case 'or':
+      return condition.operands.some((operand) => holds(operand, document));
+    case 'match': {
+      const { field, matcher } = condition;
+      const value = document[field];
+      return value !== undefined && matcher.kind !== 'regex' && compileMatcher(matcher)(value);
+    }
+    default:
+      return false;
+  }
+}
+
+/** Every term of a query outside of `elemMatch`, and each `elemMatch` as one. */
+function termsOf(condition: Condition): Exclude<Condition, { kind: 'and' | 'or' }>[] {
+  return condition.kind === 'and' || condition.kind === 'or' ? condition.operands.flatMap(termsOf) : [condition];
+}
+
+/** `outer`: what the parts before it show. */
+function readFixedQuery(text: string, outer: Pick<Restriction, 'actors'>): Query {
+  try {
+    const query = parseOwnQuery(text, outer);
+    const pattern = termsOf(query)
+      .flatMap(matchesOf)
+      .find(({ matcher }) => matcher.kind === 'regex');
+    if (pattern !== undefined) throw new QueryError(pattern.position, 'a term without a regular expression');
+    return query;
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    throw invalidField('query', `The query is not valid at position ${error.position}: expected ${error.expected}`);
+  }
+}
+
+function matchesOf(term: Exclude<Condition, { kind: 'and' | 'or' }>): Match[] {
+  const terms: readonly (ItemTerm | Condition)[] = term.kind === 'item' ? term.operand.operands : [term];
+  return terms.filter((one) => one.kind === 'match');
+}
+
+function readHidden(hide: WrittenRestriction['hide']): PathPattern[] {
+  if (hide.length > hideLimits.paths) throw invalidField('hide', `hide has more than ${hideLimits.paths} paths`);
+  return hide.map((text, index) => {
+    const place = `hide.${index}`;
+    if (text === '') throw invalidField(place, `${place} is empty`);
+    if (text.length > hideLimits.characters) {
+      throw invalidField(place, `${place} has more than ${hideLimits.characters} characters`);
+    }
+    if (!isStorable(text)) throw invalidField(place, `${place} has a character that is no text`);
+    const pattern = parsePathPattern(text);
+    if (typeof pattern === 'string') throw invalidField(place, `${place} ${pattern}`);
+    return pattern;
+  });
+}

@@ -1,0 +1,194 @@
+import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
+import type { Dictionary } from '../names/dictionary.ts';
+import { decide, type Expression, idsOf, isAlways, isNever, isOpen, termsOf } from './expression.ts';
+import { classesOfKinds, type KindClass } from './kind-classes.ts';
+
+/** The entries of some actors and of some kinds, by their numbers; null means any. */
+export interface Selection {
+  readonly actors: readonly number[] | null;
+  readonly kinds: readonly number[] | null;
+}
+
+/**
+ * A range of time [since, before) and the selections for it. No two selections share an entry. If `before` is null, the
+ * range has no end.
+ */
+export interface Interval {
+  readonly since: number;
+  readonly before: number | null;
+  readonly selections: readonly Selection[];
+}
+
+/** How much of the tallies a query has to read. */
+export interface Plan {
+  readonly intervals: readonly Interval[];
+  /** Tallies in all intervals, including the cells at both ends of each interval. Each takes about 16 microseconds. */
+  readonly keys: number;
+}
+
+/** Whether reading the entries may be cheaper than a plan. */
+export function isLarge({ keys, intervals }: Plan): boolean {
+  return keys > 4_000 || intervals.length > 32;
+}
+
+/** Annals drops a plan with more keys or more steps: it is cheaper to read the entries. */
+const maxKeys = 400_000;
+const maxSteps = 300_000_000;
+
+/**
+ * The part of a query that the tallies can answer, newest first: the entries that satisfy the query for every value of
+ * its terms on document and related ids. The language has no negation, so these entries are a part of the answer. The
+ * rest of the answer satisfies at least one of those terms. Undefined if this is too much work for tallies, for example
+ * if many arms each have a time and a pattern of their own.
+ */
+export async function planTallies(
+  expression: Expression,
+  dictionary: Dictionary,
+  from: number,
+  slice = new TimeSlice(),
+): Promise<Plan | undefined> {
+  if (isAlways(expression)) return { intervals: [{ since: from, before: null, selections: everything }], keys: 1 };
+  const intervals: Interval[] = [];
+  const planning: Planning = {
+    dictionary,
+    slice,
+    classes: await classesOfKinds(expression, dictionary, slice),
+    steps: 0,
+  };
+  const known = new Map<string, readonly Selection[]>();
+  const nameOf = termNames();
+  const terms = termsOf(expression).length;
+  let keys = 0;
+  for (const { since, before } of rangesOf(expression, from)) {
+    if (slice.isDue) await slice.rest();
+    planning.steps += terms;
+    const left = withinRange(expression, { since, before });
+    const name = nameOf(left);
+    const selections = known.get(name) ?? (await selectionsOf(left, planning));
+    known.set(name, selections);
+    const last = intervals.at(-1);
+    if (last !== undefined && last.since === before && last.selections === selections) {
+      intervals[intervals.length - 1] = { since, before: last.before, selections };
+    } else if (selections.length > 0) {
+      intervals.push({ since, before, selections });
+      keys += selections.reduce((sum, selection) => sum + keysOf(selection), 0);
+    }
+    if (keys > maxKeys || planning.steps > maxSteps) return undefined;
+  }
+  return { intervals, keys };
+}
+
+/** A plan of these intervals. `talliesOf`: how many tallies of a selection are read at a moment. */
+export function planOf(intervals: readonly Interval[], talliesOf: (selection: Selection) => number = keysOf): Plan {
+  const selections = intervals.flatMap((interval) => interval.selections);
+  return { intervals, keys: selections.reduce((sum, selection) => sum + talliesOf(selection), 0) };
+}
+
+/** How many tallies tell at one moment how many entries of a selection there are: by actor and kind. */
+function keysOf({ actors, kinds }: Selection): number {
+  return (actors?.length ?? 1) * (actors === null ? (kinds?.length ?? 1) : 1 + (kinds?.length ?? 0));
+}
+
+/** The time from `from` on, split at each begin and end of a range in the query, newest first. */
+function rangesOf(expression: Expression, from: number): Omit<Interval, 'selections'>[] {
+  const cuts = new Set<number>([from]);
+  for (const term of termsOf(expression)) {
+    if (term.kind !== 'time') continue;
+    for (const cut of [term.from, term.to]) if (cut !== undefined && cut > from) cuts.add(cut);
+  }
+  const sorted = [...cuts].sort((one, other) => other - one);
+  return sorted.map((since, index) => ({ since, before: sorted[index - 1] ?? null }));
+}
+
+/** What is left of an expression in a range in which each term on time holds all along, or nowhere. It has no open terms. */
+function withinRange(expression: Expression, { since, before }: Omit<Interval, 'selections'>): Expression {
+  return decide(expression, (term) => {
+    if (term.kind !== 'time') return isOpen(term) ? false : undefined;
+    const hasBegun = term.from === undefined || term.from <= since;
+    return hasBegun && (term.to === undefined || (before !== null && before <= term.to));
+  });
+}
+
+const everything: readonly Selection[] = [{ actors: null, kinds: null }];
+
+interface Planning {
+  readonly dictionary: Dictionary;
+  readonly slice: TimeSlice;
+  readonly classes: readonly KindClass[];
+  steps: number;
+}
+
+/** What an expression selects that has terms on kinds and actors alone. */
+async function selectionsOf(expression: Expression, planning: Planning): Promise<readonly Selection[]> {
+  const { dictionary } = planning;
+  if (isAlways(expression)) return everything;
+  if (isNever(expression)) return [];
+  const groups = await groupKinds(expression, planning);
+  const byWhomever: number[] = [];
+  const selections: Selection[] = [];
+  let keys = 0;
+  for (const { open, ids } of groups) {
+    if (isNever(open)) continue;
+    const actors = isAlways(open) ? undefined : await actorsOf(open, planning);
+    if (actors === undefined || actors.length === dictionary.actors.length) byWhomever.push(...ids);
+    else if (actors.length > 0) {
+      const selection = { actors, kinds: groups.length === 1 ? null : ids };
+      selections.push(selection);
+      keys += keysOf(selection);
+    }
+    // The caller gives up as well.
+    if (keys > maxKeys) planning.steps = Number.POSITIVE_INFINITY;
+    if (planning.steps > maxSteps) return [];
+  }
+  if (byWhomever.length === dictionary.kinds.length) return everything;
+  return byWhomever.length === 0 ? selections : [{ actors: null, kinds: byWhomever }, ...selections];
+}
+
+/** Groups the kinds for which the same condition on the actor is left. */
+async function groupKinds(expression: Expression, planning: Planning): Promise<{ open: Expression; ids: number[] }[]> {
+  const groups = new Map<string, { open: Expression; ids: number[] }>();
+  const nameOf = termNames();
+  const terms = termsOf(expression).length;
+  for (const { first, ids } of planning.classes) {
+    if (planning.slice.isDue) await planning.slice.rest();
+    planning.steps += terms;
+    const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[first] === 1 : undefined));
+    groups.getOrInsertComputed(nameOf(open), () => ({ open, ids: [] })).ids.push(...ids);
+  }
+  for (const { ids } of groups.values()) ids.sort((one, other) => one - other);
+  return [...groups.values()];
+}
+
+export async function actorsOf(expression: Expression, planning: Planning): Promise<number[]> {
+  return idsOf(planning.dictionary.actors, await combine(expression, planning));
+}
+
+async function combine(expression: Expression, planning: Planning): Promise<Uint8Array> {
+  if (expression.kind === 'actors') return expression.members;
+  if (expression.kind !== 'and' && expression.kind !== 'or') throw new Error(`a term on ${expression.kind} is open`);
+  const { length } = planning.dictionary.actors;
+  const all = expression.kind === 'and';
+  const combined = new Uint8Array(length).fill(all ? 1 : 0);
+  for (const operand of expression.operands) {
+    if (planning.slice.isDue) await planning.slice.rest();
+    planning.steps += length;
+    const members = await combine(operand, planning);
+    for (let index = 0; index < length; index++) {
+      const one = members[index] ?? 0;
+      if (all ? one === 0 : one === 1) combined[index] = one;
+    }
+  }
+  return combined;
+}
+
+/** A text that is equal for two expressions of the same structure with the same terms. */
+function termNames(): (expression: Expression) => string {
+  const names = new Map<Expression, number>();
+  const nameOf = (expression: Expression): string => {
+    if (expression.kind === 'and' || expression.kind === 'or') {
+      return `${expression.kind}(${expression.operands.map(nameOf).join(' ')})`;
+    }
+    return String(names.getOrInsert(expression, names.size));
+  };
+  return nameOf;
+}

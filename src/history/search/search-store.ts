@@ -1,0 +1,182 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { projectedText } from '../../query/json-projection.ts';
+import type { Place } from '../entries/entry-store-new.ts';
+import { namedPaths, type PathNames } from './names/path-name-store.ts';
+import { mustBeRead } from './path-predicate.ts';
+import type { IdsOf } from './plan/id-patterns.ts';
+import { runWithoutNestedLoops } from './planner-estimates.ts';
+
+/** The source of the entries that satisfy a condition on `e`: rows of change_entry, or places first. */
+export interface Search {
+  tenant: string;
+  since: number;
+  /** A select of (at, sequence) without duplicates; default: all entries of the tenant. */
+  places?: RawBuilder<unknown> | undefined;
+  /** Whether the condition is on texts of ids, which an index has. */
+  byIds?: boolean;
+  /** Whether the planner takes the tenant for one with next to no entries, and it has many. */
+  underestimated?: boolean | undefined;
+  condition: RawBuilder<SqlBool>;
+}
+
+/** Runs a statement with the SQL of the search in it. */
+export async function runSearch<Row>(
+  transaction: DatabaseTransaction,
+  search: Search,
+  statement: RawBuilder<Row>,
+): Promise<Row[]> {
+  if (search.underestimated) return await runWithoutNestedLoops(transaction, statement);
+  return (await statement.execute(transaction)).rows;
+}
+
+/** Counts the entries that a search finds. */
+export async function countEntries(transaction: DatabaseTransaction, search: Search): Promise<number> {
+  const rows = await runSearch(transaction, search, sql<{ total: number }>`select count(*) as total ${found(search)}`);
+  return rows[0]?.total ?? 0;
+}
+
+/** Counts the entries that a search finds and reads the places of a page of them, newest first. It searches once. */
+export async function searchPage(
+  transaction: DatabaseTransaction,
+  search: Search,
+  page: { skip: number; size: number },
+): Promise<{ total: number; places: Place[] }> {
+  const statement = sql<{ total: number; at: number | null; sequence: number }>`
+    with found as materialized (select e.at, e.sequence ${found(search)})
+    select counted.total, place.at, place.sequence
+      from (select count(*) as total from found) as counted
+      left join lateral (
+        select * from found order by at desc, sequence desc offset ${page.skip} limit ${page.size}
+      ) as place on true
+      order by place.at desc, place.sequence desc`;
+  const rows = await runSearch(transaction, search, statement);
+  const places = rows.flatMap(({ at, sequence }) => (at === null ? [] : [{ at, sequence }]));
+  return { total: rows[0]?.total ?? 0, places };
+}
+
+/** The places of the entries that a search finds, newest first. */
+export async function findPlaces(
+  transaction: DatabaseTransaction,
+  search: Search,
+  page: { skip: number; size: number },
+): Promise<Place[]> {
+  return await runSearch(
+    transaction,
+    search,
+    sql<Place>`select e.at, e.sequence ${found(search)}
+      order by e.at desc, e.sequence desc offset ${page.skip} limit ${page.size}`,
+  );
+}
+
+/**
+ * A tenant's entries in the two parts that have indexes of ids. PostgreSQL reads ids from such an index alone where the
+ * condition of the index stands beside those on the ids. Both parts name the tenant, as a cluster asks for.
+ */
+const entriesByIds = (tenant: string) => sql`(
+  select * from change_entry where tenant = ${tenant} and octet_length(entity_id) <= change_short_id()
+  union all
+  select * from change_entry where tenant = ${tenant} and octet_length(entity_id) > change_short_id()
+) as e`;
+
+/** The SQL of the search, from `from` on. */
+export function found({ tenant, since, places, byIds = false, condition }: Search): RawBuilder<unknown> {
+  const from =
+    places === undefined
+      ? byIds
+        ? entriesByIds(tenant)
+        : sql`change_entry e`
+      : sql`(${places}) as place
+          join change_entry e on e.tenant = ${tenant} and e.at = place.at and e.sequence = place.sequence`;
+  return sql`from ${from} where e.tenant = ${tenant} and e.at >= ${since} and ${condition}`;
+}
+
+/** The rows of the entries at these places, whose `ordinal` is from 1 on: rows `e` of change_entry, or `r` of change_related. */
+export function rowsAt(places: readonly Place[], tenant: string, row: 'e' | 'r'): RawBuilder<unknown> {
+  const table = sql.table(row === 'e' ? 'change_entry' : 'change_related');
+  const column = (name: string) => sql.ref(`${row}.${name}`);
+  return sql`unnest(${places.map(({ at }) => at)}::bigint[], ${places.map(({ sequence }) => sequence)}::bigint[])
+      with ordinality as place (at, sequence, ordinal)
+    join ${table} ${sql.raw(row)} on ${column('tenant')} = ${tenant} and ${column('at')} = place.at
+      and ${column('sequence')} = place.sequence`;
+}
+
+/** Those of the names of paths that entries which a search finds have. */
+export async function namesFound(
+  transaction: DatabaseTransaction,
+  search: Search,
+  paths: PathNames,
+): Promise<PathNames> {
+  const { rows } = await sql<{ number: number }>`
+    select distinct named.number from (select e.path_numbers ${found(search)}) as e
+      cross join lateral unnest(e.path_numbers) as named (number)`.execute(transaction);
+  const numbers = new Set(rows.map(({ number }) => number));
+  return { ...paths, names: paths.names.filter(({ number }) => numbers.has(number)) };
+}
+
+/** Number of ids in one fetch. */
+const idsAtOnce = 5_000;
+
+/**
+ * Reads the distinct ids of the documents, or of the related documents, of entries since `since`, or their paths in the
+ * form of the projection; paths that names tell may be those of other entries too. It reads ids that contain one of some
+ * texts, and documents of some kinds; null means any. `places`: of the entries there alone. `within`: of the entries that this
+ * search finds alone. A transaction can run it once at a time.
+ */
+export async function* readDocumentIds(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  of: IdsOf,
+  {
+    since,
+    places,
+    within,
+    kinds,
+    containing,
+    paths,
+  }: {
+    since: number;
+    places?: readonly Place[] | undefined;
+    within?: Search | undefined;
+    kinds: readonly number[] | null;
+    containing: readonly string[] | null;
+    paths: PathNames;
+  },
+): AsyncGenerator<string[]> {
+  const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
+  const contains = (id: RawBuilder<unknown>) =>
+    containing === null
+      ? sql`true`
+      : sql`(${sql.join(
+          containing.map((text) => sql`strpos(${id}, ${of === 'path' ? projectedText(text) : text}) > 0`),
+          sql` or `,
+        )})`;
+  const rowsOf = (all: RawBuilder<unknown>, row: 'e' | 'r') =>
+    places === undefined ? all : rowsAt(places, tenant, row);
+  const entriesOf = (search: Search) => sql`(select e.* ${found(search)}) as e`;
+  const entries = within === undefined ? sql`change_entry e` : entriesOf(within);
+  const entriesWithIds = within === undefined ? entriesByIds(tenant) : entriesOf({ ...within, byIds: true });
+  const items =
+    within === undefined
+      ? sql`change_related r`
+      : sql`${entries} join change_related r on r.tenant = ${tenant} and r.at = e.at and r.sequence = e.sequence`;
+  const idsOf = {
+    document: () => sql`select distinct e.entity_id as id from ${rowsOf(entriesWithIds, 'e')}
+              where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${contains(sql`e.entity_id`)}`,
+    related: () => sql`select distinct r.entity_id as id from ${rowsOf(items, 'r')}
+              where r.tenant = ${tenant} and r.at >= ${since} and ${contains(sql`r.entity_id`)}`,
+    path: () => sql`select distinct p.path as id
+      from ${rowsOf(entries, 'e')} cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
+      where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${mustBeRead(paths)} and ${contains(sql`p.path`)}`,
+  };
+  if (of === 'path') yield namedPaths(paths);
+  // The caller needs all ids, not the first ones soon.
+  await sql`set local cursor_tuple_fraction = 1`.execute(transaction);
+  await sql`declare document_ids no scroll cursor for ${idsOf[of]()}`.execute(transaction);
+  for (;;) {
+    const { rows } = await sql<{ id: string }>`fetch ${sql.lit(idsAtOnce)} from document_ids`.execute(transaction);
+    if (rows.length > 0) yield rows.map(({ id }) => id);
+    if (rows.length < idsAtOnce) break;
+  }
+  await sql`close document_ids`.execute(transaction);
+}
