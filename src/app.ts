@@ -27,7 +27,7 @@ import { feedRoutes } from './history/feed/routes.ts';
 import { mcpRoutes } from './history/mcp/routes.ts';
 import { logRoutes } from './history/proof/routes/log-routes.ts';
 import { changelogRoutes } from './history/routes/routes.ts';
-import { changelogUpkeep } from './history/upkeep.ts';
+import { changelogUpkeep } from './history/upkeep/upkeep.ts';
 import { savedViewRoutes } from './history/views/routes.ts';
 import { basePathOf } from './http/base-path.ts';
 import { type HealthOptions, healthRoutes } from './http/health/health-routes.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { unfolded } from '../../src/history/tallies/fold.ts';
+import { unfolded } from '../../src/history/upkeep/fold.ts';
 import type { Database } from '../../src/postgres/database.ts';
 import { tenantsWith } from '../../src/postgres/tenants/tenants-with.ts';
 import type { Seen } from './probes.ts';

@@ -6,7 +6,7 @@ import type { FacetField } from '../../src/history/search/count-store.ts';
 import { createFindPage } from '../../src/history/search/find-page.ts';
 import { DictionaryCache } from '../../src/history/search/names/dictionary-cache.ts';
 import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
-import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../src/history/upkeep/fold.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';

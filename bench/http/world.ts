@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import pg from 'pg';
 import { createClient } from '../../src/access/oauth/clients.ts';
-import { foldTenants } from '../../src/history/tallies/fold.ts';
+import { foldTenants } from '../../src/history/upkeep/fold.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';

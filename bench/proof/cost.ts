@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { givePositions } from '../../src/history/feed/give-positions.ts';
+import { givePositions } from '../../src/history/feed/positions.ts';
 import { makeProofKey } from '../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../src/history/proof/sealing/signer.ts';

@@ -13,7 +13,7 @@ import { makeProofKey } from '../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../src/history/proof/sealing/signer.ts';
 import { readTreeSize } from '../../src/history/proof/tree/leaf-store.ts';
-import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../src/history/upkeep/fold.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase, type Database } from '../../src/postgres/database.ts';
 import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';

@@ -7,7 +7,7 @@ import { expiredRequests } from '../desk/completions/idempotent-request-store.ts
 import { reservationWork } from '../desk/completions/quota-store.ts';
 import { jobWork } from '../desk/jobs/queue-store.ts';
 import { dueMail } from '../desk/mail/mail-store.ts';
-import { unfolded } from '../history/tallies/fold.ts';
+import { unfolded } from '../history/upkeep/fold.ts';
 import { warmUpStatements } from '../history/warm-up.ts';
 import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.ts';
 import { type AccessServices, createAccess } from './access.ts';

@@ -15,7 +15,7 @@ import { createFindPage, type FindPage } from '../history/search/find-page.ts';
 import { DictionaryCache, maxNameBytes } from '../history/search/names/dictionary-cache.ts';
 import { createTextAnswers, type TextAnswers } from '../history/text-answers.ts';
 import { createSavedViews, type SavedViews } from '../history/views/service.ts';
-import type { DocumentLists } from '../pagination/document-lists.ts';
+import type { DocumentLists } from '../pagination/paginator.ts';
 import { isDistributed } from '../postgres/is-distributed.ts';
 import type { Foundation } from './foundation.ts';
 

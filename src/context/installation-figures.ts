@@ -6,7 +6,7 @@ import { readOpenJobs } from '../desk/jobs/queue-figures.ts';
 import { readWaiting } from '../desk/mail/mail-figures.ts';
 import { countAltered, countSetBack } from '../history/proof/check/check-store.ts';
 import { readSealingLag } from '../history/proof/sealing/sealing-figures.ts';
-import { readPendingChanges } from '../history/tallies/pending.ts';
+import { readPendingChanges } from '../history/upkeep/pending.ts';
 import { AgeOfOldest } from '../metrics/age-of-oldest.ts';
 import { type DatabaseFigure, measureDatabase } from '../metrics/database-figures.ts';
 import type { Metrics } from '../metrics/metrics.ts';

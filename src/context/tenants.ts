@@ -1,5 +1,5 @@
 import { sumCalls } from '../desk/calls/store.ts';
-import type { DocumentLists } from '../pagination/document-lists.ts';
+import type { DocumentLists } from '../pagination/paginator.ts';
 import { isRefusedAddress } from '../providers/guarded-lookup.ts';
 import { type Configuration, createConfiguration } from '../tenants/configuration/service.ts';
 import { createDocumentLists } from '../tenants/custom-entities/document-lists.ts';

@@ -3,7 +3,7 @@ import type { Sealer } from '../core/sealing.ts';
 import type { StopSignal } from '../core/stop-signal.ts';
 import type { Restriction } from '../http/restriction.ts';
 import { cutValues, firstPaths, valueLimits, wordsOfCut } from './entries/cut-values.ts';
-import type { EntryRow, PageOfEntries } from './entries/entry-store-new.ts';
+import type { EntryRow, PageOfEntries } from './entries/entry-store.ts';
 import { entryText, historyText } from './entries/entry-text.ts';
 import { showEntries } from './entries/show-entries.ts';
 import type { FindPage } from './search/find-page.ts';

@@ -3,23 +3,21 @@ import { currentWork } from '../core/concurrency/work.ts';
 import type { Restriction } from '../http/restriction.ts';
 import { insufficientScopes } from '../http/scopes.ts';
 import { and, type Query } from '../query/ast.ts';
-import { findVisibleNames } from './count/visible-names.ts';
 import { type AskedDocument, type DocumentAt, readDocumentAt } from './documents/document-at.ts';
 import { type DocumentSearch, type FoundDocument, searchDocuments } from './documents/search-documents.ts';
 import type { ReferredEntry } from './entries/entry-ref.ts';
-import { findPlace } from './entries/entry-store.ts';
-import type { EntryRow, PageOfEntries } from './entries/entry-store-new.ts';
+import { type EntryRow, type PageOfEntries, readPlaces } from './entries/entry-store.ts';
 import type { FacetField } from './search/count-store.ts';
-import { countValues, type Facets, readFacets } from './search/facets.ts';
+import { countValues, type Facets, findVisibleNames, readFacets } from './search/facets.ts';
 import type { HistoryOptions } from './search/find-page.ts';
+import { findPlace } from './search/find-page.ts';
 import { countInBuckets, type Histogram, type HistogramWanted, readHistogram } from './search/histogram.ts';
-import { readPlaces } from './search/long-page.ts';
 import { DictionaryCache } from './search/names/dictionary-cache.ts';
 import { type ChangeRecorders, readRecorders } from './search/names/recorder-store.ts';
 import { type NameSearch, searchNames } from './search/names/search-names.ts';
-import { type PathSearch, searchPaths } from './search/names/search-paths.ts';
 import { entityTypesOf, showsDocument } from './search/plan/restriction.ts';
 import type { TimeBounds } from './search/plan/window.ts';
+import { type PathSearch, searchPaths } from './search/search-paths.ts';
 import { readFew } from './search/single-statement.ts';
 import {
   type HistorySnapshot,
@@ -28,7 +26,7 @@ import {
   kindsShown,
   type QuerySnapshot,
   queryAt,
-} from './search/snapshots.ts';
+} from './search/snapshot.ts';
 
 /** What the caller may see. */
 interface Restricted {

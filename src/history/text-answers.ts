@@ -1,16 +1,16 @@
 import type { Sealer } from '../core/sealing.ts';
 import type { Restriction } from '../http/restriction.ts';
 import { fittingEntries } from './answer.ts';
-import { askedWhen, calendarIn, firstMillisecondFrom } from './asked-times.ts';
-import { facetsView, histogramView } from './count/view.ts';
 import { aroundDocument } from './documents/document-text.ts';
-import { documentView } from './documents/view.ts';
+import { documentView } from './documents/search-documents.ts';
 import { type FittingDocument, fitDocument } from './entries/cut-values.ts';
 import { changeIsGone, openRef } from './entries/entry-ref.ts';
 import { entryText } from './entries/entry-text.ts';
 import { showEntries } from './entries/show-entries.ts';
 import type { HistoryReads } from './history-reads.ts';
+import { askedWhen, calendarIn, firstMillisecondFrom } from './request-times.ts';
 import type { FacetField } from './search/count-store.ts';
+import { facetsView, histogramView } from './search/facets.ts';
 import { parseOwnQuery, requireActors } from './search/plan/restriction.ts';
 
 /** JSON text of a part of an answer, and what it leaves out, in words; undefined where it leaves out nothing. */

@@ -1,10 +1,9 @@
-import type { QueryExecutorProvider } from 'kysely';
+import type { QueryExecutorProvider, RawBuilder, SqlBool } from 'kysely';
 import type { Sealer } from '../core/sealing.ts';
 import { type CursorScope, openCursor, sealCursor } from './cursor.ts';
-import { type Collection, keysetOf } from './keyset.ts';
 import { type PageTexts, textsOfPage } from './page-texts.ts';
 import { type PagingRequest, readPaging } from './parameters.ts';
-import { type PagePlace, readPage } from './read-page.ts';
+import { type Collection, keysetOf, type PagePlace, readPage } from './read-page.ts';
 import { parseSort, type Sort } from './sort.ts';
 
 export interface PagedOperation {
@@ -61,4 +60,20 @@ export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => nu
       return { texts: textsOfPage(rows, collection.readTexts), headers };
     },
   };
+}
+
+/** Lists of documents. `q`, `sort` and `fields` work the same in every list (contracts 9 and 10). */
+export interface DocumentLists {
+  /** A page of rows with `id`, `document` and `fields`, each as JSON text. */
+  page(rows: DocumentRows, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
+}
+
+export interface DocumentRows {
+  readonly from: RawBuilder<unknown>;
+  readonly where: RawBuilder<SqlBool>;
+}
+
+export interface AskedOfList {
+  readonly q?: string | undefined;
+  readonly fields?: string | undefined;
 }

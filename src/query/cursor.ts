@@ -1,5 +1,4 @@
-import { foundAt } from './found.ts';
-import { QueryError } from './query-error.ts';
+import { foundAt, QueryError } from './query-error.ts';
 
 /** A place in the text of a query. Offsets are 0-based UTF-16 code units; positions are 1-based code points, for messages. */
 export class Cursor {

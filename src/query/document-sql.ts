@@ -3,7 +3,7 @@ import { isJsonNumber } from '../core/json/number.ts';
 import { arrayValues, meetsArray } from './array-values.ts';
 import type { Bound, Comparison, DocumentCondition, DocumentQuery, Glob, Match, Text } from './ast.ts';
 import { projectedText } from './json-projection.ts';
-import { likePattern } from './like-pattern.ts';
+import { likePattern } from './match.ts';
 
 type Predicate = RawBuilder<SqlBool>;
 

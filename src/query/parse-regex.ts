@@ -1,8 +1,7 @@
 import { type Regex, regex } from './ast.ts';
 import type { Cursor } from './cursor.ts';
 import { afterBlanks, unquote, type ValueContext } from './parse-text.ts';
-import { compileRegex, measureRegex, RegexFault } from './regex.ts';
-import { readClass } from './regex-class.ts';
+import { compileRegex, measureRegex, RegexFault, readClass } from './regex.ts';
 
 /** How much size is left for the regular expressions of one query. Parsing compiles each of them once. */
 export interface RegexAllowance {

@@ -1,8 +1,144 @@
-import { type Glob, list, type Matcher, type Text } from './ast.ts';
+import { isJsonNumber, keepsNumberLimits, numberLimits } from '../core/json/number.ts';
+import {
+  type Bound,
+  type Comparison,
+  comparison,
+  type Glob,
+  list,
+  type Match,
+  type Matcher,
+  match,
+  type Text,
+  type TimeRange,
+  timeRange,
+} from './ast.ts';
 import type { Cursor } from './cursor.ts';
-import { type ChoiceField, oneOf, type TextField } from './dialect.ts';
+import { type ChoiceField, oneOf, type TextField, type ValueField } from './dialect.ts';
+import { parseInstant } from './instant.ts';
 import { parseRegex, type RegexAllowance } from './parse-regex.ts';
-import { parseBare, parseQuoted, type ValueContext } from './parse-text.ts';
+import { closingQuoteOf, parseBare, parseQuoted, type ValueContext } from './parse-text.ts';
+
+/**
+ * Reads the value of a time field: one comparison, or one or two in parentheses, two joined by ` AND ` (contract 4).
+ * Where two bounds are on the same side, the stricter one holds.
+ */
+export function parseRange(cursor: Cursor, field: string, position: number): TimeRange {
+  if (!cursor.take('('))
+    return timeRange(
+      field,
+      parseBound(cursor, `a range such as >"2026-08-31T12:00:00Z" as the value of ${field}`),
+      position,
+    );
+  const first = parseBound(cursor, '>, >=, < or <= and a time in double quotes');
+  if (cursor.take(')')) return timeRange(field, first, position);
+  cursor.expect(' AND ', '" AND " and a second bound, or the ) that ends the range');
+  const second = parseBound(cursor, `>, >=, < or <= and a time in double quotes`);
+  cursor.expect(')', 'the ) that ends the range, which has at most two bounds');
+  return timeRange(field, intersect(first, second), position);
+}
+
+interface Bounds {
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+}
+
+function parseBound(cursor: Cursor, expected: string): Bounds {
+  const operator = operators.find((each) => cursor.text.startsWith(each, cursor.offset));
+  if (operator === undefined) throw cursor.error(expected);
+  cursor.take(operator);
+  const opening = cursor.position;
+  cursor.expect('"', `a time in double quotes right after ${operator}`);
+  const end = cursor.text.indexOf('"', cursor.offset);
+  if (end < 0) throw cursor.error(closingQuoteOf(opening), cursor.text.length);
+  const instant = parseInstant(cursor.text.slice(cursor.offset, end));
+  if (typeof instant === 'string') throw cursor.error(instant, cursor.offset, end);
+  cursor.offset = end + 1;
+  const { millisecond, whole } = instant;
+  switch (operator) {
+    case '>':
+      return { from: millisecond + 1, to: undefined };
+    case '>=':
+      return { from: whole ? millisecond : millisecond + 1, to: undefined };
+    case '<':
+      return { from: undefined, to: whole ? millisecond : millisecond + 1 };
+    case '<=':
+      return { from: undefined, to: millisecond + 1 };
+  }
+}
+
+/** Longer operators come first, so that `>=` is not read as `>`. */
+const operators = ['>=', '<=', '>', '<'] as const;
+
+function intersect(one: Bounds, other: Bounds): Bounds {
+  return { from: pick(Math.max, one.from, other.from), to: pick(Math.min, one.to, other.to) };
+}
+
+function pick(stricter: (one: number, other: number) => number, one?: number, other?: number): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return stricter(one, other);
+}
+
+/**
+ * Reads the value of a document's field: a comparison, one or two of them in parentheses, two joined by ` AND `, or any value
+ * of a text field, a regular expression also in parentheses (contract 9). document-sql.ts decides what a bare value means, for example a number.
+ */
+export function parseDocumentTerm(
+  cursor: Cursor,
+  field: string,
+  { expressions }: ValueField,
+  context: ValueContext,
+  allowance: RegexAllowance,
+  position: number,
+): Match | Comparison {
+  if (cursor.next === '<' || cursor.next === '>') return comparison(field, [parseDocumentBound(cursor)], position);
+  if (/^\([<>]/.test(cursor.text.slice(cursor.offset, cursor.offset + 2))) {
+    cursor.offset += 1;
+    const first = parseDocumentBound(cursor);
+    if (cursor.take(')')) return comparison(field, [first], position);
+    cursor.expect(' AND ', '" AND " and a second bound, or the ) that ends the range');
+    const second = parseDocumentBound(cursor);
+    cursor.expect(')', 'the ) that ends the range, which has at most two bounds');
+    return comparison(field, [first, second], position);
+  }
+  const refused = expressions ? undefined : /^\(? *~[^ )]*/.exec(cursor.text.slice(cursor.offset))?.[0];
+  if (refused !== undefined) {
+    throw cursor.error(
+      `no regular expression, which ${field} does not take; a value that begins with ~ needs double quotes`,
+      cursor.offset,
+      cursor.offset + refused.length,
+    );
+  }
+  if (cursor.take('(~')) {
+    const expression = parseRegex(cursor, { inParentheses: true, inList: false }, allowance);
+    cursor.expect(')', 'the ) that ends the regular expression');
+    return match(field, expression, position);
+  }
+  const start = cursor.offset;
+  const matcher = parseValue(cursor, field, { kind: 'text' }, context, allowance);
+  if (!numbersOf(matcher).every(keepsNumberLimits)) throw cursor.error(withinLimits, start);
+  return match(field, matcher, position);
+}
+
+const withinLimits = `a number of at most ${numberLimits.digits} digits whose power of ten is within ±${numberLimits.exponent}`;
+const comparisons = ['>=', '<=', '>', '<'] as const;
+const numberHere = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![^ )])/y;
+
+function parseDocumentBound(cursor: Cursor): Bound {
+  const operator = comparisons.find((written) => cursor.take(written));
+  if (operator === undefined) throw cursor.error('>, >=, < or <= and a number, or a text in double quotes');
+  if (cursor.next === '"') return { operator, type: 'string', text: parseQuoted(cursor).text };
+  numberHere.lastIndex = cursor.offset;
+  const number = numberHere.exec(cursor.text)?.[0];
+  if (number === undefined) throw cursor.error(`a number, or a text in double quotes, after ${operator}`);
+  if (!keepsNumberLimits(number)) throw cursor.error(withinLimits);
+  cursor.offset += number.length;
+  return { operator, type: 'number', text: number };
+}
+
+function numbersOf(matcher: Matcher): string[] {
+  if (matcher.kind === 'list') return matcher.items.flatMap(numbersOf);
+  return matcher.kind === 'text' && !matcher.quoted && isJsonNumber(matcher.text) ? [matcher.text] : [];
+}
 
 /** Reads the value of a text field: a quoted text, a list, a regular expression, or a bare value. */
 export function parseValue(

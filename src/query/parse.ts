@@ -2,6 +2,7 @@ import {
   type And,
   and,
   type Comparison,
+  type Condition,
   type DocumentQuery,
   type ItemMatch,
   type ItemTerm,
@@ -15,14 +16,10 @@ import {
   type TimeRange,
 } from './ast.ts';
 import { Cursor } from './cursor.ts';
-import type { Dialect, Fields, ItemDialect, ItemRule } from './dialect.ts';
-import { checkNeeds } from './field-needs.ts';
-import { foundAt } from './found.ts';
-import { parseDocumentTerm } from './parse-document-term.ts';
-import { parseRange } from './parse-range.ts';
+import type { Dialect, FieldNeed, Fields, ItemDialect, ItemRule } from './dialect.ts';
 import type { ValueContext } from './parse-text.ts';
-import { parseValue } from './parse-value.ts';
-import { QueryError } from './query-error.ts';
+import { parseDocumentTerm, parseRange, parseValue } from './parse-value.ts';
+import { foundAt, QueryError } from './query-error.ts';
 import { regexWorkLimit } from './regex.ts';
 
 /** Every field there may be in a JSON document, its path with dots between the keys (contract 9). */
@@ -252,4 +249,30 @@ function refuseCharacters(text: string): void {
   if (found === null) return;
   const kind = found[0] === '\0' ? 'NUL' : 'half of a surrogate pair';
   throw new QueryError([...text.slice(0, found.index)].length + 1, `a character of Unicode, found ${kind}`);
+}
+
+/**
+ * Throws where a field needs another one (contract 4: `entityId` needs `entity`) and that one is neither beside it nor in an
+ * AND that contains it. A term in an arm of an OR serves that arm alone, even where every arm has it.
+ */
+function checkNeeds(query: Query, needs: readonly FieldNeed[]): void {
+  for (const need of needs) check(query, need, false);
+}
+
+function check(condition: Condition, need: FieldNeed, served: boolean): void {
+  if (condition.kind === 'match' && condition.field === need.field && !served) {
+    throw new QueryError(
+      condition.position,
+      `a term ${need.needs}:… beside this ${need.field} or above it`,
+      need.message,
+    );
+  }
+  if (condition.kind !== 'and' && condition.kind !== 'or') return;
+  const servedHere = served || serves(condition, need);
+  for (const operand of condition.operands) check(operand, need, servedHere);
+}
+
+function serves(condition: Condition, need: FieldNeed): boolean {
+  if (condition.kind === 'match') return condition.field === need.needs;
+  return condition.kind === 'and' && condition.operands.some((operand) => serves(operand, need));
 }

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as rest } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient } from '../../src/access/oauth/clients.ts';
-import { unfolded } from '../../src/history/tallies/fold.ts';
+import { unfolded } from '../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../src/postgres/tenants/tenants-with.ts';
 import { type RunningCommand, startAnnals } from '../support/server/command.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { readDeliveryFigures, readDeliveryLag } from '../../src/delivery/dispatch/delivery-figures.ts';
-import { givePositions } from '../../src/history/feed/give-positions.ts';
+import { givePositions } from '../../src/history/feed/positions.ts';
 import { annals } from '../support/server/command.ts';
 import { createEmptyTestDatabase } from '../support/server/database.ts';
 import { temporaryFolder } from '../support/server/package-copy.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSealer } from '../../src/core/sealing.ts';
 import { createAnswerQuery } from '../../src/history/answer.ts';
-import type { EntryRow } from '../../src/history/entries/entry-store-new.ts';
+import type { EntryRow } from '../../src/history/entries/entry-store.ts';
 import { entryText } from '../../src/history/entries/entry-text.ts';
 
 const entryOf = (entityId: string): EntryRow => ({

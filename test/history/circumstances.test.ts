@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { maxRecorders } from '../../src/history/search/names/recorder-store.ts';
-import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../src/history/upkeep/fold.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import type { RecordedBy } from '../../src/recording/change.ts';
 import { createRecorder, recordChanges } from '../../src/recording/record-change.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../src/history/upkeep/fold.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createHistoryReads } from '../../src/history/history-reads.ts';
 import { createFindPage } from '../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
-import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../src/history/upkeep/fold.ts';
 import { settingsOfReads, warmUpStatements } from '../../src/history/warm-up.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { glob } from '../../src/query/ast.ts';
-import { likePattern } from '../../src/query/like-pattern.ts';
-import { compileMatcher } from '../../src/query/match.ts';
+import { compileMatcher, likePattern } from '../../src/query/match.ts';
 import { hardNames } from '../support/oracle/query-arbitrary.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { requiredText } from '../../src/query/plain-regex.ts';
 import { compileRegex, RegexFault } from '../../src/query/regex.ts';
-import { requiredText } from '../../src/query/required-text.ts';
 import { trials } from '../support/oracle/trials.ts';
 
 test.each([

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { setRetention } from '../../src/history/retention/retention.ts';
 import { createFindPage, type FindPage } from '../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
-import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction, isLostRace } from '../../src/postgres/transaction.ts';
 import { parseQuery } from '../../src/query/parse.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
+import { givePositions } from '../../../src/history/feed/positions.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';

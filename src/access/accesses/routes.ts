@@ -1,8 +1,7 @@
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import { whileListening } from '../../http/while-listening.ts';
-import type { DocumentLists } from '../../pagination/document-lists.ts';
-import type { Paginator } from '../../pagination/paginator.ts';
+import type { DocumentLists, Paginator } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
 import { AccessesPath, AccessItem } from './schemas.ts';
 import { accessRows, dropOldAccesses } from './store.ts';

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
-import type { DocumentRows } from '../../pagination/document-lists.ts';
+import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
 import { dropRows } from '../../postgres/tenants/drop-rows.ts';
 

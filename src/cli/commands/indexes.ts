@@ -1,5 +1,5 @@
 import { OperatorError } from '../../core/operator-error.ts';
-import { lateIndexes } from '../../history/tallies/statistics.ts';
+import { lateIndexes } from '../../history/upkeep/statistics.ts';
 import type { Database } from '../../postgres/database.ts';
 import { madeIndexes } from '../../postgres/indexes/late-indexes.ts';
 import { canHaveRangeIndex } from '../../tenants/custom-entities/key-ranges.ts';

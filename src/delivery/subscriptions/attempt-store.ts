@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { DocumentRows } from '../../pagination/document-lists.ts';
+import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { DeliveryResult } from '../targets/target.ts';
 import './tables.ts';

@@ -1,6 +1,5 @@
 import { faultOfChosenId } from '../../http/chosen-id.ts';
-import type { AskedOfList, DocumentLists } from '../../pagination/document-lists.ts';
-import type { Page, PageWanted } from '../../pagination/paginator.ts';
+import type { AskedOfList, DocumentLists, Page, PageWanted } from '../../pagination/paginator.ts';
 import { notFound } from '../../recording/documents/own-documents.ts';
 import type { Reading } from '../changes.ts';
 import { attemptRows } from './attempt-store.ts';

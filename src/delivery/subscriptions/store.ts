@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { DocumentRows } from '../../pagination/document-lists.ts';
+import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { DocumentRows } from '../../pagination/document-lists.ts';
+import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedJson, projectedText } from '../../query/json-projection.ts';
 import type { RequestLogDocument, SessionLogDocument } from './answer-schemas.ts';

@@ -1,7 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Sealer } from '../../core/sealing.ts';
-import type { DocumentLists } from '../../pagination/document-lists.ts';
-import type { Paginator } from '../../pagination/paginator.ts';
+import type { DocumentLists, Paginator } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { ProviderCaller } from '../../providers/provider-caller.ts';
 import type { OpenToolServer } from '../mcp/tool-server.ts';

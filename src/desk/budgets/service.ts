@@ -3,8 +3,7 @@ import { AnnalsError, type ErrorDetail, invalidBody } from '../../core/errors.ts
 import { faultOfChosenId } from '../../http/chosen-id.ts';
 import type { Author } from '../../http/credentials.ts';
 import { dateOf, dayOf } from '../../http/days.ts';
-import type { AskedOfList, DocumentLists } from '../../pagination/document-lists.ts';
-import type { Page, PageWanted } from '../../pagination/paginator.ts';
+import type { AskedOfList, DocumentLists, Page, PageWanted } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
 import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { projectedJson } from '../../query/json-projection.ts';

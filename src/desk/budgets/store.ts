@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { DocumentRows } from '../../pagination/document-lists.ts';
+import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { Connection, Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { documentTable } from '../../recording/documents/document-table.ts';

@@ -6,8 +6,7 @@ import { currentTrace, enterTrace, readTraceparent, type Tracer, traceparentOf }
 import { AnnalsError } from '../../core/errors.ts';
 import type { ExportFormat, ExportHistory } from '../../core/export-history.ts';
 import { insufficientScopes } from '../../http/scopes.ts';
-import type { AskedOfList, DocumentLists } from '../../pagination/document-lists.ts';
-import type { Page, PageWanted } from '../../pagination/paginator.ts';
+import type { AskedOfList, DocumentLists, Page, PageWanted } from '../../pagination/paginator.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';

@@ -3,7 +3,7 @@ import type { PathPattern } from '../../core/path-pattern.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { ChangeType } from '../../recording/change.ts';
 import type { RebuildChunk } from '../../recording/rebuild/incremental-rebuild.ts';
-import type { Place } from '../entries/entry-store-new.ts';
+import type { Place } from '../entries/entry-store.ts';
 import { hideValues } from '../entries/hide-values.ts';
 import type { Dictionary } from '../search/names/dictionary.ts';
 

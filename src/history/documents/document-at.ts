@@ -13,9 +13,9 @@ import {
   rebuildFromLater,
   rebuiltDocument,
 } from '../../recording/rebuild/incremental-rebuild.ts';
-import type { Place } from '../entries/entry-store-new.ts';
+import type { Place } from '../entries/entry-store.ts';
 import type { Dictionary } from '../search/names/dictionary.ts';
-import { type HistorySnapshot, kindsShown } from '../search/snapshots.ts';
+import { type HistorySnapshot, kindsShown } from '../search/snapshot.ts';
 import {
   type DocumentEntries,
   type EntriesUntil,

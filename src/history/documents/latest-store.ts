@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import type { Place } from '../entries/entry-store-new.ts';
+import type { Place } from '../entries/entry-store.ts';
 
 /** The entries of a tenant that count in a search for documents. */
 export interface DocumentSource {

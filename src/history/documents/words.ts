@@ -1,4 +1,4 @@
-import { compareCodePoints } from '../search/names/code-points.ts';
+import { compareCodePoints } from '../search/names/dictionary.ts';
 
 /** The words of a text: runs of letters, digits and marks. */
 export function wordsOf(text: string): string[] {

@@ -1,18 +1,178 @@
-import { sql } from 'kysely';
-import { entryConditions } from '../search/predicate.ts';
-import type { QuerySnapshot } from '../search/snapshots.ts';
-import type { ReferredEntry } from './entry-ref.ts';
-import type { Place } from './entry-store-new.ts';
+import { readWithinBudget } from '../../core/concurrency/piece-budget.ts';
+import { ofCurrentWork } from '../../core/concurrency/work.ts';
+import { invalidField } from '../../core/errors.ts';
+import { maxStreamedBytes, piecesOf } from '../../pagination/pieces.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { type Statements, statementsOf } from '../../postgres/statements.ts';
 
-/** The place of an entry; undefined if the query of the snapshot does not find it, or it is not there any more. */
-export async function findPlace(
-  { transaction, tenant, expression, dictionary, since, slice }: QuerySnapshot,
-  { at, identity }: ReferredEntry,
-): Promise<Place | undefined> {
-  const conditions = await entryConditions(tenant, expression, dictionary, slice);
-  const { rows } = await sql<Place>`
-    select e.at, e.sequence from change_entry e
-      where e.tenant = ${tenant} and e.at = ${at} and e.identity = ${identity}::uuid and e.at >= ${since}
-        and ${conditions.satisfies(expression)}`.execute(transaction);
-  return rows[0];
+// Maximum bytes of text of a page in one piece; memory holds them several times. The second maximum is for a caller that
+// takes no pieces. An entry that is longer than a piece is a piece of its own; an entry has at most about 32 MiB.
+export const maxPageBytes = 8 * 1024 * 1024;
+const maxBytesWithoutPieces = 64 * 1024 * 1024;
+
+/** Bytes that an entry takes in memory besides its texts. */
+const bytesOfRow = 1024;
+
+interface EntriesOfPage extends Required<Omit<EntryOptions, 'maxBytes'>> {
+  readonly tenant: string;
+  /** Whether entries with much text may come as `pieces`, or all entries do. */
+  readonly inPieces: boolean | 'always';
+}
+
+/** The entries of a page. Throws validation_violation if they have too much text for a caller that takes no pieces. */
+export async function readPlaces(
+  pool: Statements,
+  transaction: DatabaseTransaction,
+  places: readonly Place[],
+  { tenant, inPieces, withContext, withIdentity }: EntriesOfPage,
+): Promise<Pick<PageOfEntries, 'entries' | 'pieces'>> {
+  const statements = statementsOf(transaction);
+  if (inPieces !== 'always') {
+    const maxBytes = inPieces ? maxPageBytes : maxBytesWithoutPieces;
+    const entries = await readEntries(statements, tenant, places, { maxBytes, withContext, withIdentity });
+    if (entries !== undefined) return { entries };
+  }
+  const lengths = await readLengths(statements, tenant, places);
+  if (!inPieces) {
+    const megabytes = Math.ceil(lengths.reduce((sum, length) => sum + length, 0) / 1024 / 1024);
+    throw invalidField('size', `the entries of this page have ${megabytes} MiB of text; ask for a smaller size`);
+  }
+  const measured = places.map((place, index) => ({ place, bytes: bytesOfRow + (lengths[index] ?? 0) }));
+  const pieces = piecesOf(
+    measured,
+    measured.map(({ bytes }) => bytes),
+    maxStreamedBytes,
+  );
+  const bytesOf = (piece: readonly MeasuredPlace[]) => piece.reduce((sum, { bytes }) => sum + bytes, 0);
+  // Entries never change, so a piece needs no snapshot. A slow client holds no connection.
+  const read = async (piece: readonly MeasuredPlace[]) => {
+    const placesOfPiece = piece.map(({ place }) => place);
+    const found = await readEntries(pool, tenant, placesOfPiece, { withContext, withIdentity });
+    // Half an answer must not look like a whole one.
+    if (found?.length !== piece.length) throw new Error('entries were dropped while their page was being read');
+    return found;
+  };
+  return { entries: [], pieces: ofCurrentWork(readWithinBudget(pieces, bytesOf, read)) };
+}
+
+interface MeasuredPlace {
+  readonly place: Place;
+  readonly bytes: number;
+}
+
+/** An entry as the database stores it; `related` and `paths` are JSON texts. */
+export interface EntryRow {
+  at: number;
+  type: string;
+  entity: string;
+  entityId: string;
+  name: string | null;
+  schemaVersion: string | null;
+  /** Undefined where the caller does not see it. */
+  actor?: string;
+  related: string | null;
+  paths: string;
+  /** What of it was erased, as the JSON text of an array; null or left out: nothing. */
+  erased?: string | null;
+  /** How it was recorded, where the caller asked for it. */
+  circumstances?: Circumstances;
+  /** What identifies the change at its time, where the caller asked for it: 32 hexadecimal digits. */
+  identity?: string;
+  /** A text that the entry can be asked for by. */
+  ref?: string;
+  /** The paths whose values were cut. */
+  cut?: readonly string[];
+  /** Where the entry stands in the feed, and the cursor of its position; both or none. */
+  position?: number;
+  cursor?: string;
+}
+
+/** What an entry keeps beside what everybody sees who reads the history. */
+export interface Circumstances {
+  /** JSON text; null where the change came without one. */
+  context: string | null;
+  /** JSON text; null where nobody noted it: the entry is from before Annals did. */
+  recordedBy: string | null;
+}
+
+/** The place of an entry in time. In one millisecond, the entry with the higher sequence was recorded later. */
+export interface Place {
+  at: number;
+  sequence: number;
+}
+
+/**
+ * How a query was answered: from tallies alone, by documents that it names one by one, by a search in indexes, by a scan of
+ * its window, or in two parts, of which tallies count one.
+ */
+export type Way = 'tallies' | 'documents' | 'search' | 'scan' | 'merged';
+
+export interface PageOfEntries {
+  way: Way;
+  total: number;
+  entries: EntryRow[];
+  /** The entries a few at a time, if their text is too much for memory at once. */
+  pieces?: AsyncIterable<EntryRow[]>;
+}
+
+const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
+  a.name as actor, e.related, e.paths, e.erased`;
+/** How an entry `e` was recorded, as JSON text. Null where nobody noted it. */
+export const recordedByColumn = `case when e.recorded_by is null then '{"way":"import"}' when e.recorded_by = 1 then '{"way":"service"}'
+  else (select json_strip_nulls(json_build_object('way', r.way, 'by', r.name, 'iss', r.issuer, 'sub', r.subject))::text
+          from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) end`;
+const circumstanceColumns = `, e.context, ${recordedByColumn} as "recordedBy"`;
+const identityColumn = `, replace(e.identity::text, '-', '') as identity`;
+const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
+  join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
+
+const bytesOfEntry = 'octet_length(e.paths) + coalesce(octet_length(e.related), 0)';
+
+export interface EntryOptions {
+  /** Maximum bytes of all texts together. */
+  readonly maxBytes?: number;
+  /** Whether entries come with their circumstances. */
+  readonly withContext?: boolean;
+  /** Whether entries come with their identities. */
+  readonly withIdentity?: boolean;
+}
+
+/** The entries at these places, in the same order; undefined if their texts have more than `maxBytes` bytes together. */
+export async function readEntries(
+  statements: Statements,
+  tenant: string,
+  places: readonly Place[],
+  { maxBytes = Number.MAX_SAFE_INTEGER, withContext = false, withIdentity = false }: EntryOptions = {},
+): Promise<EntryRow[] | undefined> {
+  // PostgreSQL knows the lengths without the texts, so Annals does not read a text that is too long.
+  const { rows } = await statements.query<EntryRow & { fits: boolean } & Partial<Circumstances>>({
+    text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor, found.erased,
+                  ${withContext ? 'found.context, found."recordedBy", ' : ''}${withIdentity ? 'found.identity, ' : ''}found.fits, case when found.fits then found.related end as related,
+                  case when found.fits then found.paths end as paths
+             from (
+               select ${entryColumns}${withContext ? circumstanceColumns : ''}${withIdentity ? identityColumn : ''}, place.ordinal, sum(${bytesOfEntry}) over () <= $4 as fits
+                 from unnest($2::bigint[], $3::bigint[]) with ordinality as place (at, sequence, ordinal)
+                 join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence ${withNames}
+             ) as found
+             order by found.ordinal`,
+    values: [tenant, places.map((place) => place.at), places.map((place) => place.sequence), maxBytes],
+  });
+  if (rows[0]?.fits === false) return undefined;
+  if (!withContext) return rows;
+  return rows.map(({ context = null, recordedBy = null, ...row }) => ({
+    ...row,
+    circumstances: { context, recordedBy },
+  }));
+}
+
+/** The bytes of the text of each entry at these places, in the same order. */
+export async function readLengths(statements: Statements, tenant: string, places: readonly Place[]): Promise<number[]> {
+  const { rows } = await statements.query<{ bytes: number }>({
+    text: `select ${bytesOfEntry} as bytes
+             from unnest($2::bigint[], $3::bigint[]) with ordinality as place (at, sequence, ordinal)
+             join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence
+             order by place.ordinal`,
+    values: [tenant, places.map((place) => place.at), places.map((place) => place.sequence)],
+  });
+  return rows.map((row) => row.bytes);
 }

@@ -1,5 +1,7 @@
+import type { Readable } from 'node:stream';
 import { clearOnErasure } from '../../core/forgetting.ts';
-import type { Circumstances, EntryRow, PageOfEntries } from './entry-store-new.ts';
+import { streamOfTexts } from '../../pagination/page-texts.ts';
+import type { Circumstances, EntryRow, PageOfEntries } from './entry-store.ts';
 
 /** The body of the answer (spec: change history response) as JSON text. Values go out as they were recorded. */
 export function historyText(
@@ -69,4 +71,27 @@ export function timeText(at: number): string {
   const minutes = Math.floor(seconds / 60);
   const milliseconds = String(1000 + (inDay % 1000)).slice(1);
   return `${lastDate}${pairs[Math.floor(minutes / 60)]}:${pairs[minutes % 60]}:${pairs[seconds % 60]}.${milliseconds}Z`;
+}
+
+/** The body of the answer: a text, or a stream if the page came in pieces. */
+export function historyBody(found: PageOfEntries, asked: { page: number; size: number }): string | Readable {
+  if (found.pieces === undefined) return historyText(found, asked);
+  return streamOfTexts(historyParts(found, found.pieces, asked));
+}
+
+async function* historyParts(
+  { total }: PageOfEntries,
+  pieces: AsyncIterable<EntryRow[]>,
+  asked: { page: number; size: number },
+): AsyncGenerator<string> {
+  const textOf = (entries: EntryRow[]) => historyText({ total, entries }, asked);
+  // An answer without entries shows the text before and after the entries.
+  const [head = '', tail = ''] = textOf([]).split(/(?<=\[)(?=\])/);
+  let before = head;
+  for await (const entries of pieces) {
+    const text = textOf(entries);
+    yield before + text.slice(head.length, text.length - tail.length);
+    before = ',';
+  }
+  yield tail;
 }

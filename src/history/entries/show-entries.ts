@@ -3,7 +3,7 @@ import type { Sealer } from '../../core/sealing.ts';
 import type { Restriction } from '../../http/restriction.ts';
 import { cutValues } from './cut-values.ts';
 import { sealRef } from './entry-ref.ts';
-import type { EntryRow, PageOfEntries } from './entry-store-new.ts';
+import type { EntryRow, PageOfEntries } from './entry-store.ts';
 import { hideValues } from './hide-values.ts';
 
 /** How entries are shown. */

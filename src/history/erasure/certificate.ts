@@ -5,7 +5,7 @@ import { OperatorError } from '../../core/operator-error.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import { hasCode, writeOnce } from '../../postgres/write-once.ts';
-import { entriesOfRow } from '../positions/entries-of-row.ts';
+import { entriesOfRow } from '../feed/positions.ts';
 import type { LogSigner } from '../proof/sealing/signer.ts';
 import type { Signer } from '../proof/tlog/note.ts';
 import { readLog } from '../proof/tree/log-store.ts';

@@ -5,7 +5,7 @@ import { int8Array } from '../../postgres/binary-arrays.ts';
 import type { Database } from '../../postgres/database.ts';
 import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
 import { ownEntities } from '../../recording/record-document-change.ts';
-import type { Place } from '../entries/entry-store-new.ts';
+import type { Place } from '../entries/entry-store.ts';
 import { identifying, isIn, likePatterns } from './replace-in-text.ts';
 import { type ErasableEntry, rewriteEntry } from './rewrite-entry.ts';
 import type { SealedSubject } from './subject.ts';

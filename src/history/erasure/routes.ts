@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
-import type { DocumentLists, DocumentRows } from '../../pagination/document-lists.ts';
-import type { Paginator } from '../../pagination/paginator.ts';
+import type { DocumentLists, DocumentRows, Paginator } from '../../pagination/paginator.ts';
 import { HistoryPath } from '../routes/schemas.ts';
 import { ErasureItem } from './schemas.ts';
 

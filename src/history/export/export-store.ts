@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { ExportFormat, ExportSnapshot } from '../../core/export-history.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { type Place, recordedByColumn } from '../entries/entry-store-new.ts';
+import { type Place, recordedByColumn } from '../entries/entry-store.ts';
 import { found, runSearch, type Search } from '../search/search-store.ts';
 
 /** Some lines of an export, each with its line ending. */

@@ -1,14 +1,15 @@
 import { sql } from 'kysely';
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import type { Connection } from '../../postgres/database.ts';
 import { statementsOf } from '../../postgres/statements.ts';
 import type { Query } from '../../query/ast.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
-import { type EntryRow, type Place, readEntries, readLengths } from '../entries/entry-store-new.ts';
+import { type EntryRow, type Place, readEntries, readLengths } from '../entries/entry-store.ts';
 import { timeBounds } from '../search/plan/window.ts';
 import { entryConditions } from '../search/predicate.ts';
 import { rowsAt } from '../search/search-store.ts';
-import { resolveInTransaction } from '../search/snapshot.ts';
-import type { HistorySnapshot } from '../search/snapshots.ts';
+import { type HistorySnapshot, resolveInTransaction } from '../search/snapshot.ts';
+import type { PlaceOfPosition } from './positions.ts';
 
 /** The first places whose entries satisfy a query, `maxItems` at most. */
 export async function findMatches<Of extends Place>(
@@ -56,4 +57,20 @@ export async function readFitting(
   });
   const fitting = places.slice(0, Math.max(atLeast, tooLong));
   return (await readEntries(statements, tenant, fitting, shown)) ?? [];
+}
+
+/** The receipts of erasures at these places, which follow each other: the JSON texts by position. */
+export async function findErasures(
+  db: Connection,
+  tenant: string,
+  places: readonly PlaceOfPosition[],
+): Promise<Map<number, string>> {
+  const [first, last] = [places[0]?.position ?? 0, places.at(-1)?.position ?? 0];
+  if (!places.some(({ at }) => at < 0)) return new Map();
+  const { rows } = await sql<{ position: number; body: string }>`
+    select position, body from change_receipt
+      where tenant = ${tenant} and position between ${first}::bigint and ${last}::bigint
+        and body::json ->> 'what' = 'erasure'
+      order by position`.execute(db);
+  return new Map(rows.map(({ position, body }) => [position, body]));
 }

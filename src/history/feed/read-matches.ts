@@ -6,18 +6,17 @@ import { parseQuery } from '../../query/parse.ts';
 import { withPlainRegexes } from '../../query/plain-regex.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
 import { sealRef } from '../entries/entry-ref.ts';
-import type { EntryRow } from '../entries/entry-store-new.ts';
+import type { EntryRow } from '../entries/entry-store.ts';
 import { entryText } from '../entries/entry-text.ts';
 import type { DictionaryCache } from '../search/names/dictionary-cache.ts';
 import { changelogDialect } from '../search/plan/dialect.ts';
-import { type HistorySnapshot, inHistorySnapshot, type Reading } from '../search/snapshots.ts';
-import { findErasures } from './erasures.ts';
+import { type HistorySnapshot, inHistorySnapshot, type Reading } from '../search/snapshot.ts';
 import { openFeedCursor, RestoredCursor, sealFeedCursor } from './feed-cursor.ts';
-import { givePositions } from './give-positions.ts';
-import { findMatches, readFitting } from './match-store.ts';
+import { findErasures, findMatches, readFitting } from './match-store.ts';
 import {
   fingerprintAt,
   firstKept,
+  givePositions,
   lastPosition,
   maxPlaces,
   type PlaceOfPosition,

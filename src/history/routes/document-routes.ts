@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { jsonStream } from '../../http/openapi/answers.ts';
 import { queryInteger } from '../../http/query-parameters.ts';
-import { askedWhen } from '../asked-times.ts';
 import type { AskedDocument } from '../documents/document-at.ts';
 import { documentBody } from '../documents/document-text.ts';
 import type { HistoryReads } from '../history-reads.ts';
+import { askedWhen } from '../request-times.ts';
 import { restrictedOperation, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 

@@ -3,7 +3,7 @@ import type { HttpServer } from '../../http/http-server-type.ts';
 import { jsonStream } from '../../http/openapi/answers.ts';
 import { streamOfTexts } from '../../pagination/page-texts.ts';
 import { changeIsGone, openRef } from '../entries/entry-ref.ts';
-import type { PageOfEntries } from '../entries/entry-store-new.ts';
+import type { PageOfEntries } from '../entries/entry-store.ts';
 import { entryText } from '../entries/entry-text.ts';
 import { showEntries } from '../entries/show-entries.ts';
 import type { HistoryReads } from '../history-reads.ts';

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
-import { firstMillisecondFrom } from '../asked-times.ts';
-import { documentView } from '../documents/view.ts';
+import { documentView } from '../documents/search-documents.ts';
 import type { HistoryReads } from '../history-reads.ts';
+import { firstMillisecondFrom } from '../request-times.ts';
 import { requireActors } from '../search/plan/restriction.ts';
 import { restrictedOperation } from './operation.ts';
 import { HistoryPath, HistoryQuery } from './schemas.ts';

@@ -5,7 +5,7 @@ import type { AnswerHeader } from '../../http/openapi/headers.ts';
 import type { QueryParameters } from '../../http/query-string.ts';
 import type { Restriction } from '../../http/restriction.ts';
 import { historyScopes, insufficientScopes, mayReadContext } from '../../http/scopes.ts';
-import type { Way } from '../entries/entry-store-new.ts';
+import type { Way } from '../entries/entry-store.ts';
 import { ChangelogChangeItem, ChangelogHistoryResponse, ViewerChange, ViewerHistoryPage } from './schemas.ts';
 
 /** What all operations of the change history have in common: their scopes, and the message of their 500 (contract 3). */

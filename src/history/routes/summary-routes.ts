@@ -1,8 +1,8 @@
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
-import { calendarIn } from '../asked-times.ts';
-import { facetsView, histogramView } from '../count/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
+import { calendarIn } from '../request-times.ts';
+import { facetsView, histogramView } from '../search/facets.ts';
 import { parseOwnQuery, requireActors } from '../search/plan/restriction.ts';
 import { type ReadsAt, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';

@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { statementsOf } from '../../postgres/statements.ts';
-import { type CountedPart, columnsOfParts } from '../count/counted-parts.ts';
-import { type Interval, isLarge, planOf } from './plan/tally-plan.ts';
+import type { Dictionary } from './names/dictionary.ts';
+import { readTalliedPlaces } from './page-statements.ts';
+import { type Interval, isLarge, planOf, type Selection } from './plan/tally-plan.ts';
 import type { QueryParts, Split } from './query-parts.ts';
 import { found, runSearch, type Search } from './search-store.ts';
-import type { QuerySnapshot } from './snapshots.ts';
-import { readTalliedPlaces } from './tallied-page.ts';
+import type { QuerySnapshot } from './snapshot.ts';
 
 /** When the oldest entry of the tenant since `since` occurred, in milliseconds since 1970. Undefined: there is none. */
 export async function firstMoment({ transaction, tenant, since }: QuerySnapshot): Promise<number | undefined> {
@@ -148,4 +148,47 @@ async function countByKey(
   const statement = sql<{ key: number; entries: number }>`
     select ${sql.ref(`e.${split}`)} as key, count(*) as entries ${found(search)} group by 1`;
   return await runSearch(transaction, search, statement);
+}
+
+/** Entries of one selection in ranges of time. */
+export interface CountedPart {
+  readonly split: Split;
+  readonly selection: Selection;
+  /** The places of these moments in the caller's list begin at `firstPlace`. Each moment begins a range. */
+  readonly moments: readonly number[];
+  readonly firstPlace: number;
+  /** null: the last range has no end. */
+  readonly before: number | null;
+}
+
+/**
+ * The parts of intervals in the ranges that `moments` begin, in ascending order. The last range has no end. No entry of the
+ * intervals is before the first moment.
+ */
+export function partsInRanges(intervals: readonly Interval[], moments: readonly number[], split: Split): CountedPart[] {
+  return intervals.flatMap(({ since, before, selections }) => {
+    const begun = moments.findLastIndex((moment) => moment <= since);
+    const firstPlace = Math.max(0, begun);
+    const first = Math.max(since, moments[0] ?? since);
+    const inside = moments.filter((moment) => moment > first && (before === null || moment < before));
+    if (before !== null && before <= first) return [];
+    return selections.map((selection) => ({ split, selection, moments: [first, ...inside], firstPlace, before }));
+  });
+}
+
+/** The parts as the parameters of change_count_parts: arrays of their splits, actors, kinds, moments, ends and first places. */
+function columnsOfParts(parts: readonly CountedPart[], dictionary: Dictionary): unknown[] {
+  const everyKind = () => dictionary.kinds.map(({ id }) => id);
+  return [
+    parts.map(({ split }) => split),
+    parts.map(({ selection }) => textOf(selection.actors ?? [0])),
+    parts.map(({ selection, split }) => textOf(selection.kinds ?? (split === 'kind' ? everyKind() : []))),
+    parts.map(({ moments }) => textOf(moments)),
+    parts.map(({ before }) => before),
+    parts.map(({ firstPlace }) => firstPlace),
+  ];
+}
+
+function textOf(ids: readonly number[]): string {
+  return `{${ids.join(',')}}`;
 }

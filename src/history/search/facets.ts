@@ -1,12 +1,18 @@
+import { type SqlBool, sql } from 'kysely';
+import { statementsOf } from '../../postgres/statements.ts';
+import { textOfProjection } from '../../query/json-projection.ts';
 import { nameOfPath } from '../../recording/path-names.ts';
-import { partsInRanges } from '../count/counted-parts.ts';
-import { readPathFacets } from '../count/path-facets.ts';
-import type { EntryRow, Way } from '../entries/entry-store-new.ts';
-import { type FacetField, type FacetValue, readFacetValues } from './count-store.ts';
-import { compareCodePoints } from './names/code-points.ts';
-import { isUnderestimated } from './planner-estimates.ts';
+import type { EntryRow, Way } from '../entries/entry-store.ts';
+import { type CountedPart, type FacetField, type FacetValue, partsInRanges, readFacetValues } from './count-store.ts';
+import type { Histogram } from './histogram.ts';
+import { compareCodePoints } from './names/dictionary.ts';
+import { findVisible } from './names/name-store.ts';
+import { readPathNames } from './names/path-name-store.ts';
+import type { FindVisible, NameField } from './names/search-names.ts';
+import { hasNumber } from './path-predicate.ts';
 import { partsOf, wayOf } from './query-parts.ts';
-import type { QuerySnapshot } from './snapshots.ts';
+import { found, isUnderestimated, runSearch, type Search } from './search-store.ts';
+import { type HistorySnapshot, kindsShown, type QuerySnapshot } from './snapshot.ts';
 
 /** The values of a field with most entries. */
 export interface Facets {
@@ -57,4 +63,113 @@ async function readFacetsOfPaths(snapshot: QuerySnapshot, size: number): Promise
   // The names of the paths are joined to what the search finds.
   const underestimated = await isUnderestimated(snapshot.transaction, snapshot.tenant);
   return { way, field: 'path', ...(await readPathFacets(snapshot, { ...read, underestimated }, size)) };
+}
+
+/** The paths that most entries have, and the number of the other paths. */
+interface PathFacets {
+  readonly total: number;
+  readonly values: readonly FacetValue[];
+  readonly others: number;
+}
+
+/**
+ * Counts the entries of a search by the names of their paths. An entry counts once for each name. Entries whose numbers do
+ * not tell all names are read.
+ */
+async function readPathFacets(
+  { transaction, tenant }: QuerySnapshot,
+  search: Search,
+  size: number,
+): Promise<PathFacets> {
+  const { names, rest } = await readPathNames(statementsOf(transaction), tenant, {
+    entities: null,
+    like: null,
+    shared: true,
+  });
+  const unclear = [...new Set([...names.map(({ number }) => number), ...(rest === undefined ? [] : [rest])])];
+  const isUnclear = sql<SqlBool>`${search.condition} and ${hasNumber(unclear)}`;
+  const ofRead =
+    unclear.length > 0
+      ? sql`union all
+      select k.name, count(*)
+        from (select e.paths ${found({ ...search, condition: isUnclear })}) as e
+        cross join lateral (
+          select distinct change_path_name(p.path) as name from jsonb_object_keys(change_paths(e.paths)) as p (path)
+        ) as k
+        group by 1`
+      : sql``;
+  const statement = sql<{ total: number; names: number; value: string | null; count: number }>`
+    with shape as materialized (
+      select e.path_numbers as numbers, count(*) as entries ${found(search)} group by 1
+    ), told as (
+      select n.number, sum(s.entries) as entries
+        from shape s cross join lateral unnest(s.numbers) as n (number)
+        where not s.numbers && ${`{${unclear.join(',')}}`}::integer[]
+        group by 1
+    ), named as materialized (
+      select one.name, sum(one.entries)::bigint as entries
+        from (
+          select replace(p.name, chr(1), chr(1) || chr(2)) as name, t.entries
+            from told t
+            join (select distinct c.number, c.name from change_path c where c.tenant = ${tenant} and c.entity <> '') as p
+              on p.number = t.number
+          ${ofRead}
+        ) as one
+        group by 1
+    )
+    select (select coalesce(sum(s.entries), 0) from shape s)::bigint as total, (select count(*) from named) as names,
+           top.name as value, top.entries as count
+      from (select) as one
+      left join lateral (
+        select n.name, n.entries from named n order by n.entries desc, n.name collate "C" limit ${size}
+      ) as top on true
+      order by top.entries desc, top.name collate "C"`;
+  const rows = await runSearch(transaction, search, statement);
+  const values = rows.flatMap(({ value, count }) =>
+    value === null ? [] : [{ value: textOfProjection(value), count }],
+  );
+  return { total: rows[0]?.total ?? 0, values, others: (rows[0]?.names ?? 0) - values.length };
+}
+
+/** Finds the actors, or the kinds, that still have an entry that the caller sees. */
+export function findVisibleNames(snapshot: HistorySnapshot, tenant: string, field: NameField): FindVisible {
+  const { transaction, dictionary, horizon: since } = snapshot;
+  const shown = kindsShown(snapshot, undefined);
+  if (field !== 'actor' || shown === undefined) {
+    const of = field === 'actor' ? 'actor' : 'kind';
+    return (ids) => findVisible(transaction, tenant, of, { ids, since });
+  }
+  // No index has the entries of an actor by their kinds, but the tallies have.
+  const kinds = shown.map(({ id }) => id);
+  return async (actors) => {
+    if (actors.length === 0 || kinds.length === 0) return new Set();
+    const selection = { actors, kinds };
+    const part: CountedPart = { split: 'actor', selection, moments: [since], firstPlace: 0, before: null };
+    const counted = { parts: [part], search: undefined };
+    const asked = { field: 'actor', size: actors.length } as const;
+    const { values } = await readFacetValues({ transaction, tenant, dictionary }, counted, asked);
+    const names = new Set(values.map(({ value }) => value));
+    return new Set(actors.filter((id) => names.has(dictionary.actorOf.get(id)?.name ?? '')));
+  };
+}
+
+/** Counts over time, as they are answered. */
+export function histogramView({ from, to, interval, total, buckets, after }: Histogram) {
+  return {
+    from: timeOf(from),
+    to: timeOf(to),
+    interval,
+    totalElements: total,
+    buckets: buckets.map((bucket) => ({ ...bucket, at: timeOf(bucket.at) })),
+    after,
+  };
+}
+
+/** Counts by the values of a field, as they are answered. */
+export function facetsView({ field, total, values, others }: Facets) {
+  return { field, totalElements: total, values: [...values], others };
+}
+
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
 }

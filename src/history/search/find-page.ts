@@ -1,10 +1,56 @@
+import { sql } from 'kysely';
+import type { Restriction } from '../../http/restriction.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { Query } from '../../query/ast.ts';
-import type { PageOfEntries } from '../entries/entry-store-new.ts';
+import { type PageOfEntries, type Place, readPlaces } from '../entries/entry-store.ts';
+import { mergedPage } from './merged-page.ts';
+import type { Dictionary } from './names/dictionary.ts';
 import { DictionaryCache } from './names/dictionary-cache.ts';
-import type { AskedPage, PageQuery } from './page-query.ts';
+import { readTalliedPlaces } from './page-statements.ts';
+import { entryConditions } from './predicate.ts';
+import { partsOf, type QueryParts, wayOf } from './query-parts.ts';
+import { countEntries, findPlaces, type Search, searchPage } from './search-store.ts';
 import { readInSingleStatement } from './single-statement.ts';
-import { readInSnapshot } from './snapshot-page.ts';
-import { queryAt, type Reading } from './snapshots.ts';
+import { inQuerySnapshot, type QueryAtMoment, type QuerySnapshot, queryAt, type Reading } from './snapshot.ts';
+
+/** Answers a page with several statements in one snapshot, with the names of that snapshot. */
+async function readInSnapshot(reading: Reading, page: PageQuery, known: Dictionary): Promise<PageOfEntries> {
+  return await inQuerySnapshot(reading, page, known, async (snapshot) => {
+    const parts = await partsOf(snapshot);
+    const { total, places } = await findPlacesOfPage(snapshot, parts, page);
+    return { way: wayOf(parts), total, ...(await readPlaces(reading.pool, snapshot.transaction, places, page)) };
+  });
+}
+
+async function findPlacesOfPage(
+  snapshot: QuerySnapshot,
+  { intervals, search, everything, scanned }: QueryParts,
+  { skip, size }: PageQuery,
+): Promise<{ total: number; places: Place[] }> {
+  const { transaction, tenant, now } = snapshot;
+  if (scanned !== undefined) return await scanPage(transaction, everything, { skip, size, entries: scanned });
+  const tallied = { now, intervals };
+  if (search === undefined) return await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
+  if (intervals.length === 0) return await searchPage(transaction, search, { skip, size });
+  return await mergedPage(transaction, { tallied, search, everything, skip, size });
+}
+
+/** Maximum number of entries whose places the database keeps while it counts them. */
+const maxKeptPlaces = 100_000;
+
+/**
+ * Counts and finds in one scan where few entries come into question. Otherwise most entries satisfy the condition, and a
+ * read in their order finds the page soon.
+ */
+async function scanPage(
+  transaction: DatabaseTransaction,
+  search: Search,
+  { entries, ...page }: { skip: number; size: number; entries: number },
+): Promise<{ total: number; places: Place[] }> {
+  if (entries <= maxKeptPlaces) return await searchPage(transaction, search, page);
+  const total = await countEntries(transaction, search);
+  return { total, places: page.skip >= total ? [] : await findPlaces(transaction, search, page) };
+}
 
 /**
  * Finds a page of the entries that satisfy a query: `size` entries after the first `skip`, newest first. Also finds the
@@ -48,4 +94,34 @@ export function createFindPage(options: HistoryOptions): FindPage {
     }
     return await readInSnapshot(reading, page, dictionary);
   };
+}
+
+/** What a caller asks of a page. What is left out is false. */
+interface AskedPage {
+  readonly skip: number;
+  readonly size: number;
+  /** Whether a page with much text may come as `pieces`, or every page does. If not, a page with more than 64 MiB is a 400. */
+  readonly inPieces?: boolean | 'always';
+  /** Whether entries come with their circumstances. */
+  readonly withContext?: boolean;
+  /** Whether entries come with their identities. */
+  readonly withIdentity?: boolean;
+  /** What the caller may see. */
+  readonly restriction?: Restriction | undefined;
+}
+
+/** One page of one query. */
+export type PageQuery = QueryAtMoment & Required<Omit<AskedPage, 'restriction'>>;
+
+/** The place of an entry; undefined if the query of the snapshot does not find it, or it is not there any more. */
+export async function findPlace(
+  { transaction, tenant, expression, dictionary, since, slice }: QuerySnapshot,
+  { at, identity }: { readonly at: number; readonly identity: string },
+): Promise<Place | undefined> {
+  const conditions = await entryConditions(tenant, expression, dictionary, slice);
+  const { rows } = await sql<Place>`
+    select e.at, e.sequence from change_entry e
+      where e.tenant = ${tenant} and e.at = ${at} and e.identity = ${identity}::uuid and e.at >= ${since}
+        and ${conditions.satisfies(expression)}`.execute(transaction);
+  return rows[0];
 }

@@ -1,8 +1,8 @@
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import type { Place } from '../entries/entry-store-new.ts';
+import type { Place } from '../entries/entry-store.ts';
+import { readTalliedPlaces } from './page-statements.ts';
 import type { Interval } from './plan/tally-plan.ts';
 import { findPlaces, type Search, searchPage } from './search-store.ts';
-import { readTalliedPlaces } from './tallied-page.ts';
 
 interface MergedPage {
   /** One part of the entries: tallies can count them and find their places. */

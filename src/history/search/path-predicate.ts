@@ -1,17 +1,86 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isJsonNumber } from '../../core/json/number.ts';
 import { mask } from '../../core/mask.ts';
+import type { PathPattern } from '../../core/path-pattern.ts';
+import { documentField } from '../../query/array-values.ts';
 import type { DocumentQuery, List, Match, Matcher } from '../../query/ast.ts';
-import { documentField } from '../../query/document-field.ts';
 import { documentQueryToSql } from '../../query/document-sql.ts';
 import { projectedText } from '../../query/json-projection.ts';
-import { likePattern } from '../../query/like-pattern.ts';
-import { isFound } from './found-ids.ts';
-import { hiddenSides, mayHide } from './hidden-paths.ts';
+import { likePattern } from '../../query/match.ts';
+import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
 import { type PathNames, readNumbers } from './names/path-name-store.ts';
-import type { ChangeTerm, PathCandidates, PathMatcher, PathTerm, ResolvedMatcher } from './plan/expression.ts';
+import type {
+  ChangeTerm,
+  FoundIds,
+  PathCandidates,
+  PathMatcher,
+  PathTerm,
+  ResolvedMatcher,
+} from './plan/expression.ts';
 import { listsOfNumbers } from './plan/path-candidates.ts';
 import { toldByText } from './values-in-text.ts';
+
+/** Arrays in each other that a term on values looks into where paths are hidden. What is in more of them counts as masked. */
+export const maxHiddenLevels = 100;
+
+/** The values `sides` of a path as a query may ask for them, where some paths are hidden. */
+function hiddenSides(
+  path: RawBuilder<unknown>,
+  sides: RawBuilder<unknown>,
+  hide: readonly PathPattern[],
+): RawBuilder<unknown> {
+  return sql`change_hidden(${path}, ${sides}, ${hiddenExpression(hide)}, ${maxHiddenLevels}::integer)`;
+}
+
+/**
+ * Whether a pattern may hide a path, or a value in it. False is sure: the first key of no pattern is one that the path begins with, where keys that may
+ * be places count as left out.
+ */
+export function mayHide(hide: readonly PathPattern[], path: string): boolean {
+  const keys = keysOfPath(path);
+  const named = keys.findIndex((key) => !/^[0-9]*$/.test(key));
+  if (named === -1) return true;
+  const begins = keys.slice(0, named + 1);
+  return hide.some(({ keys: [first = null] }) => first === null || begins.includes(first));
+}
+
+/**
+ * A regular expression of PostgreSQL that accepts the paths of entries that are hidden, and those beneath them. A key of
+ * digits may be a place in an array, where a pattern goes on in each element (recording/mapping/apply-rules.ts). A document that is no
+ * object has the path "".
+ */
+function hiddenExpression(hide: readonly PathPattern[]): string {
+  const patterns = hide.map(({ keys }) =>
+    keys.map((key) => (key === null ? anyKey : literal(key))).join(`\\.${places}`),
+  );
+  return `^\\.?${places}(?:${patterns.join('|')})(?:\\.|$)`;
+}
+
+const anyKey = '(?:[^.\\\\]|\\\\.)*';
+const places = '(?:[0-9]+\\.)*';
+
+/** A key as it stands in a path: a dot and a backslash have a backslash before them. */
+function literal(key: string): string {
+  return projectedText(key.replace(/[.\\]/g, '\\$&')).replace(/[\\^$.[\]|()*+?{}]/g, '\\$&');
+}
+
+/**
+ * If `work_mem` is PostgreSQL's 4 MB, a hash table has no memory for more hashes than this. The query then uses a binary
+ * search.
+ */
+const maxHashed = 200_000;
+
+/** The condition that a hash is one of those that a regular expression found. */
+export function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown>): RawBuilder<SqlBool> {
+  if (count === 0) return isIn ? sql`false` : sql`true`;
+  const isTold =
+    count <= maxHashed
+      ? sql`${hash} in (select unnest(${hashes}::uuid[]))`
+      : sql`exists (
+          select from (select (select array_agg(one order by one) from unnest(${hashes}::uuid[]) as one)) as told (hashes)
+            where told.hashes[width_bucket(${hash}, told.hashes)] = ${hash})`;
+  return isIn ? sql`${isTold}` : sql`not ${isTold}`;
+}
 
 type SqlCondition = RawBuilder<SqlBool>;
 

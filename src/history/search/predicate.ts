@@ -1,11 +1,9 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { TimeSlice } from '../../core/concurrency/time-slice.ts';
-import { likePattern } from '../../query/like-pattern.ts';
+import { likePattern } from '../../query/match.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
-import { isFound } from './found-ids.ts';
-import { type IdRange, idRangeOf } from './id-range.ts';
 import type { Dictionary } from './names/dictionary.ts';
-import { changeSatisfies, pathSatisfies } from './path-predicate.ts';
+import { changeSatisfies, isFound, pathSatisfies } from './path-predicate.ts';
 import {
   type DocumentTerm,
   type Expression,
@@ -255,4 +253,32 @@ const fewMembers = 16;
 function isAmong(value: RawBuilder<unknown>, members: readonly unknown[], type = sql`bigint`): SqlCondition {
   if (members.length <= fewMembers) return sql`${value} = any (${members}::${type}[])`;
   return sql`${value} in (select unnest(${members}::${type}[]))`;
+}
+
+/** A pattern for ids, and the range of texts that they are in. */
+export interface IdRange {
+  readonly from: string;
+  /** The range excludes it. */
+  readonly before: string;
+  /** A pattern of LIKE. */
+  readonly like: string;
+}
+
+/** The range of a pattern for the beginning of an id; undefined for any other matcher. */
+export function idRangeOf(matcher: ResolvedMatcher): IdRange | undefined {
+  if (matcher.kind !== 'glob') return undefined;
+  const [from = ''] = matcher.parts;
+  const before = from === '' ? undefined : textAfter(from);
+  return before === undefined ? undefined : { from, before, like: likePattern(matcher) };
+}
+
+/** The first text, in the order of code points, after all texts that begin with `text`; undefined if there is none. */
+export function textAfter(text: string): string | undefined {
+  const points = [...text];
+  for (let last = points.pop(); last !== undefined; last = points.pop()) {
+    const next = (last.codePointAt(0) ?? 0) + 1;
+    // Surrogates are not characters.
+    if (next <= 0x10ffff) return points.join('') + String.fromCodePoint(next === 0xd800 ? 0xe000 : next);
+  }
+  return undefined;
 }

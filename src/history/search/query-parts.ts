@@ -1,14 +1,12 @@
 import { sql } from 'kysely';
-import type { Way } from '../entries/entry-store-new.ts';
+import type { Way } from '../entries/entry-store.ts';
 import type { Dictionary } from './names/dictionary.ts';
 import { isOpen, termsOf } from './plan/expression.ts';
-import { possibleKinds } from './plan/kind-classes.ts';
-import { type Interval, isLarge, type Plan, planOf, planTallies } from './plan/tally-plan.ts';
-import { isUnderestimated } from './planner-estimates.ts';
+import { type Interval, isLarge, type Plan, planOf, planTallies, possibleKinds } from './plan/tally-plan.ts';
 import { entryConditions, isOnTexts, joinsRows } from './predicate.ts';
 import { searchOf } from './search.ts';
-import type { Search } from './search-store.ts';
-import type { QuerySnapshot } from './snapshots.ts';
+import { isUnderestimated, type Search } from './search-store.ts';
+import type { QuerySnapshot } from './snapshot.ts';
 
 /** The entries that satisfy a query, in two parts that share no entry. */
 export interface QueryParts {

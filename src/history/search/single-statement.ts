@@ -1,21 +1,23 @@
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import { RegexBudget } from '../../query/regex-pool.ts';
-import type { EntryRow } from '../entries/entry-store-new.ts';
-import { readDocumentsPage } from './documents-page.ts';
+import type { EntryRow } from '../entries/entry-store.ts';
+import type { PageQuery } from './find-page.ts';
 import { type Dictionary, entitiesOf } from './names/dictionary.ts';
 import { noPathNames } from './names/path-name-store.ts';
-import type { PageQuery } from './page-query.ts';
-import { type PageRead, severalStatements } from './page-rows.ts';
-import { readPathsPage } from './paths-page.ts';
-import { asConjunction } from './plan/conjunction.ts';
-import type { Expression } from './plan/expression.ts';
+import {
+  type PageRead,
+  readDocumentsPage,
+  readPathsPage,
+  readTalliedPage,
+  severalStatements,
+} from './page-statements.ts';
+import { type Expression, isGroup, isOpen, type OpenTerm, type Term } from './plan/expression.ts';
 import { patternsOnIds } from './plan/id-patterns.ts';
 import { decidingPatterns } from './plan/path-candidates.ts';
 import { asksForDocuments, resolve, termsOnPaths } from './plan/resolve.ts';
-import { isLarge, planTallies } from './plan/tally-plan.ts';
+import { actorsOf, isLarge, planTallies, possibleKinds } from './plan/tally-plan.ts';
 import { namedDocuments } from './predicate.ts';
-import type { QueryAtMoment, Reading } from './snapshots.ts';
-import { readTalliedPage } from './tallied-page.ts';
+import type { QueryAtMoment, Reading } from './snapshot.ts';
 
 /**
  * Answers a page with one statement if it can: from tallies, for documents that the query names one by one, or for paths whose
@@ -83,3 +85,47 @@ const readPaths: Read = async ({ pool }, { tenant, from, ...page }, dictionary, 
   const { maxTotal = null } = page;
   return await readPathsPage(pool, tenant, { ...page, ...conjunction, entities, patterns, maxTotal, dictionary });
 };
+
+/** An AND of terms, exactly one of which tallies cannot answer. */
+interface Conjunction {
+  readonly since: number;
+  readonly before: number | null;
+  /** null means any. */
+  readonly kinds: readonly number[] | null;
+  readonly actors: readonly number[] | null;
+  readonly open: OpenTerm;
+}
+
+/** Converts the expression to a conjunction if it is one. `from` is the beginning of the window. */
+async function asConjunction(
+  expression: Expression,
+  dictionary: Dictionary,
+  from: number,
+  slice = new TimeSlice(),
+): Promise<Conjunction | undefined> {
+  const terms = flat(expression);
+  if (terms === undefined) return undefined;
+  const times = terms.filter((term) => term.kind === 'time');
+  const actors = terms.filter((term) => term.kind === 'actors');
+  const [open, ...others] = terms.filter(isOpen);
+  if (open === undefined || others.length > 0) return undefined;
+  const isImplied = (term: Term) => open.kind === 'related' && term === open.implies;
+  const before = Math.min(...times.map((term) => term.to ?? Number.POSITIVE_INFINITY));
+  return {
+    since: Math.max(from, ...times.map((term) => term.from ?? 0)),
+    before: before === Number.POSITIVE_INFINITY ? null : before,
+    kinds: await possibleKinds({ kind: 'and', operands: terms.filter((term) => !isImplied(term)) }, dictionary, slice),
+    actors:
+      actors.length === 0
+        ? null
+        : await actorsOf({ kind: 'and', operands: actors }, { dictionary, slice, classes: [], steps: 0 }),
+    open,
+  };
+}
+
+function flat(expression: Expression): Term[] | undefined {
+  if (!isGroup(expression)) return [expression];
+  if (expression.kind === 'or' && expression.operands.length !== 1) return undefined;
+  const parts = expression.operands.map(flat);
+  return parts.every((part) => part !== undefined) ? parts.flat() : undefined;
+}

@@ -3,7 +3,7 @@ import { isJsonNumber } from '../../core/json/number.ts';
 import { mask } from '../../core/mask.ts';
 import type { Comparison, DocumentCondition, Glob, Match, Text } from '../../query/ast.ts';
 import { sqlOperators } from '../../query/document-sql.ts';
-import { likePattern } from '../../query/like-pattern.ts';
+import { likePattern } from '../../query/match.ts';
 import type { ChangeTerm } from './plan/expression.ts';
 
 type SqlCondition = RawBuilder<SqlBool>;

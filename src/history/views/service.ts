@@ -1,18 +1,50 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import { faultOfChosenId } from '../../http/chosen-id.ts';
 import type { Author } from '../../http/credentials.ts';
-import type { AskedOfList, DocumentLists } from '../../pagination/document-lists.ts';
-import type { Page, PageWanted } from '../../pagination/paginator.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { AskedOfList, DocumentLists, DocumentRows, Page, PageWanted } from '../../pagination/paginator.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { parseQuery } from '../../query/parse.ts';
+import { documentTable } from '../../recording/documents/document-table.ts';
 import { metadataOf, ownDocuments, type Writing } from '../../recording/documents/own-documents.ts';
 import { changelogDialect } from '../search/plan/dialect.ts';
-import { faultOfRange } from './range.ts';
-import { maxViews, type SavedView, type ViewBody } from './schemas.ts';
-import { readPlaces, viewRows, viewTable } from './store.ts';
+import { faultOfRange, maxViews, type SavedView, type ViewBody } from './schemas.ts';
+
+interface SavedViewTable {
+  tenant: string;
+  id: string;
+  version: number;
+  /** The view as JSON text, as Annals sends it. */
+  document: string;
+  /** The same as jsonb, for filters and sorting. */
+  fields: string;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    saved_view: SavedViewTable;
+  }
+}
+
+const viewTable = documentTable('saved_view', {});
+
+/** The views of a tenant, for lists. */
+function viewRows(tenant: string): DocumentRows {
+  return { from: sql`saved_view`, where: sql`tenant = ${tenant}` };
+}
+
+/** How many views the tenant has, and the last place among them; 0 without any. */
+async function readPlaces(transaction: DatabaseTransaction, tenant: string): Promise<{ count: number; last: number }> {
+  const { rows } = await sql<{ count: number; last: number }>`
+    select count(*) as count, coalesce(max((fields ->> 'position')::double precision), 0) as last
+      from saved_view where tenant = ${tenant}`.execute(transaction);
+  const [places] = rows;
+  if (places === undefined) throw new Error('an aggregate has no row');
+  return places;
+}
 
 /** Queries of the change history that a tenant keeps by name. They go out as JSON texts. */
 export interface SavedViews {

@@ -1,9 +1,8 @@
 import type { FastifyReply } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import type { ErrorType } from '../../core/errors.ts';
-import type { AskedOfList } from '../../pagination/document-lists.ts';
 import { arrayBody } from '../../pagination/page-texts.ts';
-import type { Page, PageWanted, Paginator } from '../../pagination/paginator.ts';
+import type { AskedOfList, Page, PageWanted, Paginator } from '../../pagination/paginator.ts';
 import {
   fieldsParameter,
   filterParameter,

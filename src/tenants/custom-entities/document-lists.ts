@@ -1,6 +1,5 @@
-import type { DocumentLists } from '../../pagination/document-lists.ts';
 import { mapTexts } from '../../pagination/page-texts.ts';
-import type { Page } from '../../pagination/paginator.ts';
+import type { DocumentLists, Page } from '../../pagination/paginator.ts';
 import { parseDocumentQuery } from '../../query/parse.ts';
 import { findDocuments, type ReadContext } from './read-documents.ts';
 import { parseFields, selectFields } from './select-fields.ts';

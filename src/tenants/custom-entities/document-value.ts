@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { idField } from '../../pagination/sort.ts';
-import { documentField } from '../../query/document-field.ts';
+import { documentField } from '../../query/array-values.ts';
 
 /** The value of a field; `_id` is the document's own id. Sort indexes use the same expression. */
 export function documentValue(path: readonly string[]): RawBuilder<unknown> {

@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { isArrayIndex } from '../../query/array-values.ts';
 import type { Bound } from '../../query/ast.ts';
-import { isArrayIndex } from '../../query/document-field.ts';
 import { pathOfField, type ValueRange } from '../../query/document-sql.ts';
 import { projectedText } from '../../query/json-projection.ts';
 import type { FieldIndex } from './sort-indexes.ts';

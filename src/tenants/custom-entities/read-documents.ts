@@ -1,9 +1,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import type { DocumentRows } from '../../pagination/document-lists.ts';
-import type { Collection } from '../../pagination/keyset.ts';
 import { partsById, type RowOfPart, type TextParts } from '../../pagination/page-texts.ts';
-import type { Page, PageWanted, Paginator } from '../../pagination/paginator.ts';
+import type { DocumentRows, Page, PageWanted, Paginator } from '../../pagination/paginator.ts';
 import { maxPartBytes } from '../../pagination/pieces.ts';
+import type { Collection } from '../../pagination/read-page.ts';
 import { idField } from '../../pagination/sort.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
@@ -20,10 +19,9 @@ import {
   type ValueRange,
 } from '../../query/document-sql.ts';
 import { projectedText, textOfProjection } from '../../query/json-projection.ts';
-import { withPlainRegexes } from '../../query/plain-regex.ts';
+import { requiredText, withPlainRegexes } from '../../query/plain-regex.ts';
 import { QueryError } from '../../query/query-error.ts';
 import { RegexBudget, type RegexMatcherPool } from '../../query/regex-pool.ts';
-import { requiredText } from '../../query/required-text.ts';
 import { documentValue } from './document-value.ts';
 import { keyRanges } from './key-ranges.ts';
 import { type FieldIndex, listFieldIndexes } from './sort-indexes.ts';

@@ -1,7 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { AskedOfList } from '../../pagination/document-lists.ts';
 import { isEmptyPage } from '../../pagination/page-texts.ts';
-import type { Page, PageWanted } from '../../pagination/paginator.ts';
+import type { AskedOfList, Page, PageWanted } from '../../pagination/paginator.ts';
 import { parseDocumentQuery } from '../../query/parse.ts';
 import { withFields } from './document-lists.ts';
 import { findDocuments, instancesOf, type ReadContext, typesOf } from './read-documents.ts';

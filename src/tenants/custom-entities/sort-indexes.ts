@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely';
 import pg from 'pg';
 import { AnnalsError } from '../../core/errors.ts';
-import { keysetOf } from '../../pagination/keyset.ts';
+import { keysetOf } from '../../pagination/read-page.ts';
 import { parseSort, type Sort } from '../../pagination/sort.ts';
 import type { Database } from '../../postgres/database.ts';
 import { type MadeIndex, madeIndexes } from '../../postgres/indexes/late-indexes.ts';

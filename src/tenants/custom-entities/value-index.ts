@@ -1,8 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import { buildIndex } from '../../postgres/indexes/build-index.ts';
-import { step } from '../../query/array-values.ts';
-import { isArrayIndex } from '../../query/document-field.ts';
+import { isArrayIndex, step } from '../../query/array-values.ts';
 import { dropUnfinished } from './unfinished-index.ts';
 
 /** The index for `field:value` of any field of instances (docs/decisions/documents.md). */

@@ -11,7 +11,7 @@ import { countSessions } from '../../../src/access/sessions/session-figures.ts';
 import { keysLifetime } from '../../../src/access/sign-in/provider.ts';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import { readRecorders } from '../../../src/history/search/names/recorder-store.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { scopes } from '../../../src/http/scopes.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { type Call, contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';

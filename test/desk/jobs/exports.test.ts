@@ -5,7 +5,7 @@ import type { ExportHistory, ExportPiece } from '../../../src/core/export-histor
 import { createExportHistory } from '../../../src/history/export/export-history.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';

@@ -12,7 +12,7 @@ import type { Expression } from '../../../src/history/search/plan/expression.ts'
 import { resolve } from '../../../src/history/search/plan/resolve.ts';
 import { planTallies } from '../../../src/history/search/plan/tally-plan.ts';
 import { entryConditions } from '../../../src/history/search/predicate.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexBudget, RegexMatcherPool } from '../../../src/query/regex-pool.ts';

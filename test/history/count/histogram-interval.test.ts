@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { calendarOf, utcCalendar } from '../../../src/history/count/calendar.ts';
-import { boundariesOf, intervalFor } from '../../../src/history/count/histogram-interval.ts';
+import { boundariesOf, calendarOf, intervalFor, utcCalendar } from '../../../src/history/search/histogram.ts';
 
 const day = 86_400_000;
 const midnight = Date.UTC(2026, 8, 15);

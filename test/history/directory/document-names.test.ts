@@ -2,19 +2,20 @@ import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { findCandidates, maxCandidates } from '../../../src/history/documents/candidates.ts';
 import { documentNumber, entityNumber } from '../../../src/history/documents/name-documents.ts';
 import {
   type DocumentSearch,
   entriesOfPortions,
+  findCandidates,
+  maxCandidates,
   searchDocuments,
 } from '../../../src/history/documents/search-documents.ts';
 import { documentMatch, foldedWords, maxWordCharacters } from '../../../src/history/documents/words.ts';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
+import { givePositions } from '../../../src/history/feed/positions.ts';
 import { dropPortion } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
-import { type HistorySnapshot, inHistorySnapshot } from '../../../src/history/search/snapshots.ts';
-import { foldHistory, foldPortion } from '../../../src/history/tallies/fold.ts';
+import { type HistorySnapshot, inHistorySnapshot } from '../../../src/history/search/snapshot.ts';
+import { foldHistory, foldPortion } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { uuidOf } from '../../../src/recording/entry-columns.ts';

@@ -24,7 +24,7 @@ import { parseReceipt } from '../../../src/history/proof/verify/receipts.ts';
 import type { Verdict } from '../../../src/history/proof/verify/verdicts.ts';
 import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Annals } from '../../../clients/typescript/src/index.ts';
 import { createClient } from '../../../src/access/oauth/clients.ts';
 import { runCommandLine } from '../../../src/cli/commands/command-line.ts';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
+import { givePositions } from '../../../src/history/feed/positions.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { recordChanges } from '../../../src/recording/record-change.ts';
 import { trials } from '../../support/oracle/trials.ts';

@@ -4,8 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { sealFeedCursor } from '../../../src/history/feed/feed-cursor.ts';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
-import type { Position } from '../../../src/history/feed/positions.ts';
+import { givePositions, type Position } from '../../../src/history/feed/positions.ts';
 import {
   createFeedReads,
   type FeedReads,
@@ -15,7 +14,7 @@ import {
 import { setRetention } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';

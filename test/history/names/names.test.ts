@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { compareCodePoints } from '../../../src/history/search/names/code-points.ts';
+import { compareCodePoints } from '../../../src/history/search/names/dictionary.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { changeOf } from '../../support/server/history.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { RegexMatcherPool } from '../../../src/query/regex-pool.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { idRangeOf } from '../../../src/history/search/id-range.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
-import { buildHistoryIndexes } from '../../../src/history/tallies/statistics.ts';
+import { idRangeOf } from '../../../src/history/search/predicate.ts';
+import { buildHistoryIndexes } from '../../../src/history/upkeep/statistics.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { historyBody } from '../../../src/history/entries/entry-text.ts';
 import { createFindPage, type FindPage } from '../../../src/history/search/find-page.ts';
-import { historyBody } from '../../../src/history/search/history-stream.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { piecesOf } from '../../../src/pagination/pieces.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TimeSlice } from '../../../src/core/concurrency/time-slice.ts';
-import { readEntries } from '../../../src/history/entries/entry-store-new.ts';
+import { readEntries } from '../../../src/history/entries/entry-store.ts';
 import type { FindPage } from '../../../src/history/search/find-page.ts';
 import { mergedPage } from '../../../src/history/search/merged-page.ts';
 import { extendDictionary } from '../../../src/history/search/names/dictionary.ts';
@@ -11,7 +11,7 @@ import { resolve } from '../../../src/history/search/plan/resolve.ts';
 import { planTallies } from '../../../src/history/search/plan/tally-plan.ts';
 import { entryConditions } from '../../../src/history/search/predicate.ts';
 import { searchOf } from '../../../src/history/search/search.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { statementsOf } from '../../../src/postgres/statements.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { parseQuery } from '../../../src/query/parse.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FindPage } from '../../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { Random, seed } from '../../support/oracle/random.ts';
 import { openTestHistory, type TestHistory } from '../../support/server/history.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { foldHistory, foldPortion } from '../../../src/history/tallies/fold.ts';
+import { foldHistory, foldPortion } from '../../../src/history/upkeep/fold.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random, seed } from '../../support/oracle/random.ts';
 import {

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { setRetention } from '../../../src/history/retention/retention.ts';
 import { type HistorySummary, summariseTenants } from '../../../src/history/search/history-summary.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { createTestDatabaseForThisTest } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readHistogram } from '../../../src/history/search/histogram.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
-import { inQuerySnapshot, queryAt } from '../../../src/history/search/snapshots.ts';
+import { inQuerySnapshot, queryAt } from '../../../src/history/search/snapshot.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
-import { readNews } from '../../../src/history/feed/news-store.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { readNews } from '../../../src/history/feed/follower.ts';
+import { givePositions } from '../../../src/history/feed/positions.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';

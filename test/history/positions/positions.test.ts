@@ -1,10 +1,16 @@
 import { CompiledQuery } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { givePositions, givePositionsOfTenants } from '../../../src/history/feed/give-positions.ts';
-import { fingerprintAt, firstKept, lastPosition, readPlaces } from '../../../src/history/feed/positions.ts';
+import {
+  fingerprintAt,
+  firstKept,
+  givePositions,
+  givePositionsOfTenants,
+  lastPosition,
+  readPlaces,
+} from '../../../src/history/feed/positions.ts';
 import { dropPortion } from '../../../src/history/retention/retention.ts';
-import { foldHistory, unfolded } from '../../../src/history/tallies/fold.ts';
+import { foldHistory, unfolded } from '../../../src/history/upkeep/fold.ts';
 import type { Database, DatabaseTransaction } from '../../../src/postgres/database.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
-import { firstKept } from '../../../src/history/feed/positions.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { firstKept, givePositions } from '../../../src/history/feed/positions.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';

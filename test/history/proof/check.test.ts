@@ -16,7 +16,7 @@ import type { BundleLine } from '../../../src/history/proof/verify/lines.ts';
 import type { Verdict } from '../../../src/history/proof/verify/verdicts.ts';
 import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';

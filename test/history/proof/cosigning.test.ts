@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
+import { givePositions } from '../../../src/history/feed/positions.ts';
 import { Cosigner, openCosigner, uncosigned } from '../../../src/history/proof/sealing/cosign-logs.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { type Sealing, sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';

@@ -9,7 +9,7 @@ import { Annals } from '@annals/client';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ExportPiece, ExportProgress } from '../../../src/core/export-history.ts';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
+import { givePositions } from '../../../src/history/feed/positions.ts';
 import { withProofs } from '../../../src/history/proof/bundle/export-bundle.ts';
 import { countAltered, storeCheck } from '../../../src/history/proof/check/check-store.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';

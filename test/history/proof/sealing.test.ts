@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
-import { lastPosition, readPlaces } from '../../../src/history/feed/positions.ts';
+import { givePositions, lastPosition, readPlaces } from '../../../src/history/feed/positions.ts';
 import { commitmentOfEntry } from '../../../src/history/proof/encoding/commitment.ts';
 import { fieldsOf } from '../../../src/history/proof/encoding/fields.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
@@ -26,7 +25,7 @@ import {
 import { readLog } from '../../../src/history/proof/tree/log-store.ts';
 import { lockProof } from '../../../src/history/proof/tree/proof-lock.ts';
 import { readNodes } from '../../../src/history/proof/tree/tile-store.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith, workInTurn } from '../../../src/postgres/tenants/tenants-with.ts';

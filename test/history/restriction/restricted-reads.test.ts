@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hideValues } from '../../../src/history/entries/hide-values.ts';
 import { showEntries } from '../../../src/history/entries/show-entries.ts';
-import { maxHiddenLevels, mayHide } from '../../../src/history/search/hidden-paths.ts';
+import { maxHiddenLevels, mayHide } from '../../../src/history/search/path-predicate.ts';
 import { hideLimits, parseOwnQuery, readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { scopes } from '../../../src/http/scopes.ts';
 import type { Change } from '../../../src/recording/change.ts';

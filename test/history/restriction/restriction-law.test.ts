@@ -5,7 +5,7 @@ import type { ExportRequest } from '../../../src/core/export-history.ts';
 import type { WrittenRestriction } from '../../../src/core/written-restriction.ts';
 import { hideValues } from '../../../src/history/entries/hide-values.ts';
 import { entityTypesOf, readRestriction, showsDocument } from '../../../src/history/search/plan/restriction.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import type { Restriction } from '../../../src/http/restriction.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';

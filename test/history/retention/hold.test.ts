@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dropOldAccesses } from '../../../src/access/accesses/store.ts';
 import { holdTenant, releaseTenant } from '../../../src/history/retention/hold.ts';
-import { dropExpired, dropPortion, readHorizon, setRetention } from '../../../src/history/retention/retention.ts';
-import { tellPortion } from '../../../src/history/retention/tell-dropped.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import {
+  dropExpired,
+  dropPortion,
+  readHorizon,
+  setRetention,
+  tellPortion,
+} from '../../../src/history/retention/retention.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { findHold } from '../../../src/postgres/tenants/held-tenant.ts';
 import { createTenant, tenantExists } from '../../../src/postgres/tenants/tenants.ts';

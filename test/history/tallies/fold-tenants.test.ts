@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { foldTenants, unfolded } from '../../../src/history/tallies/fold.ts';
+import { foldTenants, unfolded } from '../../../src/history/upkeep/fold.ts';
 import type { DatabaseTransaction } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';

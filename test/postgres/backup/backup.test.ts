@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { tablesToBackUp } from '../../../src/postgres/backup/backed-up-tables.ts';
 import { readArchive } from '../../../src/postgres/backup/tar.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';

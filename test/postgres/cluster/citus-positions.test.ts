@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
-import { readPlaces } from '../../../src/history/feed/positions.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { givePositions, readPlaces } from '../../../src/history/feed/positions.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { moveTenant, placementOf } from '../../support/server/cluster.ts';

@@ -8,7 +8,7 @@ import { faultsOfRoutine, faultsOfStore, type KnownTables, tablesOf } from '../.
 // Reads of all tenants. Only operators, captures and metrics use them, and they fail while a worker is away.
 const allowed = [
   'sources/capture/record-captured.ts',
-  'history/tallies/pending.ts',
+  'history/upkeep/pending.ts',
   'access/sessions/session-figures.ts',
   'postgres/cluster/move-tenant.ts',
   'desk/jobs/queue-figures.ts',

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
+import { givePositions } from '../../../src/history/feed/positions.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { readPackageSchema } from '../../../src/postgres/schema/read-schema.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { givePositions } from '../../../src/history/feed/give-positions.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { givePositions } from '../../../src/history/feed/positions.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 

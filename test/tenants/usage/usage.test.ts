@@ -8,7 +8,7 @@ import {
   sendReserved,
 } from '../../../src/desk/completions/quota-store.ts';
 import { dropExpired, setRetention } from '../../../src/history/retention/retention.ts';
-import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { recordOf, startOfRecord } from '../../../src/providers/call-record.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { checkLaw } from '../../support/oracle/law.ts';

@@ -3,7 +3,7 @@ import type { Database } from '../../../postgres/database.ts';
 import { inTransaction } from '../../../postgres/transaction.ts';
 import { hashOf } from '../../../recording/entry-columns.ts';
 import { documentNumber, findWrongNames } from '../../documents/name-documents.ts';
-import { foldHistory } from '../../tallies/fold.ts';
+import { foldHistory } from '../../upkeep/fold.ts';
 import { isReplacement } from '../bundle/erased-fields.ts';
 
 const rowsAtOnce = 2_000;

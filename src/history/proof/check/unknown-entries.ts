@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Connection } from '../../../postgres/database.ts';
-import { entriesOfRow } from '../../positions/entries-of-row.ts';
+import { entriesOfRow } from '../../feed/positions.ts';
 import { leafKinds } from '../tree/leaf-store.ts';
 
 /** An entry that no position names, or several do, and that does not wait for one: it was not recorded by Annals. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Connection } from '../../../postgres/database.ts';
-import { entriesOfRow } from '../../positions/entries-of-row.ts';
+import { entriesOfRow } from '../../feed/positions.ts';
 
 /**
  * The first positions of rows of places with a gap or something else before them, or with another size or other bounds of time than those of

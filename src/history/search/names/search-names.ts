@@ -1,6 +1,5 @@
 import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
-import { compareCodePoints } from './code-points.ts';
-import type { Dictionary } from './dictionary.ts';
+import { compareCodePoints, type Dictionary } from './dictionary.ts';
 
 export type NameField = 'entity' | 'actor' | 'related.entity';
 

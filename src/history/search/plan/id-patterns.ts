@@ -1,8 +1,8 @@
 import type { Condition, Match } from '../../../query/ast.ts';
 import { textOfProjection } from '../../../query/json-projection.ts';
+import { requiredText } from '../../../query/plain-regex.ts';
 import { QueryError } from '../../../query/query-error.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts';
-import { requiredText } from '../../../query/required-text.ts';
 import { uuidOf } from '../../../recording/entry-columns.ts';
 import type { FoundIds } from './expression.ts';
 

@@ -1,7 +1,6 @@
 import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
 import type { Glob, List, Match } from '../../../query/ast.ts';
-import { likePattern } from '../../../query/like-pattern.ts';
-import { compileMatcher } from '../../../query/match.ts';
+import { compileMatcher, likePattern } from '../../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts';
 import { nameOfPath } from '../../../recording/path-names.ts';
 import { hasPlace, type PathName, type PathNames } from '../names/path-name-store.ts';

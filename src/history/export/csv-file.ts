@@ -1,4 +1,4 @@
-import type { EntryRow, PageOfEntries } from '../entries/entry-store-new.ts';
+import type { EntryRow, PageOfEntries } from '../entries/entry-store.ts';
 import { timeText } from '../entries/entry-text.ts';
 import { csvHead } from './export-store.ts';
 

@@ -1,7 +1,7 @@
 import { invalidField } from '../core/errors.ts';
 import { type Instant, parseInstant } from '../query/instant.ts';
-import { type Calendar, calendarOf } from './count/calendar.ts';
 import type { AskedDocument } from './documents/document-at.ts';
+import { type Calendar, calendarOf } from './search/histogram.ts';
 
 /** The millisecond that holds a moment (RFC 3339) of a parameter. Throws validation_violation, which names the parameter. */
 function millisecondOf(parameter: string, text: string): number {

@@ -4,7 +4,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { type DeltaRange, nameDocumentsOfDeltas } from '../documents/name-documents.ts';
-import { givePositions } from '../feed/give-positions.ts';
+import { givePositions } from '../feed/positions.ts';
 
 /** Approximate number of entries that one transaction folds. It limits what the database keeps of them in memory. */
 const entriesOfFold = 500_000;

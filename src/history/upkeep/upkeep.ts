@@ -1,16 +1,16 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { rest } from '../core/repeat.ts';
-import type { HttpServer } from '../http/http-server-type.ts';
-import { type Upkeep, whileListening } from '../http/while-listening.ts';
-import type { Database } from '../postgres/database.ts';
-import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.ts';
-import { givePositionsOfTenants } from './feed/give-positions.ts';
-import { type Cosigner, type CosigningOutcome, uncosigned } from './proof/sealing/cosign-logs.ts';
-import { type Sealing, sealTenants, unsealed } from './proof/sealing/seal-tenants.ts';
-import type { SetBackLog } from './proof/sealing/sign-log.ts';
-import { dropExpired } from './retention/retention.ts';
-import { foldTenants, unfolded } from './tallies/fold.ts';
-import { analyseHistory, buildHistoryIndexes } from './tallies/statistics.ts';
+import { rest } from '../../core/repeat.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { type Upkeep, whileListening } from '../../http/while-listening.ts';
+import type { Database } from '../../postgres/database.ts';
+import { type FindTenants, sharedLook } from '../../postgres/tenants/tenants-with.ts';
+import { givePositionsOfTenants } from '../feed/positions.ts';
+import { type Cosigner, type CosigningOutcome, uncosigned } from '../proof/sealing/cosign-logs.ts';
+import { type Sealing, sealTenants, unsealed } from '../proof/sealing/seal-tenants.ts';
+import type { SetBackLog } from '../proof/sealing/sign-log.ts';
+import { dropExpired } from '../retention/retention.ts';
+import { foldTenants, unfolded } from './fold.ts';
+import { analyseHistory, buildHistoryIndexes } from './statistics.ts';
 
 export interface UpkeepOptions {
   db: Database;

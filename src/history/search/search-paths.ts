@@ -1,11 +1,10 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { statementsOf } from '../../../postgres/statements.ts';
-import { projectedText, textOfProjection } from '../../../query/json-projection.ts';
-import { hasNumber } from '../path-predicate.ts';
-import { type HistorySnapshot, kindsShown } from '../snapshots.ts';
-import { compareCodePoints } from './code-points.ts';
-import type { Kind } from './dictionary.ts';
-import { type PathNames, readPathNames } from './path-name-store.ts';
+import { statementsOf } from '../../postgres/statements.ts';
+import { projectedText, textOfProjection } from '../../query/json-projection.ts';
+import { compareCodePoints, type Kind } from './names/dictionary.ts';
+import { type PathNames, readPathNames } from './names/path-name-store.ts';
+import { hasNumber } from './path-predicate.ts';
+import { type HistorySnapshot, kindsShown } from './snapshot.ts';
 
 export interface PathSearch {
   /** Default: any entity type. */
