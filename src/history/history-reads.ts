@@ -3,15 +3,15 @@ import { currentWork } from '../core/concurrency/work.ts';
 import type { Restriction } from '../http/restriction.ts';
 import { insufficientScopes } from '../http/scopes.ts';
 import { and, type Query } from '../query/ast.ts';
-import { type AskedDocument, type DocumentAt, readDocumentAt } from './documents/document-at.ts';
+import { type DocumentAt, type DocumentRequest, readDocumentAt } from './documents/document-at.ts';
 import { type DocumentSearch, type FoundDocument, searchDocuments } from './documents/search-documents.ts';
-import type { ReferredEntry } from './entries/entry-ref.ts';
+import type { EntryKey } from './entries/entry-ref.ts';
 import { type EntryRow, type PageOfEntries, readPlaces } from './entries/entry-store.ts';
 import type { FacetField } from './search/count-store.ts';
 import { countValues, type Facets, findVisibleNames, readFacets } from './search/facets.ts';
 import type { HistoryOptions } from './search/find-page.ts';
 import { findPlace } from './search/find-page.ts';
-import { countInBuckets, type Histogram, type HistogramWanted, readHistogram } from './search/histogram.ts';
+import { countInBuckets, type Histogram, type HistogramOptions, readHistogram } from './search/histogram.ts';
 import { DictionaryCache } from './search/names/dictionary-cache.ts';
 import { type ChangeRecorders, readRecorders } from './search/names/recorder-store.ts';
 import { type NameSearch, searchNames } from './search/names/search-names.ts';
@@ -39,13 +39,13 @@ interface Restricted {
  */
 export interface HistoryReads {
   /** The entries of a query over time, by type. */
-  histogram(tenant: string, query: Query, wanted: HistogramWanted & Restricted): Promise<Histogram>;
+  histogram(tenant: string, query: Query, wanted: HistogramOptions & Restricted): Promise<Histogram>;
   /** The values of a field with most entries. */
   facets(tenant: string, query: Query, asked: { field: FacetField; size: number } & Restricted): Promise<Facets>;
   /** The entry of a ref; undefined if it is not kept any more, or the caller may not see it. */
   entry(
     tenant: string,
-    entry: ReferredEntry,
+    entry: EntryKey,
     asked: { withContext: boolean } & Restricted,
   ): Promise<PageOfEntries | undefined>;
   /** When each way of a tenant recorded last. */
@@ -64,7 +64,7 @@ export interface HistoryReads {
    * resource_not_found, if there is no entry of it, or not so many. Rejects with insufficient_permissions where a restriction may show
    * a part of its history.
    */
-  document(tenant: string, asked: AskedDocument & Restricted): Promise<{ found: DocumentAt; release: () => void }>;
+  document(tenant: string, asked: DocumentRequest & Restricted): Promise<{ found: DocumentAt; release: () => void }>;
 }
 
 /** Documents with much text that a process has in memory at a time; one tenant has at most half (contract 11). */
@@ -160,7 +160,7 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
         const place = await findPlace(snapshot, entry);
         if (place === undefined) return undefined;
         const page = { tenant, inPieces: true, withContext, withIdentity: true };
-        return { way: 'search', total: 1, ...(await readPlaces(reading.pool, snapshot.transaction, [place], page)) };
+        return { plan: 'search', total: 1, ...(await readPlaces(reading.pool, snapshot.transaction, [place], page)) };
       });
     },
 

@@ -1,6 +1,6 @@
 import { invalidField } from '../core/errors.ts';
 import { type Instant, parseInstant } from '../query/instant.ts';
-import type { AskedDocument } from './documents/document-at.ts';
+import type { DocumentRequest } from './documents/document-at.ts';
 import { type Calendar, calendarOf } from './search/histogram.ts';
 
 /** The millisecond that holds a moment (RFC 3339) of a parameter. Throws validation_violation, which names the parameter. */
@@ -23,10 +23,10 @@ export function calendarIn(timeZone: string): Calendar {
 }
 
 /** When a document is asked for: at a moment, now unless given, or after so many changes. Throws validation_violation for both. */
-export function askedWhen(
+export function documentTime(
   { at, changes }: { at?: string | undefined; changes?: number | undefined },
   now: () => number,
-): AskedDocument['when'] {
+): DocumentRequest['when'] {
   if (changes === undefined) return { at: at === undefined ? now() : millisecondOf('at', at) };
   if (at !== undefined) throw invalidField('changes', 'changes and at cannot be given together');
   return { changes };

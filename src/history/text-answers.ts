@@ -8,7 +8,7 @@ import { changeIsGone, openRef } from './entries/entry-ref.ts';
 import { entryText } from './entries/entry-text.ts';
 import { showEntries } from './entries/show-entries.ts';
 import type { HistoryReads } from './history-reads.ts';
-import { askedWhen, calendarIn, firstMillisecondFrom } from './request-times.ts';
+import { calendarIn, documentTime, firstMillisecondFrom } from './request-times.ts';
 import type { FacetField } from './search/count-store.ts';
 import { facetsView, histogramView } from './search/facets.ts';
 import { parseOwnQuery, requireActors } from './search/plan/restriction.ts';
@@ -122,7 +122,7 @@ export function createTextAnswers({
     },
 
     async document({ tenant, restriction }, { entity, entityId, at, changes }, maxBytes) {
-      const asked = { entity, entityId, when: askedWhen({ at, changes }, now) };
+      const asked = { entity, entityId, when: documentTime({ at, changes }, now) };
       const { found, release } = await reads.document(tenant, { ...asked, restriction });
       try {
         const { before, after } = aroundDocument(asked, found);

@@ -15,7 +15,7 @@ export interface PagedOperation {
 }
 
 /** The validated paging parameters of a request. */
-export interface PageWanted {
+export interface PageRequest {
   readonly scope: CursorScope;
   readonly sort: Sort;
   readonly place: PagePlace;
@@ -29,9 +29,9 @@ export interface Page {
 
 export interface Paginator {
   /** Checks everything about paging; throws validation_violation. */
-  read(request: PagingRequest, operation: PagedOperation): PageWanted;
+  read(request: PagingRequest, operation: PagedOperation): PageRequest;
   /** Reads that page of the rows. If a transaction prepared the filter, the read is in that transaction. */
-  fetch(db: QueryExecutorProvider, wanted: PageWanted, collection: Collection): Promise<Page>;
+  fetch(db: QueryExecutorProvider, wanted: PageRequest, collection: Collection): Promise<Page>;
 }
 
 /** Offset mode and cursor mode for any list (contract 10). Modules pass their rows and have no paging of their own. */
@@ -51,7 +51,7 @@ export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => nu
       return { scope, sort, place: { kind: 'beside', position, side, size } };
     },
 
-    async fetch(db: QueryExecutorProvider, { scope, sort, place }: PageWanted, collection: Collection): Promise<Page> {
+    async fetch(db: QueryExecutorProvider, { scope, sort, place }: PageRequest, collection: Collection): Promise<Page> {
       const { rows, total, begin, end } = await readPage(db, collection, keysetOf(collection, sort), place);
       const headers: Record<string, string> = {};
       if (total !== undefined) headers['X-Total-Count'] = String(total);
@@ -65,7 +65,7 @@ export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => nu
 /** Lists of documents. `q`, `sort` and `fields` work the same in every list (contracts 9 and 10). */
 export interface DocumentLists {
   /** A page of rows with `id`, `document` and `fields`, each as JSON text. */
-  page(rows: DocumentRows, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
+  page(rows: DocumentRows, asked: ListParameters, wanted: PageRequest): Promise<Page>;
 }
 
 export interface DocumentRows {
@@ -73,7 +73,7 @@ export interface DocumentRows {
   readonly where: RawBuilder<SqlBool>;
 }
 
-export interface AskedOfList {
+export interface ListParameters {
   readonly q?: string | undefined;
   readonly fields?: string | undefined;
 }

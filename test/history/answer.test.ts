@@ -23,7 +23,7 @@ test('an answer has the first entries that fit into its bytes, and tells how man
     yield later;
   }
   const answer = createAnswerQuery(
-    async () => ({ way: 'tallies', total: 9, entries, pieces: pieces() }),
+    async () => ({ plan: 'tallies', total: 9, entries, pieces: pieces() }),
     createSealer([new Uint8Array(32)]),
   );
   const bytes = Buffer.byteLength(entryText(entryOf('a')));

@@ -103,8 +103,8 @@ import {
   defaultSilenceLimit,
   defaultStatementLimit,
   readsBesideWrites,
-  readsOfViewers,
   sharesOf,
+  viewerReads,
 } from '../../src/postgres/connections/tenant-pool.ts';
 import { answerLimits } from '../../src/providers/answer-limits.ts';
 import { maxHeaders, maxHeaderValue } from '../../src/providers/tenant-headers.ts';
@@ -222,7 +222,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['A stream of the feed', `${streamTime.mean / 60_000} minutes, plus or minus ${streamTime.spread / 60_000}`],
   [
     'Connections for reading, in a process',
-    `${halfOfTenant(connections.reads)}, of its viewers together ${readsOfViewers(connections.reads)}`,
+    `${halfOfTenant(connections.reads)}, of its viewers together ${viewerReads(connections.reads)}`,
   ],
   [
     'Reading statements that begin at once while another statement writes',

@@ -1,5 +1,5 @@
 import { faultOfChosenId } from '../../http/chosen-id.ts';
-import type { AskedOfList, DocumentLists, Page, PageWanted } from '../../pagination/paginator.ts';
+import type { DocumentLists, ListParameters, Page, PageRequest } from '../../pagination/paginator.ts';
 import { notFound } from '../../recording/documents/own-documents.ts';
 import type { Reading } from '../changes.ts';
 import { attemptRows } from './attempt-store.ts';
@@ -11,8 +11,8 @@ import { createSubscriptionWrites, type SubscriptionContext, type SubscriptionWr
 /** The subscriptions of tenants. Documents are returned as JSON texts. */
 export interface Subscriptions extends SubscriptionWrites, SubscriptionControls {
   find(tenant: string, id: string): Promise<string>;
-  list(tenant: string, query: AskedOfList, options: PageWanted): Promise<Page>;
-  attempts(tenant: string, id: string, query: AskedOfList, options: PageWanted): Promise<Page>;
+  list(tenant: string, query: ListParameters, options: PageRequest): Promise<Page>;
+  attempts(tenant: string, id: string, query: ListParameters, options: PageRequest): Promise<Page>;
   /** The changes that match, since a day ago or after a cursor. */
   preview(tenant: string, id: string, query: { after?: string | undefined; limit: number }): Promise<Reading>;
 }

@@ -3,7 +3,7 @@ import { AnnalsError, type ErrorDetail, invalidBody } from '../../core/errors.ts
 import { faultOfChosenId } from '../../http/chosen-id.ts';
 import type { Author } from '../../http/credentials.ts';
 import { dateOf, dayOf } from '../../http/days.ts';
-import type { AskedOfList, DocumentLists, Page, PageWanted } from '../../pagination/paginator.ts';
+import type { DocumentLists, ListParameters, Page, PageRequest } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
 import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { projectedJson } from '../../query/json-projection.ts';
@@ -16,7 +16,7 @@ import { type BudgetTerms, budgetRows, budgetTable, countBudgets, readFigures } 
 export interface Budgets {
   /** Includes its use. */
   find(tenant: string, id: string): Promise<string>;
-  list(tenant: string, query: AskedOfList, page: PageWanted): Promise<Page>;
+  list(tenant: string, query: ListParameters, page: PageRequest): Promise<Page>;
   /** Returns the id: that of the body, or a random one. */
   create(author: Author, body: BudgetBody): Promise<string>;
   put(author: Author, id: string, body: BudgetBody): Promise<'created' | 'replaced'>;

@@ -6,7 +6,7 @@ import { currentTrace, enterTrace, readTraceparent, type Tracer, traceparentOf }
 import { AnnalsError } from '../../core/errors.ts';
 import type { ExportFormat, ExportHistory } from '../../core/export-history.ts';
 import { insufficientScopes } from '../../http/scopes.ts';
-import type { AskedOfList, DocumentLists, Page, PageWanted } from '../../pagination/paginator.ts';
+import type { DocumentLists, ListParameters, Page, PageRequest } from '../../pagination/paginator.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
@@ -35,7 +35,7 @@ export interface Jobs extends ChatQueue {
    * rate_limit_exceeded if the tenant has too many waiting jobs.
    */
   startExport(tenant: string, request: ExportRequest): Promise<string>;
-  list(reader: JobReader, query: AskedOfList, page: PageWanted): Promise<Page>;
+  list(reader: JobReader, query: ListParameters, page: PageRequest): Promise<Page>;
   /** JSON text. Throws resource_not_found. */
   find(reader: JobReader, id: string): Promise<string>;
   /**

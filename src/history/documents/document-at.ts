@@ -29,14 +29,14 @@ import {
 } from './document-at-store.ts';
 
 /** Which document, and when: at a moment (included, in milliseconds since 1970), or after its n-th change. */
-export interface AskedDocument {
+export interface DocumentRequest {
   readonly entity: string;
   readonly entityId: string;
   readonly when: { readonly at: number } | { readonly changes: number };
 }
 
 /** The same, with what the caller may see of it. */
-export type ShownDocument = AskedDocument & Pick<Restriction, 'hide' | 'actors'>;
+export type ShownDocument = DocumentRequest & Pick<Restriction, 'hide' | 'actors'>;
 
 /** A document as it was (contract 4). */
 export interface DocumentAt {
@@ -94,7 +94,7 @@ export async function readDocumentAt(
   return { at, ...rebuiltDocument(known), name, changes, lastChange };
 }
 
-async function readEntriesUntil(of: DocumentEntries, when: AskedDocument['when']): Promise<EntriesUntil> {
+async function readEntriesUntil(of: DocumentEntries, when: DocumentRequest['when']): Promise<EntriesUntil> {
   const until = 'at' in when ? await readUntilMoment(of, when.at) : await readUntilChange(of, when.changes);
   if (until.total === 0) throw new AnnalsError('resource_not_found', 'There is no change of this document.');
   if ('changes' in when && until.last === undefined) {

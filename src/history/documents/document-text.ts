@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import { streamOfTexts } from '../../pagination/page-texts.ts';
-import type { AskedDocument, DocumentAt } from './document-at.ts';
+import type { DocumentAt, DocumentRequest } from './document-at.ts';
 
 /** Characters of a part of a long answer. */
 const maxPartLength = 256 * 1024;
 
 /** The body of the answer: a text, or a stream of its parts if it is long. */
-export function documentBody(asked: AskedDocument, found: DocumentAt): string | Readable {
+export function documentBody(asked: DocumentRequest, found: DocumentAt): string | Readable {
   const { document = '' } = found;
   const { before, after } = aroundDocument(asked, found);
   if (document.length <= maxPartLength) return `${before}${document}${after}`;
@@ -15,7 +15,7 @@ export function documentBody(asked: AskedDocument, found: DocumentAt): string | 
 
 /** The text of the answer before the document and after it. */
 export function aroundDocument(
-  { entity, entityId }: AskedDocument,
+  { entity, entityId }: DocumentRequest,
   { at, exists, complete, name, document, changes, lastChange }: DocumentAt,
 ): { before: string; after: string } {
   const time = (moment: number) => new Date(moment).toISOString();

@@ -2,7 +2,7 @@ import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 
 /** What a ref of an entry stands for. */
-export interface ReferredEntry {
+export interface EntryKey {
   /** In milliseconds since 1970. */
   readonly at: number;
   /** 32 hexadecimal digits. */
@@ -16,7 +16,7 @@ const identityBytes = 16;
  * An opaque text that stands for an entry, always the same one: encrypted, and bound to the tenant. It does not expire, and
  * it stands for the same entry after a backup was restored.
  */
-export function sealRef(sealer: Sealer, tenant: string, { at, identity }: ReferredEntry): string {
+export function sealRef(sealer: Sealer, tenant: string, { at, identity }: EntryKey): string {
   const content = Buffer.alloc(timeBytes + identityBytes);
   content.writeUIntBE(at, 0, timeBytes);
   content.write(identity, timeBytes, 'hex');
@@ -24,7 +24,7 @@ export function sealRef(sealer: Sealer, tenant: string, { at, identity }: Referr
 }
 
 /** The entry of a ref. Throws validation_violation for any text that `sealRef` has not made for this tenant. */
-export function openRef(sealer: Sealer, tenant: string, ref: string): ReferredEntry {
+export function openRef(sealer: Sealer, tenant: string, ref: string): EntryKey {
   const sealed = Buffer.from(ref, 'base64url');
   // There is one canonical form: no padding, no other alphabet, no unused bits in the last character.
   const opened = sealed.toString('base64url') === ref ? sealer.open(sealed, purposeOf(tenant)) : undefined;

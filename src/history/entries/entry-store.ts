@@ -105,10 +105,10 @@ export interface Place {
  * How a query was answered: from tallies alone, by documents that it names one by one, by a search in indexes, by a scan of
  * its window, or in two parts, of which tallies count one.
  */
-export type Way = 'tallies' | 'documents' | 'search' | 'scan' | 'merged';
+export type PlanName = 'tallies' | 'documents' | 'search' | 'scan' | 'merged';
 
 export interface PageOfEntries {
-  way: Way;
+  plan: PlanName;
   total: number;
   entries: EntryRow[];
   /** The entries a few at a time, if their text is too much for memory at once. */

@@ -8,7 +8,7 @@ import type { RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Place } from '../entries/entry-store.ts';
 import type { Dictionary } from '../search/names/dictionary.ts';
 import type { DictionaryCache } from '../search/names/dictionary-cache.ts';
-import { asksForDocuments } from '../search/plan/resolve.ts';
+import { needsDocumentIds } from '../search/plan/resolve.ts';
 import { parseOwnQuery, readRestriction } from '../search/plan/restriction.ts';
 import { planTallies } from '../search/plan/tally-plan.ts';
 import { entryConditions } from '../search/predicate.ts';
@@ -132,7 +132,7 @@ async function searchFor(
   const slice = new TimeSlice();
   const means = { tenant, since, within, dictionary, regexes, slice };
   const expression = await resolveInTransaction(transaction, query, means);
-  const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
+  const plan = needsDocumentIds(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
   const conditions = await entryConditions(tenant, expression, dictionary, slice);
   const underestimated = await isUnderestimated(transaction, tenant);
   return plan?.intervals.length === 0

@@ -3,7 +3,7 @@ import type { Feed } from './feed.ts';
 import { maxPlaces, type Position } from './positions.ts';
 import type { Matches } from './read-matches.ts';
 
-export interface FeedAsked {
+export interface FeedRequest {
   readonly q: string;
   readonly withContext: boolean;
   readonly after: Position;
@@ -25,7 +25,7 @@ export const maxAnswerBytes = 1024 * 1024;
 export async function readAnswer(
   feed: Feed,
   tenant: string,
-  { limit, wait, signal, stopping, answers, ...asked }: FeedAsked,
+  { limit, wait, signal, stopping, answers, ...asked }: FeedRequest,
 ): Promise<{ text: string; release: Release }> {
   const release = await answers.acquire(tenant, signal);
   let found: Matches;

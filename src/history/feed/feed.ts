@@ -3,9 +3,9 @@ import { rest } from '../../core/repeat.ts';
 import { Channel, type ChannelReader, type FeedObserver } from './channel.ts';
 import type { Follow } from './follower.ts';
 import type { Position } from './positions.ts';
-import type { FeedReads, Matches, MatchesAsked } from './read-matches.ts';
+import type { FeedReads, Matches, MatchOptions } from './read-matches.ts';
 
-export interface Subscribed {
+export interface FollowOptions {
   readonly q: string;
   readonly withContext: boolean;
   readonly after: Position;
@@ -25,7 +25,7 @@ export interface Feed extends FeedReads {
    * portion goes on where the one before ended; `caughtUp` says whether the next one has to be waited for. Rejects as
    * `readMatches` does, but retries while the database is away, and tells the observer.
    */
-  portions(tenant: string, asked: Subscribed): AsyncGenerator<Matches, void>;
+  portions(tenant: string, asked: FollowOptions): AsyncGenerator<Matches, void>;
 }
 
 /** Milliseconds. */
@@ -40,7 +40,7 @@ export function createFeed(
   /** Of each query with readers who have caught up. */
   const channels = new Map<string, Channel>();
 
-  function join(tenant: string, { q, withContext }: Subscribed, reader: ChannelReader, found: Matches) {
+  function join(tenant: string, { q, withContext }: FollowOptions, reader: ChannelReader, found: Matches) {
     const key = JSON.stringify([tenant, withContext, q]);
     const leave = (channel: Channel) => {
       if (channel.leave(reader) && channels.get(key) === channel) channels.delete(key);
@@ -54,7 +54,7 @@ export function createFeed(
     return () => leave(made);
   }
 
-  async function* portions(tenant: string, asked: Subscribed): AsyncGenerator<Matches, void> {
+  async function* portions(tenant: string, asked: FollowOptions): AsyncGenerator<Matches, void> {
     const { q, withContext, maxItems, maxBytes, signal, observer } = asked;
     let { after } = asked;
     while (!signal.aborted) {
@@ -80,7 +80,7 @@ export function createFeed(
 
   async function readPatiently(
     tenant: string,
-    asked: MatchesAsked & { signal: AbortSignal },
+    asked: MatchOptions & { signal: AbortSignal },
     observer: FeedObserver | undefined,
   ): Promise<Matches | undefined> {
     const { signal } = asked;

@@ -30,7 +30,7 @@ export async function findMatches<Of extends Place>(
   return rows.flatMap(({ ordinal }) => places[ordinal - 1] ?? []);
 }
 
-export interface EntriesWanted {
+export interface EntryLimits {
   readonly maxBytes: number;
   /** So many, however long they are. */
   readonly atLeast: number;
@@ -42,7 +42,7 @@ export async function readFitting(
   { transaction }: HistorySnapshot,
   tenant: string,
   places: readonly Place[],
-  { maxBytes, atLeast, withContext }: EntriesWanted,
+  { maxBytes, atLeast, withContext }: EntryLimits,
 ): Promise<EntryRow[]> {
   if (places.length === 0) return [];
   const statements = statementsOf(transaction);

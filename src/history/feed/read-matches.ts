@@ -56,7 +56,7 @@ export interface Matches {
   readonly expired: number;
 }
 
-export interface MatchesAsked {
+export interface MatchOptions {
   readonly q: string;
   readonly after: Position;
   readonly maxItems: number;
@@ -77,7 +77,7 @@ export interface FeedReads {
    * Reads on behind a position, in one snapshot of the database. Rejects with RestoredCursor if the tenant has another
    * position there, or none yet, and with an AnnalsError, validation_violation, for a wrong query.
    */
-  readMatches(tenant: string, asked: MatchesAsked): Promise<Matches>;
+  readMatches(tenant: string, asked: MatchOptions): Promise<Matches>;
   /**
    * The position of a cursor, of `start` (before the oldest entry that is kept), or of `now`. Rejects other texts, which came in `field`. What was
    * committed before the call has its position then.
@@ -106,7 +106,7 @@ export function createFeedReads({ sealer, now, dictionaries, ...reading }: FeedR
     return await inHistorySnapshot(reading, { tenant, now: now() }, names, work);
   }
 
-  async function read(tenant: string, query: Query, asked: MatchesAsked): Promise<Matches> {
+  async function read(tenant: string, query: Query, asked: MatchOptions): Promise<Matches> {
     const { after, maxItems, maxPositions = maxPlaces, maxBytes = defaultMaxBytes } = asked;
     const { withContext = false, withErasures = false } = asked;
     const last = await lastPosition(db, tenant);

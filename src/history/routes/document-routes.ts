@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { jsonStream } from '../../http/openapi/answers.ts';
 import { queryInteger } from '../../http/query-parameters.ts';
-import type { AskedDocument } from '../documents/document-at.ts';
+import type { DocumentRequest } from '../documents/document-at.ts';
 import { documentBody } from '../documents/document-text.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import { askedWhen } from '../request-times.ts';
+import { documentTime } from '../request-times.ts';
 import { restrictedOperation, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 
@@ -104,7 +104,7 @@ export async function documentRoutes(
     },
     async (request, reply) => {
       const { entity, entityId, at, changes } = request.query;
-      const asked: AskedDocument = { entity, entityId, when: askedWhen({ at, changes }, now) };
+      const asked: DocumentRequest = { entity, entityId, when: documentTime({ at, changes }, now) };
       const begun = performance.now();
       const { restriction } = request.credentials;
       const { found, release } = await reads.document(request.params.tenant, { ...asked, restriction });

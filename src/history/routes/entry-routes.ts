@@ -7,14 +7,14 @@ import type { PageOfEntries } from '../entries/entry-store.ts';
 import { entryText } from '../entries/entry-text.ts';
 import { showEntries } from '../entries/show-entries.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import { mayShowContext, type ReadsAt, refuseContextWithoutScope, timingOf } from './operation.ts';
+import { mayShowContext, type ReadApi, refuseContextWithoutScope, timingOf } from './operation.ts';
 import { EntryQuery, HistoryPath } from './schemas.ts';
 
 /** One entry of the history (contract 4, further reads). */
 export function entryRoutes(
   app: HttpServer,
   { reads, sealer }: { reads: HistoryReads; sealer: Sealer },
-  at: ReadsAt,
+  at: ReadApi,
 ): void {
   app.get(
     `${at.path}/entries`,
@@ -39,7 +39,7 @@ export function entryRoutes(
       const begun = performance.now();
       const found = await reads.entry(tenant, openRef(sealer, tenant, ref), { withContext, restriction });
       if (found === undefined) throw changeIsGone();
-      reply.headers(timingOf(found.way, begun, restriction));
+      reply.headers(timingOf(found.plan, begun, restriction));
       const shown = await showEntries(sealer, tenant, found, { ref: true, valueLimit, restriction });
       return await reply.type('application/json; charset=utf-8').send(entryBody(shown));
     },

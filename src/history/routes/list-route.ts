@@ -14,7 +14,7 @@ import { showEntries } from '../entries/show-entries.ts';
 import { csvText, maxEntriesOfFile } from '../export/csv-file.ts';
 import type { FindPage } from '../search/find-page.ts';
 import { parseOwnQuery } from '../search/plan/restriction.ts';
-import { mayShowContext, type ReadsAt, readsOfClients, refuseContextWithoutScope, timingOf } from './operation.ts';
+import { clientReads, mayShowContext, type ReadApi, refuseContextWithoutScope, timingOf } from './operation.ts';
 import { HistoryPath, HistoryQuery } from './schemas.ts';
 
 interface ListOptions {
@@ -29,7 +29,7 @@ interface ListOptions {
 export const maxFilesOfTenant = 8;
 
 /** The list of changes. */
-export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at: ReadsAt): void {
+export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at: ReadApi): void {
   const files =
     at.config.isOfViewer === true
       ? new Semaphore({ maxOfTenant: maxFilesOfTenant, maxWaitingOfTenant: 0, name: 'files of viewers' })
@@ -46,7 +46,7 @@ export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at
     `${at.path}/${at.list}`,
     {
       onRequest: files ? [varyByAccept, refuseContextWithoutScope, checkFile] : refuseContextWithoutScope,
-      config: at === readsOfClients ? { ...at.config, hidesOutages: true } : at.config,
+      config: at === clientReads ? { ...at.config, hidesOutages: true } : at.config,
       schema: {
         operationId: at.operationId('listChanges'),
         tags: [at.tag],
@@ -74,7 +74,7 @@ export function listRoute(app: HttpServer, { findPage, sealer }: ListOptions, at
       const asked = { skip: (number - 1) * size, size, inPieces: true, withContext, withIdentity, restriction };
       const begun = performance.now();
       const found = await findPage(tenant, query, asked);
-      reply.headers(timingOf(found.way, begun, restriction));
+      reply.headers(timingOf(found.plan, begun, restriction));
       const shown = await showEntries(sealer, tenant, found, { ref: withIdentity, valueLimit, restriction });
       const body = historyBody(shown, { page: number, size });
       return await reply.type('application/json; charset=utf-8').send(body);

@@ -5,7 +5,7 @@ import type { AnswerHeader } from '../../http/openapi/headers.ts';
 import type { QueryParameters } from '../../http/query-string.ts';
 import type { Restriction } from '../../http/restriction.ts';
 import { historyScopes, insufficientScopes, mayReadContext } from '../../http/scopes.ts';
-import type { Way } from '../entries/entry-store.ts';
+import type { PlanName } from '../entries/entry-store.ts';
 import { ChangelogChangeItem, ChangelogHistoryResponse, ViewerChange, ViewerHistoryPage } from './schemas.ts';
 
 /** What all operations of the change history have in common: their scopes, and the message of their 500 (contract 3). */
@@ -33,7 +33,7 @@ export async function refuseContextWithoutScope(request: FastifyRequest): Promis
 export const restrictedOperation = { ...historyOperation, appliesRestriction: true } as const;
 
 /** Where the reads are that access tokens and viewer tokens are good for: one handler answers both. */
-export interface ReadsAt {
+export interface ReadApi {
   readonly path: string;
   /** The last segment of the path of the list. */
   readonly list: string;
@@ -47,7 +47,7 @@ export interface ReadsAt {
   operationId(read: string): string;
 }
 
-export const readsOfClients: ReadsAt = {
+export const clientReads: ReadApi = {
   path: '/changelog/:tenant',
   list: 'changelogs',
   tag: 'Change history',
@@ -58,7 +58,7 @@ export const readsOfClients: ReadsAt = {
   operationId: (read) => read,
 };
 
-export const readsOfViewers: ReadsAt = {
+export const viewerReads: ReadApi = {
   path: '/viewer/:tenant',
   list: 'changes',
   tag: 'Viewer',
@@ -76,7 +76,11 @@ export const readsOfViewers: ReadsAt = {
  * @example
  * timingOf('tallies', begun, undefined); // { 'Server-Timing': 'tallies;dur=2.4' }
  */
-export function timingOf(way: Way, begun: number, restriction: Restriction | undefined): { 'Server-Timing'?: string } {
+export function timingOf(
+  plan: PlanName,
+  begun: number,
+  restriction: Restriction | undefined,
+): { 'Server-Timing'?: string } {
   if (restriction !== undefined) return {};
-  return { 'Server-Timing': `${way};dur=${(performance.now() - begun).toFixed(1)}` };
+  return { 'Server-Timing': `${plan};dur=${(performance.now() - begun).toFixed(1)}` };
 }

@@ -6,7 +6,7 @@ import { documentRoutes } from './document-routes.ts';
 import { entryRoutes } from './entry-routes.ts';
 import { listRoute } from './list-route.ts';
 import { nameRoutes } from './name-routes.ts';
-import { readsOfClients, readsOfViewers } from './operation.ts';
+import { clientReads, viewerReads } from './operation.ts';
 import { changeRecorderRoutes } from './recorder-routes.ts';
 import { summaryRoutes } from './summary-routes.ts';
 
@@ -19,7 +19,7 @@ export interface ChangelogRoutesOptions {
 
 /** Change history (spec A), and the part of it that the viewer shows (contract 18). */
 export async function changelogRoutes(app: HttpServer, options: ChangelogRoutesOptions): Promise<void> {
-  for (const at of [readsOfClients, readsOfViewers]) {
+  for (const at of [clientReads, viewerReads]) {
     summaryRoutes(app, options, at);
     entryRoutes(app, options, at);
     listRoute(app, options, at);

@@ -4,12 +4,12 @@ import type { HistoryReads } from '../history-reads.ts';
 import { calendarIn } from '../request-times.ts';
 import { facetsView, histogramView } from '../search/facets.ts';
 import { parseOwnQuery, requireActors } from '../search/plan/restriction.ts';
-import { type ReadsAt, timingOf } from './operation.ts';
+import { type ReadApi, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 import { FacetsAnswer, FacetsQuery, HistogramAnswer, HistogramQuery } from './summary-schemas.ts';
 
 /** What the entries of a query are like as a whole (contract 4, further reads). */
-export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads }, at: ReadsAt): void {
+export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads }, at: ReadApi): void {
   app.get(
     `${at.path}/histogram`,
     {
@@ -36,7 +36,7 @@ export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads 
       const query = parseOwnQuery(q, restriction);
       const begun = performance.now();
       const found = await reads.histogram(request.params.tenant, query, { maxBuckets, calendar, restriction });
-      reply.headers(timingOf(found.way, begun, restriction));
+      reply.headers(timingOf(found.plan, begun, restriction));
       return histogramView(found);
     },
   );
@@ -64,7 +64,7 @@ export function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads 
       const query = parseOwnQuery(q, restriction);
       const begun = performance.now();
       const found = await reads.facets(request.params.tenant, query, { field, size, restriction });
-      reply.headers(timingOf(found.way, begun, restriction));
+      reply.headers(timingOf(found.plan, begun, restriction));
       return facetsView(found);
     },
   );

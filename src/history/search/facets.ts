@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import { statementsOf } from '../../postgres/statements.ts';
 import { textOfProjection } from '../../query/json-projection.ts';
 import { nameOfPath } from '../../recording/path-names.ts';
-import type { EntryRow, Way } from '../entries/entry-store.ts';
+import type { EntryRow, PlanName } from '../entries/entry-store.ts';
 import { type CountedPart, type FacetField, type FacetValue, partsInRanges, readFacetValues } from './count-store.ts';
 import type { Histogram } from './histogram.ts';
 import { compareCodePoints } from './names/dictionary.ts';
@@ -10,13 +10,13 @@ import { findVisible } from './names/name-store.ts';
 import { readPathNames } from './names/path-name-store.ts';
 import type { FindVisible, NameField } from './names/search-names.ts';
 import { hasNumber } from './path-predicate.ts';
-import { partsOf, wayOf } from './query-parts.ts';
+import { partsOf, planNameOf } from './query-parts.ts';
 import { found, isUnderestimated, runSearch, type Search } from './search-store.ts';
 import { type HistorySnapshot, kindsShown, type QuerySnapshot } from './snapshot.ts';
 
 /** The values of a field with most entries. */
 export interface Facets {
-  readonly way: Way;
+  readonly plan: PlanName;
   readonly field: FacetField;
   readonly total: number;
   readonly values: readonly FacetValue[];
@@ -32,7 +32,7 @@ export async function readFacets(snapshot: QuerySnapshot, asked: { field: FacetF
   const counted = partsInRanges(parts.intervals, [snapshot.since], split);
   const { total, values } = await readFacetValues(snapshot, { parts: counted, search: parts.search }, asked);
   const others = values.reduce((left, { count }) => left - count, total);
-  return { way: wayOf(parts), field: asked.field, total, values, others };
+  return { plan: planNameOf(parts), field: asked.field, total, values, others };
 }
 
 /** Counts the entries that are all of a query. */
@@ -47,7 +47,7 @@ export function countValues(
   counted.sort((one, other) => other.count - one.count || compareCodePoints(one.value, other.value));
   const left = counted.slice(size);
   const others = field === 'path' ? left.length : left.reduce((sum, { count }) => sum + count, 0);
-  return { way: 'search', field, total: entries.length, values: counted.slice(0, size), others };
+  return { plan: 'search', field, total: entries.length, values: counted.slice(0, size), others };
 }
 
 /** The names of the paths of an entry, each once. */
@@ -58,11 +58,11 @@ function pathsOf({ paths }: EntryRow): string[] {
 /** No tally knows paths, so the entries are read, as their table or an index has them. */
 async function readFacetsOfPaths(snapshot: QuerySnapshot, size: number): Promise<Facets> {
   const { search, intervals, everything, scanned } = await partsOf(snapshot);
-  const way = scanned === undefined && search !== undefined ? 'search' : 'scan';
+  const plan = scanned === undefined && search !== undefined ? 'search' : 'scan';
   const read = search !== undefined && intervals.length === 0 ? search : everything;
   // The names of the paths are joined to what the search finds.
   const underestimated = await isUnderestimated(snapshot.transaction, snapshot.tenant);
-  return { way, field: 'path', ...(await readPathFacets(snapshot, { ...read, underestimated }, size)) };
+  return { plan, field: 'path', ...(await readPathFacets(snapshot, { ...read, underestimated }, size)) };
 }
 
 /** The paths that most entries have, and the number of the other paths. */

@@ -8,7 +8,7 @@ import type { Dictionary } from './names/dictionary.ts';
 import { DictionaryCache } from './names/dictionary-cache.ts';
 import { readTalliedPlaces } from './page-statements.ts';
 import { entryConditions } from './predicate.ts';
-import { partsOf, type QueryParts, wayOf } from './query-parts.ts';
+import { partsOf, planNameOf, type QueryParts } from './query-parts.ts';
 import { countEntries, findPlaces, type Search, searchPage } from './search-store.ts';
 import { readInSingleStatement } from './single-statement.ts';
 import { inQuerySnapshot, type QueryAtMoment, type QuerySnapshot, queryAt, type Reading } from './snapshot.ts';
@@ -18,7 +18,7 @@ async function readInSnapshot(reading: Reading, page: PageQuery, known: Dictiona
   return await inQuerySnapshot(reading, page, known, async (snapshot) => {
     const parts = await partsOf(snapshot);
     const { total, places } = await findPlacesOfPage(snapshot, parts, page);
-    return { way: wayOf(parts), total, ...(await readPlaces(reading.pool, snapshot.transaction, places, page)) };
+    return { plan: planNameOf(parts), total, ...(await readPlaces(reading.pool, snapshot.transaction, places, page)) };
   });
 }
 
@@ -62,7 +62,7 @@ async function scanPage(
  * const query = parseQuery('entity:order type:delete', changelogDialect);
  * const { total, entries } = await findPage('acme', query, { skip: 0, size: 20 });
  */
-export type FindPage = (tenant: string, query: Query, page: AskedPage) => Promise<PageOfEntries>;
+export type FindPage = (tenant: string, query: Query, page: PageOptions) => Promise<PageOfEntries>;
 
 export interface HistoryOptions extends Reading {
   now: () => number;
@@ -88,7 +88,7 @@ export function createFindPage(options: HistoryOptions): FindPage {
     if (withContext || withIdentity || inPieces === 'always') return await readInSnapshot(reading, page, dictionary);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const read = await readInSingleStatement(reading, page, dictionary);
-      if (read.kind === 'page') return { way: read.way, total: read.total, entries: read.entries };
+      if (read.kind === 'page') return { plan: read.plan, total: read.total, entries: read.entries };
       if (read.kind === 'several statements') break;
       dictionary = await dictionaries.get(tenant, dictionary);
     }
@@ -97,7 +97,7 @@ export function createFindPage(options: HistoryOptions): FindPage {
 }
 
 /** What a caller asks of a page. What is left out is false. */
-interface AskedPage {
+interface PageOptions {
   readonly skip: number;
   readonly size: number;
   /** Whether a page with much text may come as `pieces`, or every page does. If not, a page with more than 64 MiB is a 400. */
@@ -111,7 +111,7 @@ interface AskedPage {
 }
 
 /** One page of one query. */
-export type PageQuery = QueryAtMoment & Required<Omit<AskedPage, 'restriction'>>;
+export type PageQuery = QueryAtMoment & Required<Omit<PageOptions, 'restriction'>>;
 
 /** The place of an entry; undefined if the query of the snapshot does not find it, or it is not there any more. */
 export async function findPlace(

@@ -1,6 +1,6 @@
-import type { EntryRow, Way } from '../entries/entry-store.ts';
+import type { EntryRow, PlanName } from '../entries/entry-store.ts';
 import { countParts, countSearch, firstMoment, oldestTallied, partsInRanges } from './count-store.ts';
-import { partsOf, wayOf } from './query-parts.ts';
+import { partsOf, planNameOf } from './query-parts.ts';
 import type { Search } from './search-store.ts';
 import type { QuerySnapshot } from './snapshot.ts';
 
@@ -121,7 +121,7 @@ export interface HistogramBucket {
 
 /** Entries over time. All times are milliseconds since 1970. */
 export interface Histogram {
-  readonly way: Way;
+  readonly plan: PlanName;
   readonly from: number;
   readonly to: number;
   readonly interval: HistogramInterval;
@@ -137,14 +137,14 @@ const entryTypes = ['create', 'update', 'delete'] as const;
 const firstTime = 0;
 const lastTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-export interface HistogramWanted {
+export interface HistogramOptions {
   readonly maxBuckets: number;
   /** Where days begin; default: at midnight UTC. */
   readonly calendar?: Calendar | undefined;
 }
 
 /** Counts the entries of a query over time, in at most `maxBuckets` buckets, by type. */
-export async function readHistogram(snapshot: QuerySnapshot, wanted: HistogramWanted): Promise<Histogram> {
+export async function readHistogram(snapshot: QuerySnapshot, wanted: HistogramOptions): Promise<Histogram> {
   const parts = await partsOf(snapshot, { split: 'kind', ranges: wanted.maxBuckets });
   const divided = dividing(snapshot, wanted);
   const found = parts.search && (await searchInBuckets(snapshot, parts.search, divided));
@@ -158,11 +158,11 @@ export async function readHistogram(snapshot: QuerySnapshot, wanted: HistogramWa
     if (fits) counts.push(...found.counts.map((count) => ({ ...count, place: count.place - skipped })));
     else counts.push(...(await countSearch(snapshot, parts.search, moments)));
   }
-  return histogramOf(wayOf(parts), division, counts);
+  return histogramOf(planNameOf(parts), division, counts);
 }
 
 /** Counts the entries that are all of a query; at least one. */
-export function countInBuckets(entries: readonly EntryRow[], asked: AskedTimes, wanted: HistogramWanted): Histogram {
+export function countInBuckets(entries: readonly EntryRow[], asked: AskedTimes, wanted: HistogramOptions): Histogram {
   const division = dividing(asked, wanted)(Math.min(...entries.map(({ at }) => at)));
   const counts = entries.map(({ at, type }) => {
     return { type, place: division.moments.findLastIndex((moment) => moment <= at), entries: 1 };
@@ -180,7 +180,7 @@ interface Division extends Pick<Histogram, 'from' | 'to' | 'interval'> {
 }
 
 /** Divides the time of a query, from its oldest entry on, if there is one. */
-function dividing({ asked, now }: AskedTimes, { maxBuckets, calendar = utcCalendar }: HistogramWanted) {
+function dividing({ asked, now }: AskedTimes, { maxBuckets, calendar = utcCalendar }: HistogramOptions) {
   const isOpen = asked.to === Number.POSITIVE_INFINITY;
   const to = isOpen ? now : writable(asked.to);
   const lowest = writable(asked.from);
@@ -195,7 +195,7 @@ function dividing({ asked, now }: AskedTimes, { maxBuckets, calendar = utcCalend
 }
 
 function histogramOf(
-  way: Way,
+  plan: PlanName,
   { from, to, interval, begins }: Division,
   counts: readonly { type: string; place: number; entries: number }[],
 ): Histogram {
@@ -211,7 +211,7 @@ function histogramOf(
     }
   }
   const total = counts.reduce((sum, { entries }) => sum + entries, 0);
-  return { way, from, to, interval, total, buckets, after };
+  return { plan, from, to, interval, total, buckets, after };
 }
 
 /**

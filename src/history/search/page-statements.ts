@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { type Statements, statementsOf } from '../../postgres/statements.ts';
-import type { EntryRow, Place, Way } from '../entries/entry-store.ts';
+import type { EntryRow, Place, PlanName } from '../entries/entry-store.ts';
 import type { Dictionary } from './names/dictionary.ts';
 import type { Interval } from './plan/tally-plan.ts';
 import type { IdRange } from './predicate.ts';
@@ -81,7 +81,7 @@ function columnsOf(tenant: string, { now, intervals, skip, size }: TalliedPage):
 
 /** The result of one statement that reads a page. */
 export type PageRead =
-  | { readonly kind: 'page'; readonly way: Way; readonly total: number; readonly entries: EntryRow[] }
+  | { readonly kind: 'page'; readonly plan: PlanName; readonly total: number; readonly entries: EntryRow[] }
   /** The statement's snapshot has names that the dictionary lacks. */
   | { readonly kind: 'outdated names' }
   /** One statement cannot answer, or should not: the plan is large, or an entry has much text. */
@@ -105,7 +105,7 @@ export interface PageRow {
 }
 
 /** Converts the row to a page: names replace the numbers of kinds and actors. */
-export function pageOf([row]: readonly PageRow[], dictionary: Dictionary, way: Way): PageRead {
+export function pageOf([row]: readonly PageRow[], dictionary: Dictionary, plan: PlanName): PageRead {
   if (row === undefined) throw new Error('a page came without its total');
   const parts = row.page.split(separator);
   const [total = '', current, count] = parts;
@@ -120,7 +120,7 @@ export function pageOf([row]: readonly PageRow[], dictionary: Dictionary, way: W
     if (entry.paths === '') return severalStatements;
     entries.push(entry);
   }
-  return { kind: 'page', way, total: Number(total), entries };
+  return { kind: 'page', plan, total: Number(total), entries };
 }
 
 /** The entry whose parts begin at a place; undefined if the dictionary lacks its names. */

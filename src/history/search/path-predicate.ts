@@ -9,14 +9,7 @@ import { projectedText } from '../../query/json-projection.ts';
 import { likePattern } from '../../query/match.ts';
 import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
 import { type PathNames, readNumbers } from './names/path-name-store.ts';
-import type {
-  ChangeTerm,
-  FoundIds,
-  PathCandidates,
-  PathMatcher,
-  PathTerm,
-  ResolvedMatcher,
-} from './plan/expression.ts';
+import type { ChangeTerm, IdSet, PathCandidates, PathMatcher, PathTerm, ResolvedMatcher } from './plan/expression.ts';
 import { listsOfNumbers } from './plan/path-candidates.ts';
 import { toldByText } from './values-in-text.ts';
 
@@ -71,7 +64,7 @@ function literal(key: string): string {
 const maxHashed = 200_000;
 
 /** The condition that a hash is one of those that a regular expression found. */
-export function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown>): RawBuilder<SqlBool> {
+export function isFound({ isIn, count, hashes }: IdSet, hash: RawBuilder<unknown>): RawBuilder<SqlBool> {
   if (count === 0) return isIn ? sql`false` : sql`true`;
   const isTold =
     count <= maxHashed

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Way } from '../entries/entry-store.ts';
+import type { PlanName } from '../entries/entry-store.ts';
 import type { Dictionary } from './names/dictionary.ts';
 import { isOpen, termsOf } from './plan/expression.ts';
 import { type Interval, isLarge, type Plan, planOf, planTallies, possibleKinds } from './plan/tally-plan.ts';
@@ -21,7 +21,7 @@ export interface QueryParts {
 }
 
 /** How a query of such parts is answered. */
-export function wayOf({ intervals, search, scanned }: QueryParts): Way {
+export function planNameOf({ intervals, search, scanned }: QueryParts): PlanName {
   if (scanned !== undefined) return 'scan';
   if (search === undefined) return 'tallies';
   return intervals.length === 0 ? 'search' : 'merged';

@@ -14,7 +14,7 @@ import {
 import { type Expression, isGroup, isOpen, type OpenTerm, type Term } from './plan/expression.ts';
 import { patternsOnIds } from './plan/id-patterns.ts';
 import { decidingPatterns } from './plan/path-candidates.ts';
-import { asksForDocuments, resolve, termsOnPaths } from './plan/resolve.ts';
+import { needsDocumentIds, resolve, termsOnPaths } from './plan/resolve.ts';
 import { actorsOf, isLarge, planTallies, possibleKinds } from './plan/tally-plan.ts';
 import { namedDocuments } from './predicate.ts';
 import type { QueryAtMoment, Reading } from './snapshot.ts';
@@ -32,7 +32,7 @@ export async function readInSingleStatement(
   const { regexes } = reading;
   const means = { dictionary, regexes, budget: new RegexBudget(), paths: noPathNames };
   const expression = await resolve(page.query, means);
-  const byDocuments = asksForDocuments(page.query);
+  const byDocuments = needsDocumentIds(page.query);
   const read = termsOnPaths(page.query) !== undefined ? readPaths : byDocuments ? readDocuments : readTallies;
   return await read(reading, page, dictionary, expression);
 }

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import { faultOfChosenId } from '../../http/chosen-id.ts';
 import type { Author } from '../../http/credentials.ts';
-import type { AskedOfList, DocumentLists, DocumentRows, Page, PageWanted } from '../../pagination/paginator.ts';
+import type { DocumentLists, DocumentRows, ListParameters, Page, PageRequest } from '../../pagination/paginator.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { lockTenant } from '../../postgres/tenants/tenants.ts';
 import { projectedJson } from '../../query/json-projection.ts';
@@ -49,7 +49,7 @@ async function readPlaces(transaction: DatabaseTransaction, tenant: string): Pro
 /** Queries of the change history that a tenant keeps by name. They go out as JSON texts. */
 export interface SavedViews {
   find(tenant: string, id: string): Promise<string>;
-  list(tenant: string, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
+  list(tenant: string, asked: ListParameters, wanted: PageRequest): Promise<Page>;
   /** Returns the id. Without one in the body Annals makes a random one. */
   create(author: Author, body: ViewBody): Promise<string>;
   put(author: Author, id: string, body: ViewBody): Promise<'created' | 'replaced'>;

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import type { ErrorType } from '../../core/errors.ts';
 import { arrayBody } from '../../pagination/page-texts.ts';
-import type { AskedOfList, Page, PageWanted, Paginator } from '../../pagination/paginator.ts';
+import type { ListParameters, Page, PageRequest, Paginator } from '../../pagination/paginator.ts';
 import {
   fieldsParameter,
   filterParameter,
@@ -42,7 +42,7 @@ export interface Listing {
   /** What the path names besides the tenant. A cursor of one list is valid only for it. */
   of?(params: unknown): string;
   /** A page of the documents that the caller may read, without the fields that the caller may not read. */
-  page(request: Pick<ListRequest, 'params' | 'credentials'>, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
+  page(request: Pick<ListRequest, 'params' | 'credentials'>, asked: ListParameters, wanted: PageRequest): Promise<Page>;
 }
 
 interface ListRequest extends PagingRequest {

@@ -72,7 +72,7 @@ export const defaultSilenceLimit = 40_000;
 const defaultShares = { reads: 8, writes: 6, own: 4 };
 
 /** As many connections as those have together who look at a part of one tenant's history: half of the tenant's, so that its own statements do not wait behind theirs. */
-export function readsOfViewers(reads: number): number {
+export function viewerReads(reads: number): number {
   return Math.max(1, Math.floor(reads / 4));
 }
 
@@ -122,7 +122,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
     reads: new Semaphore({ places: reads, name: `connections for ${readsFor}` }),
     writes: new Semaphore({ places: writes, name: 'connections for writing' }),
   };
-  const viewers = new Semaphore({ maxOfTenant: readsOfViewers(reads) });
+  const viewers = new Semaphore({ maxOfTenant: viewerReads(reads) });
   const besideWrites = new Semaphore({
     places: readsBesideWrites.places,
     ...(writes === 0 ? {} : { name: 'statements that read beside writes' }),

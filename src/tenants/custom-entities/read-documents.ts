@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { partsById, type RowOfPart, type TextParts } from '../../pagination/page-texts.ts';
-import type { DocumentRows, Page, PageWanted, Paginator } from '../../pagination/paginator.ts';
+import type { DocumentRows, Page, PageRequest, Paginator } from '../../pagination/paginator.ts';
 import { maxPartBytes } from '../../pagination/pieces.ts';
 import type { Collection } from '../../pagination/read-page.ts';
 import { idField } from '../../pagination/sort.ts';
@@ -61,7 +61,7 @@ export async function findDocuments(
   { db, regexes, paginator }: ReadContext,
   documents: IndexedRows,
   documentQuery: DocumentQuery,
-  pageRequest: PageWanted,
+  pageRequest: PageRequest,
 ): Promise<Page> {
   const query = withPlainRegexes(documentQuery);
   const terms = regexTermsOf(query);

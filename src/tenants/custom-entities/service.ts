@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { isEmptyPage } from '../../pagination/page-texts.ts';
-import type { AskedOfList, Page, PageWanted } from '../../pagination/paginator.ts';
+import type { ListParameters, Page, PageRequest } from '../../pagination/paginator.ts';
 import { parseDocumentQuery } from '../../query/parse.ts';
 import { withFields } from './document-lists.ts';
 import { findDocuments, instancesOf, type ReadContext, typesOf } from './read-documents.ts';
@@ -13,10 +13,10 @@ import { createOwnTypes, type OwnTypes, type WriteContext } from './write-types.
 /** Custom entity types and their instances (contract 9), as JSON texts. */
 export interface CustomEntities {
   readonly types: OwnTypes & {
-    list(tenant: string, q: string, page: PageWanted): Promise<Page>;
+    list(tenant: string, q: string, page: PageRequest): Promise<Page>;
   };
   readonly instances: OwnInstances & {
-    list(tenant: string, type: string, query: AskedOfList, page: PageWanted): Promise<Page>;
+    list(tenant: string, type: string, query: ListParameters, page: PageRequest): Promise<Page>;
   };
 }
 

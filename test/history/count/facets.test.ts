@@ -149,7 +149,7 @@ test(
         expect({ ...range, size, ...found }).toEqual({
           ...range,
           size,
-          way: found.way,
+          plan: found.plan,
           field,
           total: sumOf(counted),
           values: counted.slice(0, size),

@@ -117,7 +117,7 @@ async function check(snapshot: QuerySnapshot, q: string, where: string): Promise
   const values = await count({ entity: 'k.entity', type: 'k.type', actor: 'a.name' }[field]);
   expect({ q, ...(await readFacets(snapshot, { field, size })) }).toEqual({
     q,
-    way: expect.any(String),
+    plan: expect.any(String),
     field,
     total,
     values: values.slice(0, size),

@@ -9,7 +9,7 @@ import {
   createFeedReads,
   type FeedReads,
   type Matches,
-  type MatchesAsked,
+  type MatchOptions,
 } from '../../../src/history/feed/read-matches.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
@@ -65,7 +65,7 @@ async function record(tenant: string, changes: readonly Change[]): Promise<void>
 const from = (at: number, count: number) => Array.from({ length: count }, (_none, i) => changeOf({ at: at + i }));
 
 /** All that a reader finds who goes on from where the last call left it. */
-async function readAll(tenant: string, asked: Omit<MatchesAsked, 'after'> & { after?: Position }): Promise<Matches[]> {
+async function readAll(tenant: string, asked: Omit<MatchOptions, 'after'> & { after?: Position }): Promise<Matches[]> {
   const calls: Matches[] = [];
   for (;;) {
     const after = calls.at(-1)?.reached ?? asked.after ?? beforeAllOthers;

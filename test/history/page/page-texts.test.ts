@@ -111,13 +111,13 @@ test('a page without entries has its total', async () => {
   await recordFor('short', [{}]);
   const query = parseQuery('', changelogDialect);
   expect(await history.findPage('short', query, { skip: 5, size: 5 })).toEqual({
-    way: 'tallies',
+    plan: 'tallies',
     total: 1,
     entries: [],
   });
   expect(
     await history.findPage('short', parseQuery('entity:order entityId:none', changelogDialect), { skip: 0, size: 5 }),
-  ).toEqual({ way: 'documents', total: 0, entries: [] });
+  ).toEqual({ plan: 'documents', total: 0, entries: [] });
 });
 
 test('the text of an entry has names of any number and length', () => {

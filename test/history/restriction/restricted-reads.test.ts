@@ -184,7 +184,7 @@ describe("the caller's own query", () => {
       size: 1,
       restriction: readRestriction([{ query: 'entity:order entityId:o1', hide: [] }]),
     });
-    expect([names.way, names.total, document.way, document.total]).toEqual(['tallies', 1, 'documents', 1]);
+    expect([names.plan, names.total, document.plan, document.total]).toEqual(['tallies', 1, 'documents', 1]);
   });
 });
 
@@ -322,7 +322,7 @@ describe('nobody can tell what is hidden', () => {
       schemaVersion: null,
       related: null,
     };
-    const found = { way: 'search' as const, total: 1, entries: [{ ...row, actor: 'Jane', paths: '{}' }] };
+    const found = { plan: 'search' as const, total: 1, entries: [{ ...row, actor: 'Jane', paths: '{}' }] };
     const { entries } = await showEntries(server.context.sealer, 'acme', found, { restriction });
     expect(entries).toEqual([{ ...row, paths: '{}' }]);
     const asked = { entity: 'order', entityId: 'o1', when: { changes: 1 }, restriction };

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { AnnalsError } from '../../../core/errors.ts';
 import type { Database, DatabaseTransaction } from '../../../postgres/database.ts';
 import { inTransaction } from '../../../postgres/transaction.ts';
-import { changeIsGone, type ReferredEntry } from '../../entries/entry-ref.ts';
+import { changeIsGone, type EntryKey } from '../../entries/entry-ref.ts';
 import { entriesOfRow, readPlaces } from '../../feed/positions.ts';
 import { readHorizon } from '../../retention/retention.ts';
 import { provenEntry, type Redaction } from '../bundle/proven-entry.ts';
@@ -18,7 +18,7 @@ import { signedLog } from './signed-log.ts';
 
 export interface ProofAsked {
   /** The position, or the entry. */
-  readonly of: number | ReferredEntry;
+  readonly of: number | EntryKey;
   /** Whether the change itself is shown, and its context. */
   readonly shows: 'nothing' | 'change' | 'context';
   /** Milliseconds. */
@@ -53,7 +53,7 @@ export async function readProof(db: Database, tenant: string, asked: ProofAsked)
 async function positionOf(
   transaction: DatabaseTransaction,
   tenant: string,
-  { at, identity }: ReferredEntry,
+  { at, identity }: EntryKey,
 ): Promise<number> {
   const { rows } = await sql<{ position: number | null }>`
     select p.first + p.number - 1 as position

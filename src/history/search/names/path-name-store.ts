@@ -35,7 +35,7 @@ export function hasPlace(name: string): boolean {
 }
 
 /** Which names of paths are read; null means any. */
-export interface WantedNames {
+export interface PathNameFilter {
   readonly entities: readonly string[] | null;
   /** Patterns of LIKE, of which one accepts the name, or another name with the same number. */
   readonly like: readonly string[] | null;
@@ -47,7 +47,7 @@ export interface WantedNames {
 export async function readPathNames(
   statements: Statements,
   tenant: string,
-  { entities, like, shared = false }: WantedNames,
+  { entities, like, shared = false }: PathNameFilter,
 ): Promise<PathNames> {
   const { rows } = await statements.query<PathName>({
     text: `select number, entity, name, is_shared as "isShared"

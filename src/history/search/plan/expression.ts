@@ -82,13 +82,13 @@ export interface PathCandidates {
 export type ResolvedMatcher =
   | Exclude<Matcher, { kind: 'regex' }>
   | { readonly kind: 'found'; readonly texts: readonly string[] }
-  | FoundIds;
+  | IdSet;
 
 /**
  * The ids that a regular expression matches, as hashes in the text of an array. The array lists either the ids that
  * match, or the ids that do not match. It covers the ids of the entries that can satisfy the query.
  */
-export interface FoundIds {
+export interface IdSet {
   readonly kind: 'ids';
   readonly isIn: boolean;
   readonly count: number;

@@ -4,7 +4,7 @@ import { requiredText } from '../../../query/plain-regex.ts';
 import { QueryError } from '../../../query/query-error.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts';
 import { uuidOf } from '../../../recording/entry-columns.ts';
-import type { FoundIds } from './expression.ts';
+import type { IdSet } from './expression.ts';
 
 /** Which texts: the ids of the changed documents, those of related documents, or the changed paths. */
 export type IdsOf = 'document' | 'related' | 'path';
@@ -43,23 +43,23 @@ export function patternsOnIds(query: Condition): IdPattern[] {
 }
 
 /** The matches of each pattern. */
-export class IdsFound {
-  readonly #found = new Map<string, FoundIds>();
+export class IdMatches {
+  readonly #found = new Map<string, IdSet>();
 
-  get(of: IdsOf, source: string): FoundIds {
+  get(of: IdsOf, source: string): IdSet {
     const found = this.#found.get(nameOf(of, source));
     if (found === undefined) throw new Error('an expression was not tried on ids');
     return found;
   }
 
-  set({ of, source }: IdPattern, found: FoundIds): void {
+  set({ of, source }: IdPattern, found: IdSet): void {
     this.#found.set(nameOf(of, source), found);
   }
 }
 
 /** Treats every pattern as if it matched every id. */
-export function everyId(patterns: readonly IdPattern[]): IdsFound {
-  const found = new IdsFound();
+export function everyId(patterns: readonly IdPattern[]): IdMatches {
+  const found = new IdMatches();
   for (const pattern of patterns) found.set(pattern, { kind: 'ids', isIn: false, count: 0, hashes: '{}' });
   return found;
 }
@@ -72,8 +72,8 @@ export async function tryOnIds(
   patterns: readonly IdPattern[],
   read: (of: IdsOf, containing: readonly string[] | null) => AsyncIterable<readonly string[]>,
   { regexes, budget }: { regexes: RegexMatcherPool; budget: RegexBudget },
-): Promise<IdsFound> {
-  const found = new IdsFound();
+): Promise<IdMatches> {
+  const found = new IdMatches();
   for (const whose of ['document', 'related', 'path'] as const) {
     const tried = patterns.filter(({ of }) => of === whose);
     const [first] = tried;
@@ -104,7 +104,7 @@ export async function tryOnIds(
 const tooManyIds = `a regular expression that is tried on no more than ${maxIds.toLocaleString('en')} ids; narrow the query's time or its entity`;
 
 /** Lists the ids that match or the ids that do not match, whichever are fewer. The second needs a read of all ids. */
-function toldBy(matching: Hashes, others: Hashes | undefined): FoundIds {
+function toldBy(matching: Hashes, others: Hashes | undefined): IdSet {
   const isIn = others === undefined || matching.count <= others.count;
   const told = isIn ? matching : others;
   return { kind: 'ids', isIn, count: told.count, hashes: told.text() };

@@ -5,7 +5,7 @@ import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts
 import type { Dictionary } from '../names/dictionary.ts';
 import type { PathNames } from '../names/path-name-store.ts';
 import type { ChangeTerm, Expression, Members, PathMatcher, PathTerm, ResolvedMatcher } from './expression.ts';
-import type { IdsFound, IdsOf } from './id-patterns.ts';
+import type { IdMatches, IdsOf } from './id-patterns.ts';
 import { pathCandidates } from './path-candidates.ts';
 
 export interface Resolver {
@@ -13,7 +13,7 @@ export interface Resolver {
   readonly regexes: RegexMatcherPool;
   readonly budget: RegexBudget;
   /** The matches of the regular expressions on ids; undefined if there are none. */
-  readonly ids?: IdsFound;
+  readonly ids?: IdMatches;
   /** Undefined if no term is on paths. */
   readonly paths?: PathNames;
 }
@@ -60,8 +60,8 @@ function pathsOf({ operand }: ItemMatch): Match[] {
 }
 
 /** The fields whose terms need the document, or the related document, itself. */
-export function asksForDocuments(condition: Condition): boolean {
-  if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(asksForDocuments);
+export function needsDocumentIds(condition: Condition): boolean {
+  if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(needsDocumentIds);
   if (condition.kind === 'item') return condition.operand.operands.some((term) => term.field === 'entityId');
   return condition.kind === 'match' && (condition.field === 'entityId' || condition.field === 'related.entityId');
 }
