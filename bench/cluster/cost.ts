@@ -118,7 +118,6 @@ try {
   }
 } finally {
   for (const [, side] of sides) await side.close();
-  await regexes.close();
   await onCoordinator(`drop database if exists ${database}_one with (force)`);
   for (const name of [database, `${database}_alike`]) {
     await onAllNodes(cluster, `drop database if exists ${name} with (force)`);

@@ -85,7 +85,6 @@ async function openHistory(url: string, entries: number): Promise<History> {
     findPage: createFindPage({ pool, db, regexes, now: () => benchNow, dictionaries }),
     async close() {
       await client.end();
-      await regexes.close();
       await db.destroy();
     },
   };

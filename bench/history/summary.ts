@@ -229,6 +229,5 @@ async function measure(pool: pg.Pool, kinds: number): Promise<string[]> {
     );
     process.stderr.write(`${lines.at(-1)} plain ${median('grouped').toFixed(0)} ms\n`);
   }
-  await regexes.close();
   return lines;
 }

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { requestLimit } from '../../src/core/concurrency/work.ts';
+import { requestLimit } from '../../src/core/fairness/work.ts';
 import { defaultTimes } from '../../src/desk/completions/service.ts';
 import { maxHeadTime, maxRequestTime } from '../../src/http/http-server.ts';
 import { maxClientSilence } from '../../src/http/slow-clients.ts';

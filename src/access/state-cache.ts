@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { within } from '../core/concurrency/deadline.ts';
+import { within } from '../core/fairness/deadline.ts';
 import { readAgainIfLost } from '../postgres/connections/unreachable.ts';
 
 /** The cached state of a credential, at most 5 seconds old. undefined: there is none. */

@@ -1,9 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { buildMetricsApp } from '../app.ts';
 import { measureInstallation } from '../context/installation-figures.ts';
-import type { Tracer } from '../core/concurrency/trace.ts';
 import { type Config, embeddedFolder } from '../core/config/config.ts';
 import { productVersion } from '../core/package-folder.ts';
+import type { Tracer } from '../core/trace.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { type Figures, Metrics } from '../metrics/metrics.ts';
 import { openTracer } from '../metrics/open-tracer.ts';

@@ -13,7 +13,7 @@ import { createOAuthService, type OAuthService } from '../access/oauth/service.t
 import { type Console, createConsole } from '../access/sessions/service.ts';
 import { createPeopleSignIn } from '../access/sign-in/service.ts';
 import { createViewerTokenVerifier } from '../access/viewer-tokens/verify-viewer-token.ts';
-import { doWork, requestLimit } from '../core/concurrency/work.ts';
+import { doWork, requestLimit } from '../core/fairness/work.ts';
 import { packageFolder } from '../core/package-folder.ts';
 import { readLog } from '../history/proof/tree/log-store.ts';
 import { readRestriction, wholesOf } from '../history/search/plan/restriction.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Tracer } from '../core/concurrency/trace.ts';
+import type { Tracer } from '../core/trace.ts';
 import { jobPlaces } from '../desk/jobs/dispatcher.ts';
 import { createPool } from '../postgres/connections/pool.ts';
 import { createTenantPool, keptOf, sharesOf, type TenantPool } from '../postgres/connections/tenant-pool.ts';

@@ -1,5 +1,5 @@
 import { findClient } from '../access/oauth/clients.ts';
-import { Semaphore } from '../core/concurrency/semaphore.ts';
+import { Semaphore } from '../core/fairness/semaphore.ts';
 import { recordAlertSent } from '../delivery/alerts/alert-attempts.ts';
 import { createEmailTarget } from '../delivery/alerts/email-target.ts';
 import { runAlert } from '../delivery/alerts/run-alert.ts';

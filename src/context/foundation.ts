@@ -1,9 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
-import type { Tracer } from '../core/concurrency/trace.ts';
 import { type Config, embeddedFolder } from '../core/config/config.ts';
 import { productVersion } from '../core/package-folder.ts';
 import { createSealer, type Sealer } from '../core/sealing.ts';
+import type { Tracer } from '../core/trace.ts';
 import type { CompletionTimes } from '../desk/completions/service.ts';
 import { createLogger } from '../http/logger.ts';
 import { measureConnections } from '../metrics/connections.ts';
@@ -83,7 +83,6 @@ export async function createFoundation(options: ContextOptions, closing: AsyncDi
   });
   closing.defer(close);
   const regexes = new RegexMatcherPool();
-  closing.defer(() => regexes.close());
   const metrics = config.metrics === undefined ? undefined : createMetrics(connections);
   if (metrics !== undefined && worker === undefined)
     closing.defer(measureInstallation(metrics, databaseUrl, embeddedFolder(config)));

@@ -22,7 +22,6 @@ export function createTenants(foundation: Foundation, closing: AsyncDisposableSt
   const now = () => clock.now();
   const refusesAddress = (url: string) => isRefusedAddress(new URL(url), { allowed: config.selfHostedAllow });
   const schemas = createSchemaChecker();
-  closing.defer(() => schemas.close());
   const usage = createUsage({ pool, logger, now, sumCalls: (tenant) => sumCalls(db, tenant) });
   closing.defer(() => usage.close());
   return {

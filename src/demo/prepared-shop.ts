@@ -1,4 +1,4 @@
-import { threaded } from '../core/concurrency/threaded.ts';
+import { threaded } from '../core/fairness/threads.ts';
 import { type Change, type ChangeType, changeOfDocuments } from '../recording/change.ts';
 import { identityOfId } from '../recording/identity.ts';
 import { type InventedShop, inventShop } from './invented-shop.ts';

@@ -1,5 +1,5 @@
 import type { preParsingHookHandler } from 'fastify';
-import { enterWork } from '../core/concurrency/work.ts';
+import { enterWork } from '../core/fairness/work.ts';
 
 /** Reads the tenant's keys while the body is read and validated, to shorten the call's wait for the database. */
 export function prefetchKeys(read: (tenant: string) => Promise<unknown>): preParsingHookHandler {

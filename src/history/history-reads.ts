@@ -1,5 +1,5 @@
-import { Semaphore } from '../core/concurrency/semaphore.ts';
-import { currentWork } from '../core/concurrency/work.ts';
+import { Semaphore } from '../core/fairness/semaphore.ts';
+import { currentWork } from '../core/fairness/work.ts';
 import type { Restriction } from '../http/restriction.ts';
 import { insufficientScopes } from '../http/scopes.ts';
 import { and, type Query } from '../query/ast.ts';

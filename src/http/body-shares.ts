@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { keepHeapSmall } from '../core/concurrency/heap-growth.ts';
-import { type Release, Semaphore } from '../core/concurrency/semaphore.ts';
 import { AnnalsError } from '../core/errors.ts';
+import { type Release, Semaphore } from '../core/fairness/semaphore.ts';
 import { Stop } from '../core/stop-signal.ts';
 import { onClientGone } from './client-gone.ts';
 import type { HttpServer } from './http-server-type.ts';
@@ -103,14 +102,7 @@ class BodyShares {
   }
 
   async admitLargeBody(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const release = await this.#acquire(this.#largeBodies, request, reply, 1);
-    const letHeapGrow = keepHeapSmall();
-    holdUntilAnswered(reply, letHeapGrow);
-    const releaseLargeBody = () => {
-      release();
-      letHeapGrow();
-    };
-    request.releaseLargeBody = releaseLargeBody;
+    request.releaseLargeBody = await this.#acquire(this.#largeBodies, request, reply, 1);
   }
 
   async #acquire(share: Semaphore, request: FastifyRequest, reply: FastifyReply, places: number): Promise<Release> {

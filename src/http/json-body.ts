@@ -1,7 +1,7 @@
 import type { FastifyRequest, preValidationHookHandler } from 'fastify';
-import { TimeSlice } from '../core/concurrency/time-slice.ts';
-import { enterWork } from '../core/concurrency/work.ts';
 import { AnnalsError } from '../core/errors.ts';
+import { TimeSlice } from '../core/fairness/time-slice.ts';
+import { enterWork } from '../core/fairness/work.ts';
 import { type JsonMeasure, JsonMeter } from '../core/json/measure.ts';
 import { parseJsonInSlices } from '../core/json/parse-in-slices.ts';
 import type { HttpServer } from './http-server-type.ts';

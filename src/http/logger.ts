@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { currentTrace } from '../core/concurrency/trace.ts';
 import { mask } from '../core/mask.ts';
+import { currentTrace } from '../core/trace.ts';
 import { logStream } from './log-stream.ts';
 import { RepeatedLines } from './repeated-lines.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { within } from '../core/concurrency/deadline.ts';
 import { AnnalsError } from '../core/errors.ts';
+import { within } from '../core/fairness/deadline.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Credentials } from './credentials.ts';
 import type { HttpServer } from './http-server-type.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyServerOptions } from 'fastify';
-import { enterTrace, readTraceparent, type Span, type TraceContext, type Tracer } from '../core/concurrency/trace.ts';
+import { enterTrace, readTraceparent, type Span, type TraceContext, type Tracer } from '../core/trace.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { bindTrace } from './logger.ts';
 

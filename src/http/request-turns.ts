@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { LoopTurn } from '../core/fairness/time-slice.ts';
 import type { HttpServer } from './http-server-type.ts';
 
 /** Milliseconds after which a turn of the event loop begins no further request. */
@@ -13,21 +14,11 @@ export const maxTurnOfRequests = 8;
 export function beginRequestsInTurns(app: HttpServer): void {
   const waiting: (() => void)[] = [];
   const admitted = new WeakSet<IncomingMessage>();
-  let begun: number | undefined;
-
-  function beginTurn(): number {
-    const now = performance.now();
-    begun = now;
-    setImmediate(() => {
-      if (begun === now) begun = undefined;
-    });
-    return now;
-  }
-
-  const isOver = () => performance.now() - (begun ?? beginTurn()) >= maxTurnOfRequests;
+  const turn = new LoopTurn();
+  const isOver = () => turn.age() >= maxTurnOfRequests;
 
   function beginWaiting(): void {
-    beginTurn();
+    turn.begin();
     beginNext();
   }
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod, RouteOptions } from 'fastify';
-import { type Release, Semaphore } from '../core/concurrency/semaphore.ts';
-import { enterWork, requestLimit, Work } from '../core/concurrency/work.ts';
+import { type Release, Semaphore } from '../core/fairness/semaphore.ts';
+import { enterWork, requestLimit, Work } from '../core/fairness/work.ts';
 import { readAgainIfLost } from '../postgres/connections/unreachable.ts';
 import { ClientGone } from './client-gone.ts';
 import type { Credentials } from './credentials.ts';

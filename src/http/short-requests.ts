@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { beginShortWork } from '../core/concurrency/short-work.ts';
+import { beginShortWork } from '../core/fairness/time-slice.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { maxBytesReadAtOnce } from './json-body.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { compiledOnce } from '../core/compiled-once.ts';
-import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import { AnnalsError, type ErrorDetail, maxDetails } from '../core/errors.ts';
+import { TimeSlice } from '../core/fairness/time-slice.ts';
 import { checkedBody } from './body-members.ts';
 import { isLargeBody } from './json-body.ts';
 import { compileQueryReader } from './query-parameters.ts';

@@ -1,4 +1,4 @@
-import { unlessAborted } from '../core/concurrency/deadline.ts';
+import { unlessAborted } from '../core/fairness/deadline.ts';
 import { repeat, rest } from '../core/repeat.ts';
 import type { HttpServer } from './http-server-type.ts';
 

@@ -1,4 +1,4 @@
-import { within } from '../core/concurrency/deadline.ts';
+import { within } from '../core/fairness/deadline.ts';
 import type { GaugeName, LabelsOf } from './definitions.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -20,9 +20,9 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { FastifyBaseLogger } from 'fastify';
-import { within } from '../core/concurrency/deadline.ts';
-import type { TraceContext, Tracer } from '../core/concurrency/trace.ts';
 import type { TraceSettings } from '../core/config/trace-settings.ts';
+import { within } from '../core/fairness/deadline.ts';
+import type { TraceContext, Tracer } from '../core/trace.ts';
 
 export interface OpenTelemetryOptions {
   settings: TraceSettings;

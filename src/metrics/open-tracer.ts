@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { Tracer } from '../core/concurrency/trace.ts';
 import type { TraceSettings } from '../core/config/trace-settings.ts';
 import { productVersion } from '../core/package-folder.ts';
+import type { Tracer } from '../core/trace.ts';
 
 /** Loads OpenTelemetry only where traces are exported: it takes memory and time to start. */
 export async function openTracer(

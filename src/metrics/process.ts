@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { shareFigures } from '../core/concurrency/semaphore.ts';
+import { shareFigures } from '../core/fairness/semaphore.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Delays of the event loop are those of at least so many milliseconds, so that two scrapers see the same. */

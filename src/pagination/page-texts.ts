@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { readWithinBudget } from '../core/concurrency/piece-budget.ts';
-import { ofCurrentWork } from '../core/concurrency/work.ts';
+import { readWithinBudget } from '../core/fairness/piece-budget.ts';
+import { ofCurrentWork } from '../core/fairness/work.ts';
 import { maxStreamedBytes, piecesOf } from './pieces.ts';
 
 /** A text in parts: a string of a megabyte would stay in memory until a full garbage collection. */

@@ -1,4 +1,4 @@
-import { within } from '../core/concurrency/deadline.ts';
+import { within } from '../core/fairness/deadline.ts';
 import { hasCode } from './write-once.ts';
 
 export interface WriteProbeOptions {

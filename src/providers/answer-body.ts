@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type Duplex, pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
-import { TimeSlice } from '../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../core/fairness/time-slice.ts';
 import { answerLimits, EventMeter } from './answer-limits.ts';
 import type { WholeResult } from './answer-reader.ts';
 import { AnswerStream } from './answer-stream.ts';

@@ -1,4 +1,4 @@
-import { TimeSlice } from '../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../core/fairness/time-slice.ts';
 import { type Adapter, usageFrom } from './adapter.ts';
 import type { WholeAnswer } from './answer-reader.ts';
 import { type CallDeadline, startDeadline } from './deadline.ts';

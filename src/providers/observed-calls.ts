@@ -1,4 +1,4 @@
-import { currentTrace, enterTrace, type Tracer } from '../core/concurrency/trace.ts';
+import { currentTrace, enterTrace, type Tracer } from '../core/trace.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { type LanguageModels, type ModelCall, ProviderError, type ProviderFault } from './port.ts';
 

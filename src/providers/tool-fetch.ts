@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
-import { TimeSlice } from '../core/concurrency/time-slice.ts';
-import { traceHeaders } from '../core/concurrency/trace.ts';
+import { TimeSlice } from '../core/fairness/time-slice.ts';
 import { JsonMeter } from '../core/json/measure.ts';
 import { productVersion } from '../core/package-folder.ts';
+import { traceHeaders } from '../core/trace.ts';
 import { unpacked } from './answer-body.ts';
 import { answerLimits } from './answer-limits.ts';
 import { type CallDeadline, startDeadline } from './deadline.ts';

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { keepHeapSmall } from '../core/concurrency/heap-growth.ts';
-import { TimeSlice } from '../core/concurrency/time-slice.ts';
-import { traceHeaders } from '../core/concurrency/trace.ts';
+import { TimeSlice } from '../core/fairness/time-slice.ts';
+import { traceHeaders } from '../core/trace.ts';
 import { streamed, unpacked, wholeAnswer } from './answer-body.ts';
 import { answerLimits, hasMoreValues } from './answer-limits.ts';
 import { createHttpConnections, type HttpConnections } from './http-connections.ts';
@@ -60,8 +59,6 @@ export function createTransport(connections: HttpConnections = createHttpConnect
             const answer = await collect(content, answerLimits.wholeBytes);
             // Parsing a long answer takes milliseconds, and one turn of the event loop may receive several.
             if (answer.length > answerLimits.shortBytes) await new TimeSlice().rest();
-            // Its texts are short-lived, but too long for the young generation.
-            if (answer.length > answerLimits.longBytes) setImmediate(keepHeapSmall());
             if (hasMoreValues(answer, answerLimits.wholeValues)) throw new Error('the answer has too many values');
             const read = wholeAnswer(answer, exchange, adapter);
             if (read?.is === 'whole') {

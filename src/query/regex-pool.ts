@@ -1,8 +1,7 @@
-import { ThreadLost, threadFile } from '../core/concurrency/thread.ts';
-import { defaultThreads, ThreadPool } from '../core/concurrency/thread-pool.ts';
+import { ThreadLost } from '../core/fairness/thread.ts';
+import { type ThreadCall, type ThreadPool, threaded, threads } from '../core/fairness/threads.ts';
 import { QueryError } from './query-error.ts';
 import { compileRegex, measureRegex, RegexFault, regexStepBudget, regexSteps, regexWorkLimit } from './regex.ts';
-import type { RegexReply, RegexRequest } from './regex-worker.ts';
 
 /** The budget that the regular expressions of one query share; each call takes from it (contract 4). */
 export class RegexBudget {
@@ -17,17 +16,6 @@ export class RegexBudget {
   }
 }
 
-export interface RegexMatcherPoolOptions {
-  /** Maximum number of threads. Each starts when it is first needed. */
-  readonly threads?: number;
-  /** Maximum number of calls of one tenant that wait for a thread. The next one is answered with 429. */
-  readonly waiting?: number;
-  /** Milliseconds of wall time after which the thread of a call is ended. */
-  readonly timeLimit?: number;
-  /** MiB of heap that a thread may have. A thread that needs more is ended. */
-  readonly memory?: number;
-}
-
 export interface MatchNamesOptions {
   /** The position of the pattern's term in the query, for the error. */
   readonly position?: number;
@@ -39,24 +27,18 @@ export interface MatchNamesOptions {
  * turns after each part of the names, so one that tries many names does not keep the others waiting (contract 11).
  */
 export class RegexMatcherPool {
-  readonly #threads: ThreadPool<RegexRequest, RegexReply>;
+  readonly #threads: ThreadPool;
   readonly #timeLimit: number;
 
-  constructor(options: RegexMatcherPoolOptions = {}) {
-    this.#timeLimit = options.timeLimit ?? 10_000;
-    this.#threads = new ThreadPool({
-      file: threadFile(import.meta.url, 'regex-worker'),
-      threads: options.threads ?? defaultThreads(),
-      memory: options.memory ?? 256,
-      ...(options.waiting === undefined ? {} : { maxWaitingOfTenant: options.waiting }),
-      name: 'regular expressions at work',
-    });
+  /** `timeLimit`: milliseconds of wall time after which the thread of a call is ended. */
+  constructor(pool: ThreadPool = threads, timeLimit = 10_000) {
+    this.#threads = pool;
+    this.#timeLimit = timeLimit;
   }
 
   /**
    * Returns one byte for each name: 1 where the pattern matches. Rejects with QueryError where the pattern is invalid or needs
-   * more than is left of the budget, with AnnalsError (429) where too many calls of the tenant wait already, and with
-   * AnnalsError (503) where the pool is closed.
+   * more than is left of the budget, and with AnnalsError (429) where too many calls of the tenant wait already.
    */
   async matchNames(source: string, names: readonly string[], options: MatchNamesOptions = {}): Promise<Uint8Array> {
     const { position = 1, budget = new RegexBudget() } = options;
@@ -79,15 +61,11 @@ export class RegexMatcherPool {
     await this.#matchInThread('^N.*[0-4]$', names, new RegexBudget());
   }
 
-  /** Ends all threads. Calls under way reject with 503. */
-  async close(): Promise<void> {
-    await this.#threads.close();
-  }
-
   async #matchInThread(source: string, names: readonly string[], budget: RegexBudget): Promise<Uint8Array> {
     const matched = new Uint8Array(names.length);
     let start = 0;
-    const take = ({ outcome, processorTime }: RegexReply) => {
+    const take = (result: unknown) => {
+      const { outcome, processorTime } = result as PartResult;
       budget.processorTime -= processorTime;
       if (outcome === 'too slow' || budget.processorTime < 0) throw new RegexFault(tooSlow, 0);
       if ('fault' in outcome) throw new RegexFault(outcome.fault, 0);
@@ -95,7 +73,7 @@ export class RegexMatcherPool {
       start += outcome.length;
     };
     try {
-      await this.#threads.askEach(partsOf(source, names, budget), this.#timeLimit, take);
+      await this.#threads.callEach(partsOf(source, names, budget), this.#timeLimit, take);
     } catch (error) {
       throw error instanceof ThreadLost && error.isTooSlow ? new RegexFault(tooSlow, 0) : error;
     }
@@ -117,10 +95,10 @@ function matchHere(source: string, names: readonly string[]): Uint8Array {
 }
 
 /** The names in parts, because a copy of millions at once would block the event loop. */
-function* partsOf(source: string, names: readonly string[], budget: RegexBudget): Generator<RegexRequest> {
+function* partsOf(source: string, names: readonly string[], budget: RegexBudget): Generator<ThreadCall> {
   for (let start = 0; start < names.length; ) {
     const end = endOfPart(names, start);
-    yield { source, names: names.slice(start, end), processorTime: budget.processorTime };
+    yield matchPart.callOf(source, names.slice(start, end), budget.processorTime);
     start = end;
   }
 }
@@ -136,4 +114,64 @@ function endOfPart(names: readonly string[], start: number): number {
     end += 1;
   }
   return end;
+}
+
+interface PartResult {
+  /** One byte for each name, 1 where it matches; or the reason why there is no result. */
+  readonly outcome: Uint8Array | { readonly fault: string } | 'too slow';
+  /** Milliseconds of the thread's processor time that the part took. */
+  readonly processorTime: number;
+}
+
+/** In a thread: matches a part of the names of a call, within the milliseconds of processor time that the call has left. */
+const matchPart = threaded(
+  import.meta.url,
+  'matchPart',
+  (source: string, names: readonly string[], timeLeft: number): PartResult => {
+    const start = threadTime();
+    const outcome = outcomeOf(source, names, () => threadTime() - start > timeLeft);
+    return { outcome, processorTime: threadTime() - start };
+  },
+);
+
+/** The latest patterns, because calls of several tenants take turns. */
+const compiled = new Map<string, (name: string) => boolean>();
+const maxCompiled = 4;
+
+function outcomeOf(source: string, names: readonly string[], isOverdue: () => boolean): PartResult['outcome'] {
+  let matches: (name: string) => boolean;
+  try {
+    matches = matcherOf(source);
+  } catch (error) {
+    if (error instanceof RegexFault) return { fault: error.expected };
+    throw error;
+  }
+  const matched = new Uint8Array(names.length);
+  let unchecked = 0;
+  for (const [index, name] of names.entries()) {
+    matched[index] = matches(name) ? 1 : 0;
+    unchecked += name.length + 1;
+    if (unchecked < charactersBetweenChecks) continue;
+    if (isOverdue()) return 'too slow';
+    unchecked = 0;
+  }
+  return matched;
+}
+
+function matcherOf(source: string): (name: string) => boolean {
+  const known = compiled.get(source);
+  if (known !== undefined) return known;
+  if (compiled.size === maxCompiled) compiled.delete(compiled.keys().next().value ?? '');
+  const matches = compileRegex(source);
+  compiled.set(source, matches);
+  return matches;
+}
+
+/** Few enough that even the slowest pattern takes well under a second for them. */
+const charactersBetweenChecks = 1000;
+
+/** Milliseconds of processor time of this thread. Unlike wall time, it does not count other work of the machine. */
+function threadTime(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
 }

@@ -1,5 +1,5 @@
-import { threaded } from '../core/concurrency/threaded.ts';
 import { AnnalsError } from '../core/errors.ts';
+import { threaded } from '../core/fairness/threads.ts';
 import { type Change, changeOfDocuments, type DocumentChange } from './change.ts';
 import { PathsTooLargeError } from './path-list.ts';
 

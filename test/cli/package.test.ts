@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { stateFile } from '../../build/checkout.js';
-import { maxInlineCharacters } from '../../src/core/concurrency/threaded.ts';
+import { maxInlineCharacters } from '../../src/core/fairness/threads.ts';
 import { annals, startAnnals } from '../support/server/command.ts';
 import { createEmptyTestDatabase } from '../support/server/database.ts';
 import { copyPackage, linkModules, temporaryFolder, unpackPackage } from '../support/server/package-copy.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { doWork } from '../../src/core/concurrency/work.ts';
+import { doWork } from '../../src/core/fairness/work.ts';
 import { createFindPage, type FindPage } from '../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { createTenantPool, type TenantPool } from '../../src/postgres/connections/tenant-pool.ts';
@@ -36,7 +36,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await pool.end();
-  await regexes.close();
   await database.drop();
 });
 

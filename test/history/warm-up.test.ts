@@ -38,7 +38,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await regexes.close();
   await database.drop();
 });
 

@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { ofCurrentWork } from '../../src/core/concurrency/work.ts';
+import { ofCurrentWork } from '../../src/core/fairness/work.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { subscriptionsOf } from '../support/server/subscriptions.ts';

@@ -1,6 +1,6 @@
 import { fastify } from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { othersHaveShortWork } from '../../src/core/concurrency/short-work.ts';
+import { othersHaveShortWork } from '../../src/core/fairness/time-slice.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { countShortRequests } from '../../src/http/short-requests.ts';
 

@@ -14,20 +14,25 @@ import { viewerTokenLifetime } from '../../src/access/viewer-tokens/routes.ts';
 import { maxTokenLength } from '../../src/access/viewer-tokens/token-text.ts';
 import { demoLinkLifetime } from '../../src/cli/commands/demo.ts';
 import { vitalStatementLimit } from '../../src/context/connections.ts';
-import { maxBatch } from '../../src/core/concurrency/batches.ts';
-import { freshAfter, maxRest, restPerComputing } from '../../src/core/concurrency/loop-turn.ts';
+import { readConfig } from '../../src/core/config/config.ts';
+import { maxDetails } from '../../src/core/errors.ts';
+import { maxBatch } from '../../src/core/fairness/batches.ts';
 import {
   maxBytesOfFirstPieces,
   maxBytesOfLongPieces,
   maxBytesUnderWay,
   maxTurnOfPiece,
-} from '../../src/core/concurrency/piece-budget.ts';
-import { maxThreads, maxWaitingCalls } from '../../src/core/concurrency/thread-pool.ts';
-import { maxInlineCharacters } from '../../src/core/concurrency/threaded.ts';
-import { defaultSlice, minSlice, sliceBesideOthers } from '../../src/core/concurrency/time-slice.ts';
-import { requestLimit } from '../../src/core/concurrency/work.ts';
-import { readConfig } from '../../src/core/config/config.ts';
-import { maxDetails } from '../../src/core/errors.ts';
+} from '../../src/core/fairness/piece-budget.ts';
+import { maxInlineCharacters, maxThreads, maxWaitingCalls, minThreads } from '../../src/core/fairness/threads.ts';
+import {
+  defaultSlice,
+  freshAfter,
+  maxRest,
+  minSlice,
+  restPerComputing,
+  sliceBesideOthers,
+} from '../../src/core/fairness/time-slice.ts';
+import { requestLimit } from '../../src/core/fairness/work.ts';
 import { maxMoved, maxPatchedLevels } from '../../src/core/json/patch.ts';
 import { maxDocument } from '../../src/core/json/size.ts';
 import { mailPause } from '../../src/delivery/alerts/alert-state.ts';
@@ -115,11 +120,11 @@ import { maxRejected } from '../../src/recording/batches/rejected-changes.ts';
 import { maxNameLength, maxNamesOfEntry } from '../../src/recording/path-names.ts';
 import { maxOwnPathsBytes } from '../../src/recording/prepared-change.ts';
 import { maxLaterEntries } from '../../src/recording/rebuild/document-rebuild.ts';
-import { maxBodyTime, minThreads } from '../../src/sources/recorder/body-reader.ts';
+import { maxBodyTime } from '../../src/sources/recorder/body-reader.ts';
 import * as ofRecorder from '../../src/sources/recorder/limits.ts';
 import { maxOperations } from '../../src/tenants/custom-entities/patch-document.ts';
 import { maxInRange } from '../../src/tenants/custom-entities/read-documents.ts';
-import { maxSchemaCheck, schemaThreads } from '../../src/tenants/custom-entities/schema-checker.ts';
+import { maxSchemaCheck } from '../../src/tenants/custom-entities/schema-checker.ts';
 import { maxIndexedValues } from '../../src/tenants/custom-entities/value-index.ts';
 
 const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
@@ -165,7 +170,6 @@ const { requests, viewers, viewer, calls, follows } = requestShares;
 const { AGENT_CHAT, EXPORT } = jobPlaces;
 const document = `${mebibytes(maxDocument.bytes)}, ${grouped(maxDocument.values)} JSON values`;
 const { perClientAndAddress, perAddress } = guessLimits;
-const threads = (min: number) => `One less than cores, ${min} to ${maxThreads}`;
 const waitingCalls = `${maxWaitingCalls} of a tenant at most`;
 
 // Their tests take them from the code, or try a smaller one. Here they are what an operator reads.
@@ -262,10 +266,6 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
       `change; ${grouped(ofRecorder.maxValues)} JSON values; ${grouped(ofRecorder.maxLevels)} levels`,
   ],
   ['Rejected changes that Annals stores for a tenant', grouped(maxRejected)],
-  [
-    'Threads for bodies of the recorder',
-    `${threads(minThreads)}; of one tenant half. ${seconds(maxBodyTime)} for one body`,
-  ],
   ['JSON values in a request body', grouped(maxBodyValues)],
   ['Levels of arrays and objects in a request body', `${maxBodyLevels}`],
   [
@@ -288,14 +288,11 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
     `for ${restPerComputing === 2 ? 'twice' : restPerComputing} the time that they have computed, at most ${maxRest} ms`,
   ],
   ['Requests that begin in one iteration of the event loop', `the first ${maxTurnOfRequests} ms`],
-  ['Threads for regular expressions', `${threads(1)}; of one tenant half`],
-  ['Threads for regular expressions', `${kibibytes(charactersOfPart)} of names`],
-  ['Threads for regular expressions', waitingCalls],
-  ['Threads for checks against JSON Schemas', halfOfTenant(schemaThreads)],
-  [
-    `Threads for documents of more than ${grouped(maxInlineCharacters)} characters`,
-    `${threads(1)}; of one tenant half`,
-  ],
+  ['Threads, in a process', `One less than cores, ${minThreads} to ${maxThreads}; of one tenant half`],
+  ['Threads, in a process', `documents of more than ${grouped(maxInlineCharacters)} characters`],
+  ['Threads, in a process', waitingCalls],
+  ['A regular expression', `${kibibytes(charactersOfPart)} of names`],
+  ['A body of the recorder, in a thread', seconds(maxBodyTime)],
   ['One check against a JSON Schema', seconds(maxSchemaCheck)],
   ['Faults of a request that an answer lists', `the first ${maxDetails}`],
   [

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { TimeSlice } from '../../src/core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../src/core/fairness/time-slice.ts';
 import { answerLimits, EventMeter, hasMoreValues } from '../../src/providers/answer-limits.ts';
 import type { LanguageModels, ModelCall } from '../../src/providers/port.ts';
 import { eventually } from '../support/server/patience.ts';

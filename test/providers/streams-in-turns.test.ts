@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { defaultSlice } from '../../src/core/concurrency/time-slice.ts';
-import { doWork } from '../../src/core/concurrency/work.ts';
+import { defaultSlice } from '../../src/core/fairness/time-slice.ts';
+import { doWork } from '../../src/core/fairness/work.ts';
 import { streamed } from '../../src/providers/answer-body.ts';
 import { newExchange } from '../../src/providers/http-exchange.ts';
 import { createLanguageModels } from '../../src/providers/language-models.ts';

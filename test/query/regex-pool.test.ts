@@ -3,14 +3,14 @@ import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, it } from 'vitest';
-import { doWork } from '../../src/core/concurrency/work.ts';
+import { describe, expect, it } from 'vitest';
 import { AnnalsError } from '../../src/core/errors.ts';
+import { ThreadPool } from '../../src/core/fairness/threads.ts';
+import { doWork } from '../../src/core/fairness/work.ts';
 import { QueryError } from '../../src/query/query-error.ts';
 import { charactersOfPart, RegexBudget, RegexMatcherPool } from '../../src/query/regex-pool.ts';
 
-const pool = new RegexMatcherPool({ threads: 1 });
-afterAll(() => pool.close());
+const pool = new RegexMatcherPool(new ThreadPool({ size: 1 }));
 
 const people = Array.from({ length: 10_000 }, (_, index) => `Jane Doe ${index}`);
 /** Random enough that an automaton for `hostile` never meets a state again. */
@@ -113,33 +113,30 @@ describe('a pool', () => {
   });
 
   it('ends a thread that the clock says takes too long, and goes on with another', async () => {
-    const hasty = new RegexMatcherPool({ threads: 1, timeLimit: 1500 });
+    const hasty = new RegexMatcherPool(new ThreadPool({ size: 1 }), 1500);
     const budget = new RegexBudget({ steps: Number.POSITIVE_INFINITY, processorTime: 100_000 });
     const slow = rejectionOf(hasty.matchNames('[ab]*a[ab]{800}[cd]', noise, { budget }));
     const next = hasty.matchNames('Jane', people.slice(0, 4000));
     expect(await slow).toBeInstanceOf(QueryError);
     expect((await next).every((matched) => matched === 1)).toBe(true);
-    await hasty.close();
   });
 
   it('loses a thread that wants too much memory, and goes on with another', async () => {
-    const small = new RegexMatcherPool({ threads: 1, memory: 14 });
+    const small = new RegexMatcherPool(new ThreadPool({ size: 1, memory: 14 }));
     const budget = new RegexBudget({ steps: 1e12, processorTime: 100_000 });
     const call = small.matchNames('(?:[ab]?\\pL){0,900}[0-9]$', noise, { budget });
     expect(await rejectionOf(call)).toBeInstanceOf(QueryError);
     expect([...(await small.matchNames('^J', people))]).toEqual(people.map(() => 1));
-    await small.close();
   });
 
   it('lets so many calls of a tenant wait and refuses one more with 429', async () => {
-    const narrow = new RegexMatcherPool({ threads: 1, waiting: 1 });
+    const narrow = new RegexMatcherPool(new ThreadPool({ size: 1, waiting: 1 }));
     const first = narrow.matchNames('Doe', people);
     const second = narrow.matchNames('Jane', people);
     const refused = await rejectionOf(narrow.matchNames('Jane', people));
     expect(refused).toBeInstanceOf(AnnalsError);
     expect(refused).toMatchObject({ status: 429, headers: { 'Retry-After': '1' } });
     expect((await first).length + (await second).length).toBe(2 * people.length);
-    await narrow.close();
   });
 
   it('gives a tenant its turn before an attacker has matched all of its names', async () => {
@@ -168,14 +165,6 @@ describe('a pool', () => {
     expect(order).toEqual(expected);
   });
 
-  it('rejects with 503 what is under way when it is closed, and what comes after', async () => {
-    const closing = new RegexMatcherPool({ threads: 1 });
-    const calls = [rejectionOf(closing.matchNames(hostile, noise)), rejectionOf(closing.matchNames('Jane', people))];
-    await closing.close();
-    for (const error of await Promise.all(calls)) expect(error).toMatchObject({ status: 503 });
-    expect(await rejectionOf(closing.matchNames('Jane', people))).toMatchObject({ status: 503 });
-  });
-
   it('with nothing to do lets the process end', async () => {
     const file = pathToFileURL(resolve('src/query/regex-pool.ts')).href;
     const script = `import { RegexMatcherPool } from ${JSON.stringify(file)};
@@ -194,7 +183,7 @@ async function rejectionOf(call: Promise<unknown>): Promise<unknown> {
 }
 
 it('starts a thread when it warms up, and the first names are matched in that one', async () => {
-  const cold = new RegexMatcherPool({ threads: 1 });
+  const cold = new RegexMatcherPool(new ThreadPool({ size: 1 }));
   let started = 0;
   const onWorker = () => {
     started += 1;
@@ -207,6 +196,5 @@ it('starts a thread when it warms up, and the first names are matched in that on
     expect(started).toBe(1);
   } finally {
     process.off('worker', onWorker);
-    await cold.close();
   }
 });

@@ -39,7 +39,6 @@ beforeEach(async () => {
 });
 
 afterAll(async () => {
-  await regexes.close();
   await database.drop();
 });
 

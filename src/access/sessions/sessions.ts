@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { createBatches } from '../../core/concurrency/batches.ts';
-import { doWork, requestLimit } from '../../core/concurrency/work.ts';
+import { createBatches } from '../../core/fairness/batches.ts';
+import { doWork, requestLimit } from '../../core/fairness/work.ts';
 import { type Caller, callerOf } from '../../http/caller.ts';
 import { AccessTokenFault, type Credentials } from '../../http/credentials.ts';
 import { isScope } from '../../http/scopes.ts';

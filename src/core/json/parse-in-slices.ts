@@ -1,4 +1,4 @@
-import type { TimeSlice } from '../concurrency/time-slice.ts';
+import type { TimeSlice } from '../fairness/time-slice.ts';
 
 const valuesBetweenPauses = 500;
 

@@ -1,5 +1,5 @@
-import type { Semaphore } from '../../core/concurrency/semaphore.ts';
-import { doWork } from '../../core/concurrency/work.ts';
+import type { Semaphore } from '../../core/fairness/semaphore.ts';
+import { doWork } from '../../core/fairness/work.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';

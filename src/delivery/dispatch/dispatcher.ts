@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
-import { keepLease } from '../../core/concurrency/lease.ts';
-import { doWork } from '../../core/concurrency/work.ts';
 import { AnnalsError } from '../../core/errors.ts';
+import { doWork } from '../../core/fairness/work.ts';
+import { keepLease } from '../../core/lease.ts';
 import { rest } from '../../core/repeat.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { Stop } from '../../core/stop-signal.ts';

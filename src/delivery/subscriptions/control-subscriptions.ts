@@ -1,6 +1,6 @@
-import { Semaphore } from '../../core/concurrency/semaphore.ts';
-import { currentWork } from '../../core/concurrency/work.ts';
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
+import { Semaphore } from '../../core/fairness/semaphore.ts';
+import { currentWork } from '../../core/fairness/work.ts';
 import { Stop } from '../../core/stop-signal.ts';
 import { faultOfChosenId } from '../../http/chosen-id.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';

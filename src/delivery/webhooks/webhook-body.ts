@@ -1,4 +1,4 @@
-import { threaded } from '../../core/concurrency/threaded.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import { elementsOf, entriesOf, kindOf, memberOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';

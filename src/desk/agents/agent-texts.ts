@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { compiledOnce } from '../../core/compiled-once.ts';
-import { threaded } from '../../core/concurrency/threaded.ts';
 import { invalidBody } from '../../core/errors.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { refuseLargeDocument, sizeOfJson } from '../../core/json/size.ts';
 import { compileValidator } from '../../http/validation.ts';

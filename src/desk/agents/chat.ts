@@ -1,7 +1,7 @@
-import { defaultLease, keepLease } from '../../core/concurrency/lease.ts';
-import { Semaphore } from '../../core/concurrency/semaphore.ts';
-import { doWork } from '../../core/concurrency/work.ts';
 import { AnnalsError } from '../../core/errors.ts';
+import { Semaphore } from '../../core/fairness/semaphore.ts';
+import { doWork } from '../../core/fairness/work.ts';
+import { defaultLease, keepLease } from '../../core/lease.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
-import { defaultLease, keepLease } from '../../core/concurrency/lease.ts';
-import { threaded } from '../../core/concurrency/threaded.ts';
-import { doWork } from '../../core/concurrency/work.ts';
 import { AnnalsError } from '../../core/errors.ts';
+import { threaded } from '../../core/fairness/threads.ts';
+import { doWork } from '../../core/fairness/work.ts';
 import { canonicalJson } from '../../core/json/canonical.ts';
+import { defaultLease, keepLease } from '../../core/lease.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';

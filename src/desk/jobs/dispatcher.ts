@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { type Release, Semaphore } from '../../core/concurrency/semaphore.ts';
+import { type Release, Semaphore } from '../../core/fairness/semaphore.ts';
 import { rest } from '../../core/repeat.ts';
 import { Stop, type StopSignal } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import { invalidField } from '../../core/errors.ts';
+import { ofCurrentWork } from '../../core/fairness/work.ts';
 import { callerOf } from '../../http/caller.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { keepLease } from '../../core/concurrency/lease.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import type { ExportHistory } from '../../core/export-history.ts';
+import { keepLease } from '../../core/lease.ts';
 import { rest } from '../../core/repeat.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';

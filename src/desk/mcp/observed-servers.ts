@@ -1,4 +1,4 @@
-import { currentTrace, enterTrace, type Tracer } from '../../core/concurrency/trace.ts';
+import { currentTrace, enterTrace, type Tracer } from '../../core/trace.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { type OpenToolServer, ToolFailure } from './tool-server.ts';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { canonicalJson } from '../../core/json/canonical.ts';
 import { memberOf } from '../../providers/members.ts';
 import type { Tool } from '../../providers/port.ts';

@@ -1,5 +1,5 @@
 import type { Client, ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { loadPart } from '../../core/own-part.ts';
 import { productVersion } from '../../core/package-folder.ts';
 import { startDeadline } from '../../providers/deadline.ts';

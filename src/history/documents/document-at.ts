@@ -1,5 +1,5 @@
-import { ThreadLost } from '../../core/concurrency/thread.ts';
 import { AnnalsError } from '../../core/errors.ts';
+import { ThreadLost } from '../../core/fairness/thread.ts';
 import type { Restriction } from '../../http/restriction.ts';
 import { maxPieceBytes, piecesOf } from '../../pagination/pieces.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { int4Array, textArray } from '../../postgres/binary-arrays.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { compareCodePoints } from '../search/names/dictionary.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import type { Place } from '../entries/entry-store.ts';
 import { textAfter } from '../search/predicate.ts';
 import { type HistorySnapshot, kindsShown } from '../search/snapshot.ts';

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
-import { threaded } from '../../core/concurrency/threaded.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import { entriesOf, kindOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { cellAt, type JsonNode, sizeCell, startCell } from '../../core/json/tape.ts';

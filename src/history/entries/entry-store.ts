@@ -1,6 +1,6 @@
-import { readWithinBudget } from '../../core/concurrency/piece-budget.ts';
-import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import { invalidField } from '../../core/errors.ts';
+import { readWithinBudget } from '../../core/fairness/piece-budget.ts';
+import { ofCurrentWork } from '../../core/fairness/work.ts';
 import { maxStreamedBytes, piecesOf } from '../../pagination/pieces.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { type Statements, statementsOf } from '../../postgres/statements.ts';

@@ -1,4 +1,4 @@
-import { ofCurrentWork } from '../../core/concurrency/work.ts';
+import { ofCurrentWork } from '../../core/fairness/work.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Restriction } from '../../http/restriction.ts';
 import { cutValues } from './cut-values.ts';

@@ -1,6 +1,6 @@
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
-import { doWork } from '../../core/concurrency/work.ts';
 import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '../../core/export-history.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
+import { doWork } from '../../core/fairness/work.ts';
 import type { Restriction } from '../../http/restriction.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';

@@ -1,5 +1,5 @@
-import { threaded } from '../../core/concurrency/threaded.ts';
 import type { ExportFormat } from '../../core/export-history.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import { elementsOf, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';

@@ -1,5 +1,5 @@
 import { Readable, type Writable } from 'node:stream';
-import type { Release } from '../../core/concurrency/semaphore.ts';
+import type { Release } from '../../core/fairness/semaphore.ts';
 import { AccessTokenFault } from '../../http/credentials.ts';
 import { RestoredCursor } from './feed-cursor.ts';
 import type { FeedItem, Matches } from './read-matches.ts';

@@ -1,4 +1,4 @@
-import type { Release, Semaphore } from '../../core/concurrency/semaphore.ts';
+import type { Release, Semaphore } from '../../core/fairness/semaphore.ts';
 import type { Feed } from './feed.ts';
 import { maxPlaces, type Position } from './positions.ts';
 import type { Matches } from './read-matches.ts';

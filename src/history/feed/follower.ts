@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { CompiledQuery } from 'kysely';
-import { Semaphore } from '../../core/concurrency/semaphore.ts';
-import { doWork } from '../../core/concurrency/work.ts';
+import { Semaphore } from '../../core/fairness/semaphore.ts';
+import { doWork } from '../../core/fairness/work.ts';
 import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
 import { givePositions } from './positions.ts';

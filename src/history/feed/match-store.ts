@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import type { Connection } from '../../postgres/database.ts';
 import { statementsOf } from '../../postgres/statements.ts';
 import type { Query } from '../../query/ast.ts';

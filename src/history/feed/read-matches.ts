@@ -1,4 +1,4 @@
-import { doWork, requestLimit } from '../../core/concurrency/work.ts';
+import { doWork, requestLimit } from '../../core/fairness/work.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Query } from '../../query/ast.ts';

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { Semaphore } from '../../core/concurrency/semaphore.ts';
+import { Semaphore } from '../../core/fairness/semaphore.ts';
 import { onClientGone, whenClientGone } from '../../http/client-gone.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { type Answer, jsonText, jsonType, stream } from '../../http/openapi/answers.ts';

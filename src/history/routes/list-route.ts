@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Semaphore } from '../../core/concurrency/semaphore.ts';
-import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import { AnnalsError, invalidField } from '../../core/errors.ts';
+import { Semaphore } from '../../core/fairness/semaphore.ts';
+import { ofCurrentWork } from '../../core/fairness/work.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { CsvFile, csvType, jsonStream, stream } from '../../http/openapi/answers.ts';

@@ -1,5 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import type { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import type { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { likePattern } from '../../query/match.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
 import type { Dictionary } from './names/dictionary.ts';

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import type { TimeSlice } from '../../core/fairness/time-slice.ts';
 import type { Dictionary } from './names/dictionary.ts';
 import { decide, type Expression, isNever, isOpen, type OpenTerm, type Term, termsOf } from './plan/expression.ts';
 import { possibleKinds } from './plan/tally-plan.ts';

@@ -1,4 +1,4 @@
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { RegexBudget } from '../../query/regex-pool.ts';
 import type { EntryRow } from '../entries/entry-store.ts';
 import type { PageQuery } from './find-page.ts';

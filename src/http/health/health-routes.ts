@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { within } from '../../core/concurrency/deadline.ts';
 import { AnnalsError } from '../../core/errors.ts';
+import { within } from '../../core/fairness/deadline.ts';
 import type { HttpServer } from '../http-server-type.ts';
 import { json } from '../openapi/answers.ts';
 

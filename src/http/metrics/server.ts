@@ -1,7 +1,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
-import { within } from '../../core/concurrency/deadline.ts';
 import { AnnalsError } from '../../core/errors.ts';
+import { within } from '../../core/fairness/deadline.ts';
 import { contentType } from '../../metrics/metrics.ts';
 import { closeGracefully } from '../closing.ts';
 import { answerErrors } from '../error-answers.ts';

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
-import type { Tracer } from '../../core/concurrency/trace.ts';
+import type { Tracer } from '../../core/trace.ts';
 import { isBehindPooler, withoutNames } from './pooler.ts';
 import { withSettings } from './session-settings.ts';
 import { traceStatements } from './traced-statements.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { Semaphore } from '../../core/concurrency/semaphore.ts';
+import { Semaphore } from '../../core/fairness/semaphore.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 
 /** Milliseconds. A statement that reads and takes this long or longer is slow. */

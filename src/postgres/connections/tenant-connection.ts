@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Step } from '../../core/concurrency/work.ts';
+import type { Step } from '../../core/fairness/work.ts';
 import { mayBeMoved, TenantMoved } from '../tenant-moved.ts';
 import type { Canceller } from './canceller.ts';
 import { closeAfter } from './dead-connections.ts';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { Semaphore } from '../../core/concurrency/semaphore.ts';
-import { currentWork } from '../../core/concurrency/work.ts';
+import { Semaphore } from '../../core/fairness/semaphore.ts';
+import { currentWork } from '../../core/fairness/work.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import { isDistributed } from '../is-distributed.ts';
 import type { Statements } from '../statements.ts';
@@ -43,7 +43,7 @@ export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' |
   readonly silenceLimit?: number;
 }
 
-/** Connections that tenants share by the current work (see src/core/concurrency/work.ts). */
+/** Connections that tenants share by the current work (see src/core/fairness/work.ts). */
 export interface TenantPool extends Statements {
   /**
    * Takes a connection from the share of the current work. Without current work, it takes one of the process's own. The

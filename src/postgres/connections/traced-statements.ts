@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { currentTrace, type Tracer } from '../../core/concurrency/trace.ts';
+import { currentTrace, type Tracer } from '../../core/trace.ts';
 
 /** Characters of a statement that its span has. Values are parameters, so no statement has any. */
 const maxText = 1_000;

@@ -1,4 +1,4 @@
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';

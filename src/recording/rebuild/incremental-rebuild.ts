@@ -1,4 +1,4 @@
-import { threaded } from '../../core/concurrency/threaded.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import type { ChangeType } from '../change.ts';
 import { DocumentRebuild, type RebuildState, type RebuiltDocument, TouchedPaths } from './document-rebuild.ts';
 import { type Container, isDense, type Tree, textOfTree, treeAt, treeOf } from './document-tree.ts';

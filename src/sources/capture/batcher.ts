@@ -1,6 +1,5 @@
-import { BatchTrace } from '../../core/concurrency/batch-trace.ts';
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
-import type { Tracer } from '../../core/concurrency/trace.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
+import { BatchTrace, type Tracer } from '../../core/trace.ts';
 import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
 import { formatLsn, type Position } from './position.ts';
 import { bytesOf, type Truncate } from './step.ts';

@@ -1,5 +1,5 @@
-import type { Tracer } from '../../core/concurrency/trace.ts';
 import type { Sealer } from '../../core/sealing.ts';
+import type { Tracer } from '../../core/trace.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Source } from '../../postgres/source/source.ts';
 import type { RecordBatch } from '../../recording/batches/record-batch.ts';

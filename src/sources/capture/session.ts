@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { connectSource } from '../../postgres/source/source.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import { Batcher } from './batcher.ts';

@@ -1,10 +1,10 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { traceHeaders } from '../../core/concurrency/trace.ts';
 import { elementsOf, kindOf, memberOf, stringOf } from '../../core/json/members.ts';
 import { parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { sourceText } from '../../core/json/text.ts';
+import { traceHeaders } from '../../core/trace.ts';
 import { lineOfChange } from '../../recording/mapping/import-line.ts';
 import { RefusedChangesError, type SourceChange } from '../../recording/mapping/record-mapped.ts';
 import type { SourceLog } from '../source-log.ts';

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { BatchTrace } from '../../core/concurrency/batch-trace.ts';
-import type { Tracer } from '../../core/concurrency/trace.ts';
 import { OperatorError } from '../../core/operator-error.ts';
 import { GrowingPause } from '../../core/repeat.ts';
+import { BatchTrace, type Tracer } from '../../core/trace.ts';
 import { onceStarted } from '../../postgres/connections/once-started.ts';
 import type { Database } from '../../postgres/database.ts';
 import { beginSource, connectSource, type Source, withSource } from '../../postgres/source/source.ts';

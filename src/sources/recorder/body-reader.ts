@@ -1,51 +1,63 @@
-import { ThreadLost, threadFile } from '../../core/concurrency/thread.ts';
-import { defaultThreads, ThreadPool } from '../../core/concurrency/thread-pool.ts';
 import { AnnalsError } from '../../core/errors.ts';
-import type { ThreadBodyReply, ThreadBodyRequest } from './body-worker.ts';
-import type { ReadBody } from './read-body.ts';
+import { ThreadLost } from '../../core/fairness/thread.ts';
+import { type ThreadPool, threaded, threads } from '../../core/fairness/threads.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { mappingOfCheckedText } from '../../recording/mapping/mapping-of-file.ts';
+import { Refusal, type RefusalKind } from './limits.ts';
+import { type BodyRequest, type ReadBody, readBody } from './read-body.ts';
 
 /** Milliseconds of a thread for one body. */
 export const maxBodyTime = 30_000;
-/** At least two, because one tenant may have half of the threads: the others then still have one. */
-export const minThreads = 2;
-/** MiB of heap of a thread. */
-const memory = 512;
+
+type BodyToRead = Omit<BodyRequest, 'mapping'>;
+type BodyOutcome = ReadBody | { readonly refusal: RefusalKind; readonly message: string };
 
 /** Reads bodies in threads, so that no other request waits for it. Tenants take turns. */
 export class BodyReader {
-  readonly #threads: ThreadPool<ThreadBodyRequest, ThreadBodyReply>;
   readonly #mapping: string | undefined;
+  readonly #threads: Pick<ThreadPool, 'call'>;
 
-  /** `mapping` is the text of the mapping's file. */
-  constructor(mapping: string | undefined, threads = defaultThreads(minThreads)) {
+  /** `mapping` is the text of the mapping's file, which was checked before. */
+  constructor(mapping: string | undefined, pool: Pick<ThreadPool, 'call'> = threads) {
     this.#mapping = mapping;
-    this.#threads = new ThreadPool({
-      file: threadFile(import.meta.url, 'body-worker'),
-      threads,
-      memory,
-      name: 'bodies of changes at work',
-    });
+    this.#threads = pool;
   }
 
   /**
-   * Reads a body. Returns `longer` where it has more bytes than were reserved for it. Throws AnnalsError where it is refused: 400, 413,
-   * 429 or 503.
+   * Returns `longer` where the body has more bytes than were reserved for it. Throws AnnalsError where it is refused: 400,
+   * 413, 429 or 503.
    */
-  async read(request: Omit<ThreadBodyRequest, 'mapping'>): Promise<ReadBody | 'longer'> {
-    const reply = await this.#threads
-      .ask({ ...request, mapping: this.#mapping }, maxBodyTime)
-      .catch((error: unknown) => {
-        throw error instanceof ThreadLost ? notRead(error) : error;
-      });
-    if (!('refusal' in reply)) return reply;
-    if (reply.refusal === 'longer') return 'longer';
-    throw new AnnalsError(reply.refusal === 'tooLarge' ? 'payload_too_large' : 'validation_violation', reply.message);
-  }
-
-  async close(): Promise<void> {
-    await this.#threads.close();
+  async read(request: BodyToRead): Promise<ReadBody | 'longer'> {
+    const call = readBodyInThread.callOf(request, this.#mapping);
+    const outcome = (await this.#threads.call(call, maxBodyTime).catch((error: unknown) => {
+      throw error instanceof ThreadLost ? notRead(error) : error;
+    })) as BodyOutcome;
+    if (!('refusal' in outcome)) return outcome;
+    if (outcome.refusal === 'longer') return 'longer';
+    const type = outcome.refusal === 'tooLarge' ? 'payload_too_large' : 'validation_violation';
+    throw new AnnalsError(type, outcome.message);
   }
 }
+
+let mappingText: string | undefined;
+let parsedMapping: Mapping | undefined;
+
+const readBodyInThread = threaded(
+  import.meta.url,
+  'readBodyInThread',
+  (request: BodyToRead, text: string | undefined): BodyOutcome => {
+    if (text !== mappingText) {
+      mappingText = text;
+      parsedMapping = text === undefined ? undefined : mappingOfCheckedText(text);
+    }
+    try {
+      return readBody({ ...request, mapping: parsedMapping });
+    } catch (error) {
+      if (error instanceof Refusal) return { refusal: error.kind, message: error.message };
+      throw error;
+    }
+  },
+);
 
 /** The thread did not start in time on a busy machine, or the body took more time or memory than it may. */
 function notRead(cause: ThreadLost): AnnalsError {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import {
   addCounts,

@@ -47,7 +47,6 @@ export async function recorderRoutes(
   app: HttpServer,
   { db, bodies, recordBatch, mapping }: RecorderRoutesOptions,
 ): Promise<void> {
-  app.addHook('onClose', () => bodies.close());
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>(Object.keys(formats), { parseAs: 'buffer' }, (_request, body, done) =>
     done(null, body),

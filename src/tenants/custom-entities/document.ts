@@ -1,5 +1,5 @@
-import { threaded } from '../../core/concurrency/threaded.ts';
 import { AnnalsError, type ErrorDetail, invalidBody } from '../../core/errors.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import { entriesOf, kindOf, memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { sizeOfJson } from '../../core/json/size.ts';

@@ -1,4 +1,4 @@
-import { threaded } from '../../core/concurrency/threaded.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import { kindOf, objectText } from '../../core/json/members.ts';
 import { refuseLargeDocument } from '../../core/json/size.ts';
 import { projectedJson } from '../../query/json-projection.ts';

@@ -1,5 +1,5 @@
-import { threaded } from '../../core/concurrency/threaded.ts';
 import { invalidField } from '../../core/errors.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import { elementsOf, kindOf, membersOf, objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';

@@ -1,5 +1,5 @@
-import { threaded } from '../../core/concurrency/threaded.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import { elementsOf, kindOf, membersOf } from '../../core/json/members.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText, sourceText } from '../../core/json/text.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { TimeSlice } from '../../../src/core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../../src/core/fairness/time-slice.ts';
 import { JsonMeter, measureJson } from '../../../src/core/json/measure.ts';
 import { keysOf, parseJsonInSlices } from '../../../src/core/json/parse-in-slices.ts';
 import { trials } from '../../support/oracle/trials.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { maxInlineCharacters } from '../../../src/core/concurrency/threaded.ts';
+import { maxInlineCharacters } from '../../../src/core/fairness/threads.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';

@@ -39,7 +39,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await regexes.close();
   await server.close();
 });
 

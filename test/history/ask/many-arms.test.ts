@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TimeSlice } from '../../../src/core/concurrency/time-slice.ts';
-import { doWork } from '../../../src/core/concurrency/work.ts';
+import { TimeSlice } from '../../../src/core/fairness/time-slice.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { createFindPage, type FindPage } from '../../../src/history/search/find-page.ts';
 import { type Dictionary, extendDictionary } from '../../../src/history/search/names/dictionary.ts';
 import { readNames } from '../../../src/history/search/names/name-store.ts';
@@ -31,8 +31,6 @@ let regexes: RegexMatcherPool;
 beforeAll(() => {
   regexes = new RegexMatcherPool();
 });
-
-afterAll(() => regexes.close());
 
 function before(days: number): string {
   return new Date(now - days * day).toISOString();

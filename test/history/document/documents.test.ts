@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { shareFigures } from '../../../src/core/concurrency/semaphore.ts';
+import { shareFigures } from '../../../src/core/fairness/semaphore.ts';
 import { memberOf } from '../../../src/core/json/members.ts';
 import { parseJson } from '../../../src/core/json/parse.ts';
 import { compactText } from '../../../src/core/json/text.ts';

@@ -244,7 +244,6 @@ describe('a history that was erased from, as an auditor and the operator see it'
 
   afterAll(async () => {
     signer.newest.close();
-    await regexes.close();
   });
 
   async function seal(): Promise<void> {

@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
-import { shareFigures } from '../../../src/core/concurrency/semaphore.ts';
+import { shareFigures } from '../../../src/core/fairness/semaphore.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
 import { requestShares } from '../../../src/http/request-work.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';

@@ -46,7 +46,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await regexes.close();
   await database.drop();
 });
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { doWork } from '../../../src/core/concurrency/work.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
 import { extendDictionary, Matches } from '../../../src/history/search/names/dictionary.ts';
@@ -159,5 +159,4 @@ test('what patterns match is kept for all dictionaries together as long as there
   expect(wanted).toBe(many / 10);
   new Matches().set('huge', found, 100 * names);
   expect(await total()).toBe(wanted);
-  await regexes.close();
 });

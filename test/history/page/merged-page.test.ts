@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { TimeSlice } from '../../../src/core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../../src/core/fairness/time-slice.ts';
 import { readEntries } from '../../../src/history/entries/entry-store.ts';
 import type { FindPage } from '../../../src/history/search/find-page.ts';
 import { mergedPage } from '../../../src/history/search/merged-page.ts';

@@ -1,6 +1,6 @@
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import { expect, test } from 'vitest';
-import { TimeSlice } from '../../../src/core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../../src/core/fairness/time-slice.ts';
 import { extendDictionary } from '../../../src/history/search/names/dictionary.ts';
 import type { ResolvedMatcher } from '../../../src/history/search/plan/expression.ts';
 import { entryConditions } from '../../../src/history/search/predicate.ts';

@@ -47,7 +47,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   signer.newest.close();
-  await regexes.close();
   await database.drop();
   await rm(folder, { recursive: true });
 });

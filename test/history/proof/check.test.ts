@@ -57,7 +57,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   sealing.signer.newest.close();
-  await regexes.close();
   await database.drop();
   await rm(folder, { recursive: true });
 });

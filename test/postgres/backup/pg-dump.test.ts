@@ -39,7 +39,6 @@ test('pg_dump and annals restore move a database of an older server to one of lo
   await server.run('pg_restore', ['--no-owner', `--dbname=${dumped.url}`, dump]);
   await restored(backedUp, await backupOf(source));
   const regexes = new RegexMatcherPool();
-  onTestFinished(() => regexes.close());
   const whole = await wholeExport(source, regexes);
   for (const target of [dumped, backedUp]) {
     expect(await highestId(target)).toBeLessThan(await highestId(source));

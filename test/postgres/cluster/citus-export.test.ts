@@ -21,7 +21,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await server.close();
-  await regexes.close();
 });
 
 /** Exports the history in small pieces. A first piece takes the place of all that came before. */

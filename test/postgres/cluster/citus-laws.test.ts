@@ -61,7 +61,7 @@ function followFeed(tenant: string) {
   reading.catch(() => {});
   return async () => {
     isOver = true;
-    await reading.finally(() => regexes.close());
+    await reading;
     return seen;
   };
 }

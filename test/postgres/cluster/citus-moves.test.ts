@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { doWork } from '../../../src/core/concurrency/work.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { doWork } from '../../../src/core/concurrency/work.ts';
 import { AnnalsError } from '../../../src/core/errors.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { createQuota } from '../../../src/desk/completions/quota.ts';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
@@ -72,7 +72,6 @@ test('a page of each kind is one statement for the worker', async () => {
   const db = createDatabase(pool);
   const regexes = new RegexMatcherPool();
   onTestFinished(async () => {
-    await regexes.close();
     await db.destroy();
   });
   const sent: string[] = [];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { currentWork, doWork } from '../../../src/core/concurrency/work.ts';
+import { currentWork, doWork } from '../../../src/core/fairness/work.ts';
 import { createCanceller } from '../../../src/postgres/connections/canceller.ts';
 import { TenantConnection } from '../../../src/postgres/connections/tenant-connection.ts';
 import { isWorkerUnreachable } from '../../../src/postgres/connections/unreachable.ts';

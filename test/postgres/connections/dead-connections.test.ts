@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { doWork } from '../../../src/core/concurrency/work.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createTenantPool, type TenantPool } from '../../../src/postgres/connections/tenant-pool.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { enterTrace, type Tracer } from '../../../src/core/concurrency/trace.ts';
+import { enterTrace, type Tracer } from '../../../src/core/trace.ts';
 import { createPool, maxOpening } from '../../../src/postgres/connections/pool.ts';
 import { createTenant, tenantExists, tenantPattern } from '../../../src/postgres/tenants/tenants.ts';
 import { inPoolTransaction, inTransaction } from '../../../src/postgres/transaction.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
-import { doWork } from '../../../src/core/concurrency/work.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';

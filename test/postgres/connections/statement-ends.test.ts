@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { doWork } from '../../../src/core/concurrency/work.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';

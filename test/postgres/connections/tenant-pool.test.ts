@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { doWork } from '../../../src/core/concurrency/work.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { createTenantPool, type TenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';

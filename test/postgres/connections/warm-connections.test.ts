@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { doWork } from '../../../src/core/concurrency/work.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createTenantPool, keptOf, type TenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import { WarmConnections } from '../../../src/postgres/connections/warm-connections.ts';

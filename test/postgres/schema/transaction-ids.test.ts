@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { givePositions } from '../../../src/history/feed/positions.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
@@ -20,7 +20,6 @@ import { schemaText } from '../../support/server/schema-text.ts';
 
 const tenant = 'acme';
 const regexes = new RegexMatcherPool();
-afterAll(() => regexes.close());
 
 let database: TestDatabase;
 

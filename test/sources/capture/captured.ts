@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import type { Tracer } from '../../../src/core/concurrency/trace.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
+import type { Tracer } from '../../../src/core/trace.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';

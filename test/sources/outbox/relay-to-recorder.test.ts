@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { Tracer } from '../../../src/core/concurrency/trace.ts';
+import type { Tracer } from '../../../src/core/trace.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import type { SourceChange } from '../../../src/recording/mapping/record-mapped.ts';

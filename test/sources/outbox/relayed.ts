@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
-import type { Tracer } from '../../../src/core/concurrency/trace.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
+import type { Tracer } from '../../../src/core/trace.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
 import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';

@@ -1,17 +1,15 @@
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
-import { shareFigures } from '../../../src/core/concurrency/semaphore.ts';
-import { maxWaitingCalls } from '../../../src/core/concurrency/thread-pool.ts';
-import { doWork } from '../../../src/core/concurrency/work.ts';
-import { BodyReader, maxBodyTime, minThreads } from '../../../src/sources/recorder/body-reader.ts';
+import { expect, test } from 'vitest';
+import { shareFigures } from '../../../src/core/fairness/semaphore.ts';
+import { ThreadLost } from '../../../src/core/fairness/thread.ts';
+import { maxWaitingCalls, minThreads, ThreadPool, threadsName } from '../../../src/core/fairness/threads.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
+import { BodyReader, maxBodyTime } from '../../../src/sources/recorder/body-reader.ts';
 import type { ReadBody } from '../../../src/sources/recorder/read-body.ts';
 
 /** The fewest that a recorder has: each takes its time to start. */
 const threads = minThreads;
 const half = threads / 2;
-const reader = new BodyReader(undefined, threads);
-
-afterEach(() => vi.useRealTimers());
-afterAll(() => reader.close());
+const reader = new BodyReader(undefined, new ThreadPool({ size: threads }));
 
 /** Reads a body with so many changes. */
 async function read(tenant: string, changes = 1): Promise<ReadBody | 'longer'> {
@@ -33,7 +31,7 @@ async function read(tenant: string, changes = 1): Promise<ReadBody | 'longer'> {
 
 /** Bodies that have a thread, and bodies that wait for one. */
 function bodies(): { taken: number; waiting: number } {
-  const { taken, waiting } = shareFigures().find(({ name }) => name === 'bodies of changes at work') ?? {};
+  const { taken, waiting } = shareFigures().find(({ name }) => name === threadsName) ?? {};
   return { taken: taken ?? 0, waiting: waiting ?? 0 };
 }
 
@@ -68,29 +66,20 @@ test('256 bodies of a tenant wait; the next is 429, but not that of another tena
   for (const body of [...crowd, bystander]) expect(await body).toMatchObject({ changes: { length: 1 } });
 });
 
-test('a body may take 30 s and not longer: then it is 503, and the next one is read by another thread', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  // The time of a body begins once its thread has started.
-  await read('acme');
-  const settled = vi.fn();
-  const slow = read('acme', 2_000);
-  slow.then(settled, settled);
-  await allButMessages();
-  vi.advanceTimersByTime(maxBodyTime - 1);
-  await allButMessages();
-  expect(settled).not.toHaveBeenCalled();
-  vi.advanceTimersByTime(1);
-  await expect(slow).rejects.toMatchObject({
+test('a body may take 30 s of a thread: then it is 503', async () => {
+  const limits: unknown[] = [];
+  const late = new BodyReader(undefined, {
+    call: async (_call, timeLimit) => {
+      limits.push(timeLimit);
+      throw new ThreadLost(true, undefined);
+    },
+  });
+  const bytes = Buffer.from('[]');
+  const body = { tenant: 'acme', clientName: 'Shop', maySetActor: false, headers: {}, bytes, reserved: bytes.length };
+  await expect(late.read({ ...body, encoding: 'identity', format: 'json' })).rejects.toMatchObject({
     status: 503,
     type: 'service_unavailable',
     headers: { 'Retry-After': '5' },
   });
-  expect(await read('acme', 2_000)).toMatchObject({ changes: { length: 2_000 } });
+  expect(limits).toEqual([maxBodyTime]);
 });
-
-/** Lets every promise go on that can, but takes no message of a thread: a body that a thread has is then being read. */
-async function allButMessages(): Promise<void> {
-  await new Promise<void>((resolve) => {
-    process.nextTick(resolve);
-  });
-}

@@ -5,7 +5,7 @@ import { json } from 'node:stream/consumers';
 import { Type } from 'typebox';
 import { Parse } from 'typebox/value';
 import { onTestFinished } from 'vitest';
-import type { Tracer } from '../../../src/core/concurrency/trace.ts';
+import type { Tracer } from '../../../src/core/trace.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTracer } from '../../../src/metrics/open-telemetry.ts';
 

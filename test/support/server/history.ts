@@ -27,7 +27,6 @@ export async function openTestHistory(
     regexes,
     findPage: createFindPage({ pool: database.pool, db: database.db, regexes, now }),
     async close() {
-      await regexes.close();
       await database.drop();
     },
   };

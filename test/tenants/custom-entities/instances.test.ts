@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { maxInlineCharacters } from '../../../src/core/concurrency/threaded.ts';
+import { maxInlineCharacters } from '../../../src/core/fairness/threads.ts';
 import { type SchemaClient, schemaClient } from '../../support/server/schema-client.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 

@@ -1,10 +1,10 @@
-import { afterAll, expect, test } from 'vitest';
-import { doWork } from '../../../src/core/concurrency/work.ts';
+import { expect, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
+import { ThreadPool } from '../../../src/core/fairness/threads.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { createSchemaChecker } from '../../../src/tenants/custom-entities/schema-checker.ts';
 
-const checker = createSchemaChecker({ timeLimit: 300 });
-afterAll(() => checker.close());
+const checker = createSchemaChecker(new ThreadPool({ size: 2 }), 300);
 
 test('256 checks of a tenant wait for the one under way; one more is refused with 429 and Retry-After', async () => {
   const outcomes = await Promise.allSettled(Array.from({ length: 258 }, () => checker.checkSchema('{}')));

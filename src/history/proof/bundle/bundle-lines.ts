@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../../core/fairness/time-slice.ts';
 import { OperatorError } from '../../../core/operator-error.ts';
 import type { Database, DatabaseTransaction } from '../../../postgres/database.ts';
 import { parseQuery } from '../../../query/parse.ts';

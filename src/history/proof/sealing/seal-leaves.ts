@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { threaded } from '../../../core/concurrency/threaded.ts';
-import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
+import { threaded } from '../../../core/fairness/threads.ts';
+import { TimeSlice } from '../../../core/fairness/time-slice.ts';
 import type { DatabaseTransaction } from '../../../postgres/database.ts';
 import { readPlaces } from '../../feed/positions.ts';
 import { commitmentOfEntry } from '../encoding/commitment.ts';

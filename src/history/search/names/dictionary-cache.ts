@@ -1,5 +1,5 @@
-import { SharedReading } from '../../../core/concurrency/shared-reading.ts';
-import { requestLimit } from '../../../core/concurrency/work.ts';
+import { SharedReading } from '../../../core/fairness/shared-reading.ts';
+import { requestLimit } from '../../../core/fairness/work.ts';
 import { clearOnErasure } from '../../../core/forgetting.ts';
 import type { Statements } from '../../../postgres/statements.ts';
 import { type Dictionary, extendDictionary } from './dictionary.ts';

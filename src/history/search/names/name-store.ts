@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
 import { AnnalsError } from '../../../core/errors.ts';
+import { TimeSlice } from '../../../core/fairness/time-slice.ts';
 import type { DatabaseTransaction } from '../../../postgres/database.ts';
 import type { Statements } from '../../../postgres/statements.ts';
 import type { Actor, Dictionary, Kind, NamesRead } from './dictionary.ts';

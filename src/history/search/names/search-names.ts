@@ -1,4 +1,4 @@
-import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../../core/fairness/time-slice.ts';
 import { compareCodePoints, type Dictionary } from './dictionary.ts';
 
 export type NameField = 'entity' | 'actor' | 'related.entity';

@@ -1,4 +1,4 @@
-import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../../core/fairness/time-slice.ts';
 import type { Glob, List, Match } from '../../../query/ast.ts';
 import { compileMatcher, likePattern } from '../../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts';

@@ -1,4 +1,4 @@
-import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../../core/fairness/time-slice.ts';
 import { and, type Condition, type ItemMatch, type Match } from '../../../query/ast.ts';
 import { compileMatcher } from '../../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts';

@@ -1,4 +1,4 @@
-import { TimeSlice } from '../../../core/concurrency/time-slice.ts';
+import { TimeSlice } from '../../../core/fairness/time-slice.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import { decide, type Expression, idsOf, isAlways, isNever, isOpen, type Members, termsOf } from './expression.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { TimeSlice } from '../../../src/core/concurrency/time-slice.ts';
-import { enterWork, Work } from '../../../src/core/concurrency/work.ts';
+import { TimeSlice } from '../../../src/core/fairness/time-slice.ts';
+import { enterWork, Work } from '../../../src/core/fairness/work.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

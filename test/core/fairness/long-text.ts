@@ -1,6 +1,6 @@
 import { threadId } from 'node:worker_threads';
-import { threaded } from '../../../src/core/concurrency/threaded.ts';
 import { AnnalsError } from '../../../src/core/errors.ts';
+import { threaded } from '../../../src/core/fairness/threads.ts';
 
 /** For the tests of `threaded`: where it ran, how long the text is, and errors on demand. */
 export const measured = threaded(

@@ -1,7 +1,17 @@
 import { threadId } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { maxInlineCharacters } from '../../../src/core/concurrency/threaded.ts';
+import { defaultThreads, maxInlineCharacters, maxThreads, minThreads } from '../../../src/core/fairness/threads.ts';
 import { measured } from './long-text.ts';
+
+test.each([
+  { cores: 1, expected: minThreads },
+  { cores: 3, expected: 2 },
+  { cores: 4, expected: 3 },
+  { cores: maxThreads + 1, expected: maxThreads },
+  { cores: 64, expected: maxThreads },
+])('a process has one thread less than there are cores, within its limits: $cores cores', ({ cores, expected }) => {
+  expect(defaultThreads(cores)).toBe(expected);
+});
 
 const short = 'x'.repeat(maxInlineCharacters);
 const long = `${short}x`;

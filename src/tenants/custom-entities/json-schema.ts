@@ -1,15 +1,10 @@
+import { isMainThread } from 'node:worker_threads';
 import { type ErrorObject, str, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
-import { answerRequests } from '../../core/concurrency/thread-worker.ts';
 import type { ErrorDetail } from '../../core/errors.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import { canonicalJson } from '../../core/json/canonical.ts';
-
-/** A schema to check, or a document to check against it, as JSON texts. */
-export interface SchemaRequest {
-  readonly schema: string;
-  readonly document: string | undefined;
-}
 
 /** The errors of the document, or the faults of the schema. */
 export type SchemaReply = { readonly details: readonly ErrorDetail[] } | { readonly fault: readonly ErrorDetail[] };
@@ -32,20 +27,24 @@ class SchemaFault extends Error {
   }
 }
 
-// Warms up: Ajv compiles its meta-schema with the first schema, which no check should wait for.
-answer({ schema: '{"type":"object"}', document: '{}' });
-answerRequests(answer);
+/** Checks a schema, or a document against it. Both are JSON texts. */
+export const checkWithSchema = threaded(
+  import.meta.url,
+  'checkWithSchema',
+  (schema: string, document: string | undefined): SchemaReply => {
+    try {
+      const validate = compiled.get(schema) ?? compile(schema);
+      if (document === undefined || validate(JSON.parse(document))) return { details: [] };
+      return { details: detailsOf(validate.errors ?? []) };
+    } catch (error) {
+      if (error instanceof SchemaFault) return { fault: error.details };
+      throw error;
+    }
+  },
+);
 
-function answer({ schema, document }: SchemaRequest): SchemaReply {
-  try {
-    const validate = compiled.get(schema) ?? compile(schema);
-    if (document === undefined || validate(JSON.parse(document))) return { details: [] };
-    return { details: detailsOf(validate.errors ?? []) };
-  } catch (error) {
-    if (error instanceof SchemaFault) return { fault: error.details };
-    throw error;
-  }
-}
+// Ajv compiles its meta-schema with the first schema, which no check should wait for.
+if (!isMainThread) checkWithSchema.here('{"type":"object"}', '{}');
 
 function compile(text: string): ValidateFunction {
   const schema = JSON.parse(text);

@@ -1,38 +1,29 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
-import { Thread, ThreadLost } from '../../../src/core/concurrency/thread.ts';
-import type { ThreadBodyReply, ThreadBodyRequest } from '../../../src/sources/recorder/body-worker.ts';
+import { Thread, ThreadLost } from '../../../src/core/fairness/thread.ts';
 import { nestedLists } from './nested-lists.ts';
 
-const file = new URL('../../../src/sources/recorder/body-worker.ts', import.meta.url);
-const request = (id: string): ThreadBodyRequest => ({
-  bytes: Buffer.from(
-    `{"id":"${id}","op":"insert","entity":"order","entityId":"${id}","at":"2026-01-02T03:04:05Z","after":{"a":1}}`,
-  ),
-  encoding: 'identity',
-  format: 'json',
-  reserved: 1000,
-  tenant: 'acme',
-  clientName: 'Shop',
-  maySetActor: false,
-  headers: {},
-  mapping: undefined,
-});
+const file = new URL('./levels-worker.ts', import.meta.url);
 
 test('a request gives up a thread that starts too slowly; the thread goes on and answers the next one', async () => {
-  const thread = new Thread<ThreadBodyRequest, ThreadBodyReply>(file, { memory: 64 }, { request: 1, thread: 60_000 });
-  await expect(thread.ask(request('first'))).rejects.toThrow(ThreadLost);
+  const thread = new Thread<{ levels: number; sent?: unknown }, unknown>(
+    file,
+    { memory: 64 },
+    { request: 1, thread: 60_000 },
+  );
+  await expect(thread.ask({ levels: 1 })).rejects.toThrow(ThreadLost);
   expect(thread.ended).toBe(false);
-  await expect
-    .poll(async () => await thread.ask(request('second')).catch(() => undefined))
-    .toMatchObject({ changes: [{ kind: 'change', change: { entityId: 'second' } }] });
-  await thread.end();
+  await expect.poll(async () => await thread.ask({ levels: 2 }).catch(() => undefined)).toEqual([[]]);
 });
 
 test('a thread that does not start is ended', async () => {
-  const thread = new Thread<ThreadBodyRequest, ThreadBodyReply>(file, { memory: 64 }, { request: 60_000, thread: 1 });
-  await expect(thread.ask(request('first'))).rejects.toThrow(ThreadLost);
+  const thread = new Thread<{ levels: number; sent?: unknown }, unknown>(
+    file,
+    { memory: 64 },
+    { request: 60_000, thread: 1 },
+  );
+  await expect(thread.ask({ levels: 1 })).rejects.toThrow(ThreadLost);
   expect(thread.ended).toBe(true);
 });
 
@@ -72,20 +63,6 @@ test('a thread that cannot read a request ends', async () => {
   expect(outcome).toEqual({ isLost: true, hasEnded: true });
 });
 
-test('the process goes on until a thread that it ends, with a request, has ended', async () => {
-  const ending = new Worker(new URL('./ended-at-once.ts', import.meta.url));
-  onTestFinished(async () => void (await ending.terminate()));
-  const messages: unknown[] = [];
-  ending.on('message', (message) => messages.push(message));
-  const [code] = await once(ending, 'exit');
-  expect([code, messages]).toEqual([0, ['ended']]);
-});
-
 function openLevelsThread(): Thread<{ levels: number; sent?: unknown }, unknown> {
-  const thread = new Thread<{ levels: number; sent?: unknown }, unknown>(
-    new URL('./levels-worker.ts', import.meta.url),
-    { memory: 64 },
-  );
-  onTestFinished(() => thread.end());
-  return thread;
+  return new Thread(file, { memory: 64 });
 }

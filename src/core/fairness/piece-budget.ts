@@ -1,4 +1,3 @@
-import { keepHeapSmall } from './heap-growth.ts';
 import { type Release, Semaphore } from './semaphore.ts';
 import { currentWork, type Work } from './work.ts';
 
@@ -48,18 +47,13 @@ export async function* readWithinBudget<Place, Piece>(
   read: (place: Place) => Promise<Piece>,
 ): AsyncGenerator<Piece> {
   const work = currentWork();
-  const letHeapGrow = keepHeapSmall();
-  try {
-    for (const place of places) {
-      const release = await acquireBytes(bytesOf(place), work);
-      try {
-        yield await readInTurn(work, () => read(place));
-      } finally {
-        release();
-      }
+  for (const place of places) {
+    const release = await acquireBytes(bytesOf(place), work);
+    try {
+      yield await readInTurn(work, () => read(place));
+    } finally {
+      release();
     }
-  } finally {
-    letHeapGrow();
   }
 }
 

@@ -1,11 +1,11 @@
-import { Worker } from 'node:worker_threads';
-import type { ThreadMessage } from './thread-worker.ts';
+import { parentPort, Worker } from 'node:worker_threads';
+
+/** What a thread sends: that it runs, for each request that its answer begins, and the reply. */
+type ThreadMessage<Reply> = 'started' | 'begun' | { readonly reply: Reply };
 
 export interface ThreadLimits {
   /** MiB of heap. A thread that needs more ends. */
   readonly memory: number;
-  /** MiB of heap for new objects; default: what the runtime gives. With less, a thread that makes much garbage stays smaller. */
-  readonly newMemory?: number;
 }
 
 /**
@@ -27,7 +27,7 @@ export class ThreadLost extends Error {
  * the path must be right for the sources and for the bundle, all of whose files stand in one folder.
  *
  * @example
- * threadFile(import.meta.url, 'regex-worker'); // …/regex-worker.ts, or …/regex-worker.js
+ * threadFile(import.meta.url, 'threaded-worker'); // …/threaded-worker.ts, or …/threaded-worker.js
  */
 export function threadFile(moduleUrl: string, name: string): URL {
   return new URL(`./${name}${moduleUrl.endsWith('.ts') ? '.ts' : '.js'}`, moduleUrl);
@@ -46,17 +46,18 @@ export class Thread<Request, Reply> {
   readonly #started: Promise<void>;
   readonly #startLimits: typeof defaultStartLimits;
   #ended: Error | undefined;
-  #settle: { resolve(reply: Reply): void; reject(error: Error): void } | undefined;
+  #settle: { begin(): void; resolve(reply: Reply): void; reject(error: Error): void } | undefined;
 
   /** The worker in the file calls `answerRequests`. */
-  constructor(file: URL, { memory, newMemory }: ThreadLimits, startLimits = defaultStartLimits) {
+  constructor(file: URL, { memory }: ThreadLimits, startLimits = defaultStartLimits) {
     this.#startLimits = startLimits;
     this.#worker = new Worker(file, {
       execArgv: ['--enable-source-maps'],
       env: {},
       resourceLimits: {
         maxOldGenerationSizeMb: memory,
-        ...(newMemory === undefined ? {} : { maxYoungGenerationSizeMb: newMemory }),
+        // A thread that makes much garbage stays small.
+        maxYoungGenerationSizeMb: 16,
         stackSizeMb: 4,
       },
     });
@@ -67,6 +68,7 @@ export class Thread<Request, Reply> {
     void promise.then(() => clearTimeout(start));
     this.#worker.on('message', (message: ThreadMessage<Reply>) => {
       if (message === 'started') resolve();
+      else if (message === 'begun') this.#settle?.begin();
       else this.#settle?.resolve(message.reply);
     });
     // The thread has answered, and this one could not read it: an answer may have more levels than the stack here has room for.
@@ -80,8 +82,8 @@ export class Thread<Request, Reply> {
   }
 
   /**
-   * Ends the thread if it does not answer within so many milliseconds of wall time, its start not counted. Rejects with
-   * ThreadLost if the thread gives no answer.
+   * Ends the thread if its answer takes more milliseconds than `timeLimit`; its start and the loading of modules do not
+   * count. Rejects with ThreadLost where the thread gives no answer.
    */
   async ask(request: Request, timeLimit = Number.POSITIVE_INFINITY): Promise<Reply> {
     let timer: NodeJS.Timeout | undefined;
@@ -89,18 +91,21 @@ export class Thread<Request, Reply> {
     try {
       if (this.#ended !== undefined) throw this.#ended;
       return await new Promise<Reply>((resolve, reject) => {
-        const settle = { resolve, reject };
+        const begin = () => {
+          clearTimeout(timer);
+          if (timeLimit !== Number.POSITIVE_INFINITY) timer = setTimeout(() => this.#endLate(), timeLimit);
+        };
+        const settle = { begin, resolve, reject };
         this.#settle = settle;
         timer = setTimeout(() => reject(new ThreadLost(true, undefined)), this.#startLimits.request);
         void this.#started.then(() => {
           // The time of the request may be over, and the thread another request's.
           if (this.#settle !== settle) return;
           clearTimeout(timer);
-          if (timeLimit !== Number.POSITIVE_INFINITY) timer = setTimeout(() => this.#endLate(), timeLimit);
           try {
             this.#worker.postMessage(request);
           } catch (error) {
-            // The request cannot be copied, or has more levels than the stack has room for. The thread goes on.
+            // The request cannot be cloned, or nests deeper than the stack allows. The thread stays usable.
             reject(error);
           }
         });
@@ -110,14 +115,8 @@ export class Thread<Request, Reply> {
     } finally {
       clearTimeout(timer);
       this.#settle = undefined;
-      // Who ends the thread waits until it has ended.
       if (this.#ended === undefined) this.#worker.unref();
     }
-  }
-
-  async end(): Promise<void> {
-    this.#close(new Error('the thread was ended'));
-    await this.#worker.terminate();
   }
 
   #endLate(): void {
@@ -134,4 +133,22 @@ export class Thread<Request, Reply> {
 function isTooLarge(error: unknown): boolean {
   if (error instanceof RangeError) return true;
   return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+}
+
+/** In a thread: answers its requests, one at a time. `prepare` is not counted against the time limit of the answer. */
+export function answerRequests<Request, Reply>(
+  answer: (request: Request) => Reply | Promise<Reply>,
+  prepare?: (request: Request) => Promise<unknown>,
+): void {
+  const send = (message: ThreadMessage<Reply>) => parentPort?.postMessage(message);
+  parentPort?.on('message', async (request: Request) => {
+    await prepare?.(request);
+    send('begun');
+    send({ reply: await answer(request) });
+  });
+  // A request that cannot be read gets no answer, so the thread ends.
+  parentPort?.on('messageerror', (error) => {
+    throw error;
+  });
+  send('started');
 }

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { nextTurn } from '../../../src/core/concurrency/loop-turn.ts';
-import { beginShortWork, othersHaveShortWork } from '../../../src/core/concurrency/short-work.ts';
-import { TimeSlice } from '../../../src/core/concurrency/time-slice.ts';
-import { enterWork, Work } from '../../../src/core/concurrency/work.ts';
+import { beginShortWork, nextTurn, othersHaveShortWork, TimeSlice } from '../../../src/core/fairness/time-slice.ts';
+import { enterWork, Work } from '../../../src/core/fairness/work.ts';
 
 // Milliseconds. It moves only where a test says so, and each test begins when nobody rests and every tenant is fresh.
 let clock = 1e9;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { currentWork, doWork, enterWork, ofCurrentWork, Work } from '../../../src/core/concurrency/work.ts';
+import { currentWork, doWork, enterWork, ofCurrentWork, Work } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { eventually } from '../../support/server/patience.ts';
 

@@ -1,12 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import {
   maxBytesOfFirstPieces,
   maxBytesOfLongPieces,
   maxBytesUnderWay,
   readWithinBudget,
-} from '../../../src/core/concurrency/piece-budget.ts';
-import { doWork } from '../../../src/core/concurrency/work.ts';
+} from '../../../src/core/fairness/piece-budget.ts';
+import { doWork } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { eventually } from '../../support/server/patience.ts';
 
@@ -125,8 +124,4 @@ test('one piece is read at a time, and tenants take turns; a piece that takes lo
   await eventually(names).toEqual(['a1', 'r1', 'a2']);
   for (const { end } of reads) end();
   await Promise.all(pieces);
-});
-
-test('the runtime knows the setting that keeps the heap small', () => {
-  expect(execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' })).toContain('--heap-growing-percent');
 });

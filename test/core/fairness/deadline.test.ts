@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { setDeadline, unlessAborted, within } from '../../../src/core/concurrency/deadline.ts';
+import { setDeadline, unlessAborted, within } from '../../../src/core/fairness/deadline.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { eventually } from '../../support/server/patience.ts';
 

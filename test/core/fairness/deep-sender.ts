@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { Thread, ThreadLost } from '../../../src/core/concurrency/thread.ts';
+import { Thread, ThreadLost } from '../../../src/core/fairness/thread.ts';
 import { nestedLists } from './nested-lists.ts';
 
 /** Sends a thread of its own what is too deep for it, and tells what became of it. This one is started with a larger stack. */

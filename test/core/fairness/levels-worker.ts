@@ -1,4 +1,4 @@
-import { answerRequests } from '../../../src/core/concurrency/thread-worker.ts';
+import { answerRequests } from '../../../src/core/fairness/thread.ts';
 import { nestedLists } from './nested-lists.ts';
 
 /** A worker for tests of threads: it answers with lists of so many levels. */

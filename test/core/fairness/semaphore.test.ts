@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Release, Semaphore } from '../../../src/core/concurrency/semaphore.ts';
+import { type Release, Semaphore } from '../../../src/core/fairness/semaphore.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 
 /** Takes all places that the tenant gets without waiting. */
