@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { createFindPage } from '../../src/history/search/find-page.ts';
@@ -21,6 +20,9 @@ import {
   type TestCluster,
   urlsOfNodes,
 } from '../../test/support/server/cluster.ts';
+import { printTable } from '../figures.ts';
+import { processTime } from '../processor-time.ts';
+import { onServer } from '../server.ts';
 
 // The same work in a database of the coordinator that is not distributed, in one that is, and in one whose shards have no routines
 // of their own (docs/decisions/cluster.md). What is compared is the processor time of all database processes. All of them run on this machine.
@@ -55,13 +57,13 @@ const dropShardRoutines = `do $$ declare one text; begin
 const regexes = new RegexMatcherPool();
 const sides: [name: string, side: Side][] = [];
 const database = `annals_bench_cost_${process.pid}`;
-const coordinator = urlsOfNodes(cluster).slice(0, 1);
+const [coordinator = ''] = urlsOfNodes(cluster);
 try {
   const plain = `${database}_one`;
-  await onCoordinator(`create database ${plain} template template0`);
+  await onServer(coordinator, `create database ${plain} template template0`);
   const [plainUrl = ''] = urlsOfNodes(cluster, plain);
   sides.push(['one server', await open(plainUrl, [plainUrl])]);
-  await query(plainUrl, nothing);
+  await onServer(plainUrl, nothing);
   for (const [side, name] of [
     ['cluster, all shards alike', `${database}_alike`],
     ['cluster', database],
@@ -70,12 +72,12 @@ try {
     const pool = createPool(url, { maximum: 2 });
     await distribute(pool, { shards: 4 });
     await pool.end();
-    await query(url, nothing);
-    await query(
+    await onServer(url, nothing);
+    await onServer(
       url,
       "select create_distributed_function('bench_nothing(text)', 'of_tenant', colocate_with => 'tenant', force_delegation => true)",
     );
-    if (name !== database) await query(url, dropShardRoutines);
+    if (name !== database) await onServer(url, dropShardRoutines);
     sides.push([side, await open(url, urlsOfNodes(cluster, name))]);
   }
 
@@ -108,31 +110,19 @@ try {
     }
   }
   const rounds = Number(settings.rounds);
-  const heads = sides.map(([side], index) => `${side}, ms${index > 0 ? ' | factor' : ''}`);
-  process.stdout.write(`| | ${heads.join(' | ')} |\n|---|${'---:|'.repeat(2 * sides.length - 1)}\n`);
-  for (const [name] of cases) {
-    const spent = sides.map(([side]) => (sums.get(`${name} ${side}`) ?? 0) / rounds);
-    const [one = 0, ...others] = spent;
-    const cells = [one.toFixed(2), ...others.flatMap((other) => [other.toFixed(2), (other / one).toFixed(1)])];
-    process.stdout.write(`| ${name} | ${cells.join(' | ')} |\n`);
-  }
+  printTable(
+    ['', ...sides.flatMap(([side], index) => [`${side}, ms`, ...(index > 0 ? ['factor'] : [])])],
+    cases.map(([name]) => {
+      const [one = 0, ...more] = sides.map(([side]) => (sums.get(`${name} ${side}`) ?? 0) / rounds);
+      return [name, one.toFixed(2), ...more.flatMap((spent) => [spent.toFixed(2), (spent / one).toFixed(1)])];
+    }),
+  );
 } finally {
   for (const [, side] of sides) await side.close();
-  await onCoordinator(`drop database if exists ${database}_one with (force)`);
+  await onServer(coordinator, `drop database if exists ${database}_one with (force)`);
   for (const name of [database, `${database}_alike`]) {
     await onAllNodes(cluster, `drop database if exists ${name} with (force)`);
   }
-}
-
-async function onCoordinator(statement: string): Promise<void> {
-  await query(coordinator[0] ?? '', statement);
-}
-
-async function query(url: string, statement: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  await client.query(statement);
-  await client.end();
 }
 
 /** Opens a database, with a history of so many entries. One connection serves all calls. */
@@ -148,18 +138,19 @@ async function open(url: string, nodes: readonly string[]): Promise<Side> {
     recorded += count;
     await recorder(changes);
   };
-  const begun = await Promise.all(nodes.map(openWatch));
+  const watches = nodes.map((node) => new pg.Client(node));
+  for (const watch of watches) await watch.connect();
   const spent = async () => {
-    let sum = 0;
-    for (const watch of begun) sum += await watch.spent();
-    return sum;
+    const others = 'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()';
+    const found = await Promise.all(watches.map((watch) => watch.query<{ pid: number }>(others)));
+    return found.flatMap(({ rows }) => rows).reduce((sum, { pid }) => sum + processTime(pid), 0);
   };
   const start = await spent();
   while (recorded < entries) await record(2_000);
   await foldHistory(db, tenant);
   const importing = ((await spent()) - start) / entries;
   process.stderr.write(`${new URL(url).pathname}: ${importing.toFixed(3)} ms an entry, recorded and folded\n`);
-  for (const watch of begun) await watch.analyse();
+  for (const watch of watches) await watch.query('vacuum analyze');
   const findPage = createFindPage({ pool, db, regexes, now: () => now, dictionaries: new DictionaryCache(pool) });
   return {
     findPage: (q) => findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 20 }),
@@ -168,36 +159,10 @@ async function open(url: string, nodes: readonly string[]): Promise<Side> {
     run: (text) => pool.query({ name: text.slice(0, 40), text, values: [tenant] }),
     spent,
     async close() {
-      for (const watch of begun) await watch.end();
+      for (const watch of watches) await watch.end();
       await db.destroy();
     },
   };
-}
-
-/** Reads what the processes of a database have taken on one node. */
-async function openWatch(url: string) {
-  const client = new pg.Client(url);
-  await client.connect();
-  return {
-    async spent(): Promise<number> {
-      const { rows } = await client.query<{ pid: number }>(
-        'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-      );
-      return rows.reduce((sum, { pid }) => sum + millisecondsOf(pid), 0);
-    },
-    async analyse() {
-      await client.query('vacuum analyze');
-    },
-    end: () => client.end(),
-  };
-}
-
-function millisecondsOf(pid: number): number {
-  try {
-    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ', 1)[0]) / 1e6;
-  } catch {
-    return 0;
-  }
 }
 
 function changeOf(n: number): Change {

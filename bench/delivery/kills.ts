@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,18 +6,14 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { createClient } from '../../src/access/oauth/clients.ts';
-import { createPool } from '../../src/postgres/connections/pool.ts';
-import { createDatabase } from '../../src/postgres/database.ts';
-import { migrate } from '../../src/postgres/migrate/migrate.ts';
-import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { changeOf } from '../../test/support/server/history.ts';
 import { startServices } from '../../test/support/server/service-processes.ts';
 import { startMailServer } from '../../test/support/vendor/mail-server.ts';
 import { startS3Server } from '../../test/support/vendor/s3-server.ts';
 import { startSplunkServer } from '../../test/support/vendor/splunk-server.ts';
-import { startServer } from '../positions/server.ts';
+import { benchFolder, makeTenant, openBenchServer } from '../server.ts';
+import { environmentOf, tokenOf } from '../service.ts';
 
 // Deliveries of every kind while PostgreSQL and two processes of the service are killed with kill -9, in turn and together.
 const { values: settings } = parseArgs({ options: { kills: { type: 'string', default: '12' } } });
@@ -50,16 +46,11 @@ await once(receiver, 'listening');
 const receiverUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
 const [bucket, splunk, mails] = [await startS3Server(), await startSplunkServer(), await startMailServer()];
 
-const server = await startServer();
-const pool = createPool(server.url, { maximum: 2 });
-pool.on('error', () => {});
-const db = createDatabase(pool);
-await migrate(pool);
-await createTenant(db, tenant);
-const client = await createClient(db, { tenant, scope, name: 'maker' });
+const server = await openBenchServer(`${benchFolder}-kills`);
+const { url, pool, db, drop } = await server.create({ connections: 2 });
+const client = await makeTenant(db, tenant, scope);
 const services = await startServices(2, {
-  DATABASE_URL: server.url,
-  ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+  ...environmentOf(url),
   ANNALS_DELIVERY_ALLOW: `${tenant}=127.0.0.0/8`,
   ANNALS_BASE_URL: 'https://history.example',
   SMTP_URL: mails.url,
@@ -67,21 +58,15 @@ const services = await startServices(2, {
   LOG_LEVEL: 'fatal',
 });
 
+/** Calls one of the services until it answers. */
 async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
   for (let tries = 0; ; tries += 1) {
     try {
       const baseUrl = await services.next();
-      const form = new URLSearchParams({
-        grant_type: 'client_credentials',
-        client_id: client.clientId,
-        client_secret: client.clientSecret,
-      });
-      const answer = await fetch(`${baseUrl}/oauth/token`, { method: 'POST', body: form });
-      const { access_token: token } = (await answer.json()) as { access_token: string };
       const response = await fetch(`${baseUrl}/changelog/${tenant}/subscriptions${path}`, {
         method,
         headers: {
-          authorization: `Bearer ${token}`,
+          authorization: `Bearer ${await tokenOf(baseUrl, client)}`,
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -154,8 +139,8 @@ const lines = (text: string) =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Item);
 
-/** Every change is there; nothing comes for the first time before an earlier one where the order is strict. */
-function look(kind: string, items: readonly Item[], isStrict: boolean): void {
+/** Every change arrived; if the order is strict, none came for the first time before an earlier one. */
+function check(kind: string, items: readonly Item[], isStrict: boolean): void {
   const seen = new Set(items.map(({ entityId }) => entityId));
   const missing = recorded.filter((id) => !seen.has(id));
   if (missing.length > 0) faults.push(`${kind}: ${missing.length} missing, ${missing.slice(0, 5)}`);
@@ -171,7 +156,7 @@ function look(kind: string, items: readonly Item[], isStrict: boolean): void {
 
 const webhooks = calls.filter(({ path }) => path === '/webhook');
 const webhookItems = webhooks.map(({ body }) => (JSON.parse(String(body)) as { data: Item }).data);
-look('webhook', webhookItems, false);
+check('webhook', webhookItems, false);
 const idOf = new Map<number, string>();
 for (const [index, { position }] of webhookItems.entries()) {
   const id = String(webhooks[index]?.headers['webhook-id']);
@@ -188,7 +173,7 @@ for (const { headers, body } of batches) {
   if ((textOf.get(key) ?? text) !== text) faults.push(`http: ${key} came with two texts`);
   textOf.set(key, text);
 }
-look(
+check(
   'http',
   batches.flatMap(({ body }) => lines(String(gunzipSync(body)))),
   true,
@@ -196,10 +181,10 @@ look(
 
 const objects = [...bucket.objects].filter(([name]) => name.endsWith('.ndjson.gz'));
 const objectItems = objects.flatMap(([, { body }]) => lines(String(gunzipSync(body))));
-look('s3', objectItems, false);
+check('s3', objectItems, false);
 if (objectItems.length !== recorded.length) faults.push(`s3: ${objectItems.length - recorded.length} twice`);
 const events = splunk.accepted.map(({ event }) => event as Item);
-look('splunk', events, true);
+check('splunk', events, true);
 for (const [id, { delivered, matched, state }] of Object.entries(states)) {
   if (matched !== recorded.length || delivered !== recorded.length)
     faults.push(`${id}: ${state}, matched ${matched}, delivered ${delivered}`);
@@ -221,6 +206,6 @@ process.stdout.write(
   })}\n`,
 );
 await services.end();
-await pool.end();
-await server.stop();
+await drop();
+await server.release();
 process.exit(faults.length === 0 ? 0 : 1);

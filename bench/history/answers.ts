@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import * as fc from 'fast-check';
-import pg from 'pg';
+import type pg from 'pg';
 import { historyBody } from '../../src/history/entries/entry-text.ts';
 import { createHistoryReads } from '../../src/history/history-reads.ts';
 import { createFindPage } from '../../src/history/search/find-page.ts';
@@ -13,9 +13,7 @@ import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../src/history/upkeep/fold.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase, type Database } from '../../src/postgres/database.ts';
-import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
 import { distribute } from '../../src/postgres/migrate/distribute.ts';
-import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
@@ -25,16 +23,16 @@ import { arbitraryPaths, hardPaths } from '../../test/support/oracle/path-arbitr
 import { arbitraryQuery, hardExpressions, hardNames } from '../../test/support/oracle/query-arbitrary.ts';
 import { Random } from '../../test/support/oracle/random.ts';
 import { clusterOfEnvironment, createClusterDatabase, dropOnCluster } from '../../test/support/server/cluster.ts';
+import { openBenchServer } from '../server.ts';
 
-// Writes what every query of a list, and so many random ones, answers on the same data: to compare two versions, or a cluster
+// Writes a hash of every answer to a list of queries and to random ones, on the same data: to compare two versions, or a cluster
 // with one server, byte for byte.
 const { values: settings } = parseArgs({
   options: {
     random: { type: 'string', default: '3000' },
     seed: { type: 'string', default: '7' },
-    data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
     out: { type: 'string', default: 'answers.json' },
-    /** Answers of another version. The run fails where one differs. */
+    /** The file of another version. The run fails where an answer differs. */
     compare: { type: 'string' },
   },
 });
@@ -55,47 +53,30 @@ const vocabulary = {
   times: [now, now - 3 * day, now - 3 * day - 17 * minute, now - 30 * day, now - 45 * day],
 };
 
-const { url, release } = await makeDatabase(`annals_bench_answers_${process.pid}`);
-try {
-  const pool = createPool(url, { maximum: 5 });
-  const answers = await answersOf(pool);
+// Distributed where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster.
+const cluster = clusterOfEnvironment(process.env);
+if (cluster === undefined) {
+  const server = await openBenchServer();
+  const database = await server.create();
+  await writeAnswers(database.pool);
+  await database.drop();
+  await server.release();
+} else {
+  const name = `annals_bench_answers_${process.pid}`;
+  const pool = createPool(await createClusterDatabase(cluster, name), { maximum: 5 });
+  await distribute(pool, { shards: 4 });
+  await writeAnswers(pool);
   await pool.end();
-  await writeFile(settings.out, JSON.stringify(answers, null, 1));
-  if (settings.compare !== undefined) await compare(answers, settings.compare);
-} finally {
-  await release();
+  await dropOnCluster(cluster, name);
 }
 
-/** A distributed one where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster. */
-async function makeDatabase(name: string): Promise<{ url: string; release: () => Promise<void> }> {
-  const cluster = clusterOfEnvironment(process.env);
-  if (cluster !== undefined) {
-    const distributed = await createClusterDatabase(cluster, name);
-    const pool = createPool(distributed, { maximum: 2 });
-    await distribute(pool, { shards: 4 });
-    await pool.end();
-    return { url: distributed, release: () => dropOnCluster(cluster, name) };
-  }
-  const embedded = process.env.DATABASE_URL
-    ? { url: process.env.DATABASE_URL, release: async () => {} }
-    : await openEmbeddedDatabase({ dataDir: settings.data, log: (line: string) => process.stderr.write(`${line}\n`) });
-  const server = new pg.Client(embedded.url);
-  await server.connect();
-  await server.query(`create database ${name}`);
-  const own = new URL(embedded.url);
-  own.pathname = name;
-  return {
-    url: own.href,
-    async release() {
-      await server.query(`drop database if exists ${name} with (force)`);
-      await server.end();
-      await embedded.release();
-    },
-  };
+async function writeAnswers(pool: pg.Pool): Promise<void> {
+  const answers = await answersOf(pool);
+  await writeFile(settings.out, JSON.stringify(answers, null, 1));
+  if (settings.compare !== undefined) await compare(answers, settings.compare);
 }
 
 async function answersOf(pool: pg.Pool): Promise<Record<string, string>> {
-  await migrate(pool);
   const db = createDatabase(pool);
   await createTenant(db, tenant);
   await record(db);
@@ -171,11 +152,11 @@ async function record(db: Database): Promise<void> {
 }
 
 async function compare(answers: Record<string, string>, file: string): Promise<void> {
-  const others = JSON.parse(await readFile(file, 'utf8')) as Record<string, string>;
-  const names = new Set([...Object.keys(answers), ...Object.keys(others)]);
-  const different = [...names].filter((query) => answers[query] !== others[query]);
+  const expected = JSON.parse(await readFile(file, 'utf8')) as Record<string, string>;
+  const names = new Set([...Object.keys(answers), ...Object.keys(expected)]);
+  const different = [...names].filter((query) => answers[query] !== expected[query]);
   for (const query of different.slice(0, 20)) {
-    process.stdout.write(`${query}\n  ${others[query]}\n  ${answers[query]}\n`);
+    process.stdout.write(`${query}\n  ${expected[query]}\n  ${answers[query]}\n`);
   }
   process.stdout.write(`${names.size} queries, ${different.length} different answers\n`);
   if (different.length > 0) process.exitCode = 1;

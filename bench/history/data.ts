@@ -10,9 +10,10 @@ import { createDatabase, type Database } from '../../src/postgres/database.ts';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import type { Change, ChangeType, RelatedItem } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { type BenchServer, urlOf } from '../server.ts';
 
 export const benchTenants = ['big', 'middle', 'little'];
-/** The moment that the benchmark takes for now; all entries are in the 60 days before. */
+/** The benchmark's clock; all entries are of the 60 days before. */
 export const benchNow = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
 /** The tables of the history, whose statistics decide the plans. */
@@ -20,55 +21,40 @@ const tables = ['change_entry', 'change_related', 'change_tally', 'change_kind',
 const entriesAtOnce = 5_000;
 
 /**
- * A database with so many entries, made where it is not there yet. `url` names the database of the server to connect
- * to; the answer's is another one on it. `imported` is as the import leaves it; otherwise everything is analysed.
+ * The name of a database with so many entries, made where it is missing. `imported` is as the import leaves it; `analysed` has been
+ * vacuumed and analysed.
  */
 export async function openBenchDatabase(
-  url: string,
+  server: BenchServer,
   entries: number,
   state: 'analysed' | 'imported' = 'analysed',
-): Promise<pg.Pool> {
+): Promise<string> {
   const imported = `annals_bench_imported_${entries}`;
-  await ensureDatabase(url, imported, undefined, (draft) => fill(draft, entries));
-  if (state === 'imported') return await current(urlOf(url, imported));
+  await ensureDatabase(server, imported, undefined, (draft) => fill(draft, entries));
   const analysed = `annals_bench_analysed_${entries}`;
-  await ensureDatabase(url, analysed, imported, analyse);
-  return await current(urlOf(url, analysed));
-}
-
-async function current(url: string): Promise<pg.Pool> {
-  const pool = createPool(url, { maximum: 20 });
+  if (state === 'analysed') await ensureDatabase(server, analysed, imported, analyse);
+  const name = state === 'analysed' ? analysed : imported;
+  const pool = createPool(urlOf(server.url, name), { maximum: 1 });
   await migrate(pool);
-  return pool;
+  await pool.end();
+  return name;
 }
 
-/** Makes a database, of a template if one is named, unless it is there. What is cut off is made anew. */
+/** Makes a database, of a template if one is named, unless it is there. What an interrupted run left is replaced. */
 async function ensureDatabase(
-  url: string,
+  server: BenchServer,
   name: string,
   template: string | undefined,
   make: (url: string) => Promise<void>,
 ): Promise<void> {
-  const server = createPool(url, { maximum: 1 });
-  try {
-    const { rows } = await server.query('select from pg_database where datname = $1', [name]);
-    if (rows.length > 0) return;
-    const draft = `${name}_draft`;
-    await server.query(`drop database if exists ${draft} with (force)`);
-    await server.query(
-      `create database ${draft}${template === undefined ? '' : ` template ${template} strategy file_copy`}`,
-    );
-    await make(urlOf(url, draft));
-    await server.query(`alter database ${draft} rename to ${name}`);
-  } finally {
-    await server.end();
-  }
-}
-
-function urlOf(server: string, database: string): string {
-  const url = new URL(server);
-  url.pathname = database;
-  return url.href;
+  if ((await server.query('select 1 from pg_database where datname = $1', [name])).length > 0) return;
+  const draft = `${name}_draft`;
+  await server.query(`drop database if exists ${draft} with (force)`);
+  await server.query(
+    `create database ${draft}${template === undefined ? '' : ` template ${template} strategy file_copy`}`,
+  );
+  await make(urlOf(server.url, draft));
+  await server.query(`alter database ${draft} rename to ${name}`);
 }
 
 async function fill(url: string, entries: number): Promise<void> {
@@ -83,7 +69,7 @@ async function fill(url: string, entries: number): Promise<void> {
   try {
     await migrate(pool);
     for (const tenant of benchTenants) await pool.query('insert into tenant (tenant) values ($1)', [tenant]);
-    // What an import leaves is to be seen, and not what autovacuum makes of it some time later.
+    // The state that an import leaves is measured, not what autovacuum makes of it later.
     for (const table of tables) await pool.query(`alter table ${table} set (autovacuum_enabled = false)`);
     await timed('drawn', () => drawEntries(pool, entries));
     await timed('recorded', () => recordDrawn(pool, db));

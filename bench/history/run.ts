@@ -1,250 +1,228 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { createFindPage, type FindPage } from '../../src/history/search/find-page.ts';
-import { DictionaryCache } from '../../src/history/search/names/dictionary-cache.ts';
-import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
+import { createClient } from '../../src/access/oauth/clients.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
-import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
-import { parseQuery } from '../../src/query/parse.ts';
-import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import { median, printTable } from '../figures.ts';
+import { processTime } from '../processor-time.ts';
+import { openBenchServer, urlOf } from '../server.ts';
+import { environmentOf, type Service, startService, tokenOf } from '../service.ts';
 import { benchNow, openBenchDatabase } from './data.ts';
-import { type Question, questionsAt, shortTableRows } from './questions.ts';
+import { type Part, type QuestionClass, questionClasses } from './questions.ts';
 
-const size = 20;
-const tenant = 'big';
-const rowColumns = 'at, type, entity, entity_id, name, actor, related, paths';
-
-interface Column {
-  name: string;
-  ask: () => Promise<unknown>;
-  milliseconds: number[];
-}
-
-interface Row {
-  entries: number;
-  question: Question;
-  page: string;
-  total: number;
-  columns: Column[];
-}
-
-const { values } = parseArgs({
+// The processor time of queries over HTTP beside that of plain SQL with its best indexes. Each question is asked once.
+const { values: settings } = parseArgs({
   options: {
-    entries: { type: 'string', multiple: true, default: ['750000', '3750000'] },
-    rounds: { type: 'string', default: '30' },
+    entries: { type: 'string', default: '3750000' },
+    /** `imported`: as an import leaves the tables. `analysed`: vacuumed and analysed. */
+    state: { type: 'string', default: 'analysed' },
+    /** Questions of a class that count, for each part. */
+    variants: { type: 'string', default: '5' },
+    /** Classes whose name has one of these texts. */
     row: { type: 'string', multiple: true },
-    /** Prints ten rows, each with its first and its middle page. */
-    short: { type: 'boolean', default: false },
-    data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
-    out: { type: 'string' },
+    /** One question of each class, without warm-up: a server that has just started has empty caches. */
+    cold: { type: 'boolean', default: false },
+    /** Makes the data and measures nothing. */
+    prepare: { type: 'boolean', default: false },
   },
 });
+const { cold } = settings;
+const state = settings.state === 'imported' ? 'imported' : 'analysed';
+const variants = cold ? 1 : Number(settings.variants);
+const size = 20;
+const tenant = 'big';
 
-const embedded = process.env.DATABASE_URL
-  ? { url: process.env.DATABASE_URL, release: async () => {} }
-  : await openEmbeddedDatabase({ dataDir: values.data, log: (line: string) => process.stderr.write(`${line}\n`) });
+/** Milliseconds: of processors, and of the clock. */
+interface Cost {
+  processor: number;
+  clock: number;
+}
+
+interface Line {
+  row: string;
+  part: Part;
+  matches: number;
+  annals: Cost[];
+  plain: Cost[];
+}
+
+const server = await openBenchServer();
 try {
-  const histories: History[] = [];
-  for (const entries of values.entries.map(Number)) histories.push(await openHistory(embedded.url, entries));
-  const rows: Row[] = [];
-  for (const question of questionsAt(benchNow)) {
-    const wanted = values.short ? shortTableRows : values.row;
-    if (wanted !== undefined && !wanted.includes(question.row)) continue;
-    rows.push(...(await measure(histories, question)));
+  const source = await openBenchDatabase(server, Number(settings.entries), state);
+  if (!settings.prepare) {
+    // The service analyses what needs it: the next run has to find the tables as the import left them.
+    const copy = state === 'imported' ? await server.create({ template: source, connections: 2 }) : undefined;
+    await measureAll(copy?.url ?? urlOf(server.url, source));
+    await copy?.drop();
   }
-  for (const history of histories) await history.close();
-  const inOrder = rows.toSorted((one, other) => one.entries - other.entries);
-  const report = values.short ? shortTable(inOrder) : table(inOrder);
-  process.stdout.write(report);
-  if (values.out !== undefined) await writeFile(values.out, report);
 } finally {
-  await embedded.release();
+  await server.release();
 }
 
-interface History {
-  entries: number;
-  client: pg.Client;
-  findPage: FindPage;
-  close: () => Promise<void>;
-}
-
-async function openHistory(url: string, entries: number): Promise<History> {
-  const pool = await openBenchDatabase(url, entries);
-  const db = createDatabase(pool);
-  const regexes = new RegexMatcherPool();
-  const dictionaries = new DictionaryCache(pool);
-  // The other columns have one connection, as prepared statements want it; so has Annals, one request at a time.
-  const client = new pg.Client({ connectionString: pool.options.connectionString });
+async function measureAll(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url, application_name: 'bench' });
   await client.connect();
-  await client.query('set jit = off; set max_parallel_workers_per_gather = 2');
-  return {
-    entries,
-    client,
-    findPage: createFindPage({ pool, db, regexes, now: () => benchNow, dictionaries }),
-    async close() {
-      await client.end();
-      await db.destroy();
-    },
-  };
-}
-
-/** A question's first, middle and last page, each asked of all histories in turn. */
-async function measure(histories: readonly History[], question: Question): Promise<Row[]> {
-  const query = parseQuery(question.q, changelogDialect);
-  const rows: Row[] = [];
-  for (const page of values.short ? ['first', 'middle'] : ['first', 'middle', 'last']) {
-    const asked: Row[] = [];
-    for (const history of histories) {
-      const { total } = await history.findPage(tenant, query, { skip: 0, size: 1 });
-      await checkTotal(history.client, question, total);
-      const pages = Math.max(1, Math.ceil(total / size));
-      if (page !== 'first' && pages === 1) continue;
-      const number = { first: 1, middle: Math.ceil(pages / 2), last: pages }[page] ?? 1;
-      const columns = await columnsOf(history, question, (number - 1) * size);
-      asked.push({ entries: history.entries, question, page, total, columns });
-    }
-    await interleave(
-      asked.flatMap(({ columns }) => columns),
-      Number(values.rounds),
-    );
-    for (const { entries, columns } of asked) {
-      const medians = columns.map((column) => `${column.name} ${median(column).toFixed(2)}`);
-      process.stderr.write(`${entries} ${question.row} ${page}: ${medians.join(', ')}\n`);
-    }
-    rows.push(...asked);
-  }
-  return rows;
-}
-
-async function columnsOf({ client, findPage }: History, question: Question, skip: number): Promise<Column[]> {
-  const ask = () => findPage(tenant, parseQuery(question.q, changelogDialect), { skip, size });
-  return [
-    { name: 'Annals', ask, milliseconds: [] },
-    { name: 'plain SQL', ask: plainSql(client, question, skip), milliseconds: [] },
-    { name: 'floor', ask: await floor(client, question, skip), milliseconds: [] },
-  ];
-}
-
-/**
- * Each column in turn, so that whatever else the machine does meets all of them alike. A turn is a few calls, as many as
- * take some 20 ms, so that what is fast is not measured with the caches that what is slow has left.
- */
-async function interleave(columns: readonly Column[], rounds: number): Promise<void> {
-  for (const column of columns) await warm(column);
-  for (let round = 0; round < rounds; round++) {
-    for (const column of columns) {
-      // What takes seconds need not be asked so often.
-      if (round >= 5 && median(column) > 200) continue;
-      const turn = performance.now();
-      for (let call = 0; call < 20 && performance.now() - turn < 20; call++) {
-        const begun = performance.now();
-        await column.ask();
-        column.milliseconds.push(performance.now() - begun);
+  const pool = new pg.Pool({ connectionString: url, max: 1, application_name: 'bench' });
+  // Keys of an earlier run are sealed with another secret.
+  await pool.query('truncate oauth_signing_key');
+  const service = await startService(environmentOf(url, { BENCH_NOW: String(benchNow) }));
+  try {
+    const reader = await createClient(createDatabase(pool), { tenant, scope: 'changelog.changelog_read' });
+    const token = await tokenOf(service.baseUrl, reader);
+    await untilQuiet(client);
+    await client.query('set jit = off; set max_parallel_workers_per_gather = 0');
+    const lines: Line[] = [];
+    for (const each of questionClasses(benchNow)) {
+      if (settings.row !== undefined && !settings.row.some((row) => each.row.includes(row))) continue;
+      for (const part of each.parts.slice(0, cold ? 1 : undefined)) {
+        const line = await measure(each, part, service, token, client);
+        if (line.annals.length > 0) lines.push(line);
       }
     }
+    print(lines);
+  } finally {
+    await service.stop();
+    await client.end();
+    await pool.end();
   }
 }
 
-/** As a service is that has been running for a while: 300 calls or half a second of them, 3 at least. */
-async function warm({ ask }: Column): Promise<void> {
+/** Waits until the service has done what it does after a start, such as building indexes: until 3 seconds are quiet. */
+async function untilQuiet(client: pg.Client): Promise<void> {
+  for (let quiet = 0; quiet < 6; ) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const { rows } = await client.query(
+      `select from pg_stat_activity
+         where datname = current_database() and application_name <> 'bench' and state = 'active'
+           and clock_timestamp() - query_start > interval '100 milliseconds'`,
+    );
+    quiet = rows.length === 0 ? quiet + 1 : 0;
+  }
+}
+
+async function measure(
+  each: QuestionClass,
+  part: Part,
+  service: Service,
+  token: string,
+  client: pg.Client,
+): Promise<Line> {
+  const line: Line = { row: each.row, part, matches: 0, annals: [], plain: [] };
+  // The first two warm code and tables up.
+  for (let number = cold ? 0 : -2; number < variants; number++) {
+    const { q, where } = each.variant(2 + number + each.parts.indexOf(part) * (variants + 2));
+    // Counting first would warm the plain table up.
+    const known = cold ? undefined : await countOf(client, where);
+    if ((part === 'deep' || part === 'last') && (known ?? 0) <= size) break;
+    const page = pageOf(part, known ?? 0);
+    const path = `/changelog/${tenant}/${resourceOf(part, page)}&q=${encodeURIComponent(q)}`;
+    const [annals, answer] = await costOf(
+      () => spentBy(service, client),
+      async () => {
+        const response = await fetch(service.baseUrl + path, { headers: { authorization: `Bearer ${token}` } });
+        return (await response.json()) as { totalElements?: number; items?: unknown[] };
+      },
+    );
+    const backend = await backendOf(client);
+    const own = () => Promise.resolve(processTime(process.pid) + processTime(backend));
+    const [plain] = await costOf(own, () => askPlain(client, part, where, (page - 1) * size));
+    const total = known ?? (await countOf(client, where));
+    if (answer.totalElements !== total) throw new Error(`${q}: ${JSON.stringify(answer).slice(0, 500)}, not ${total}`);
+    const items = part === 'histogram' || part === 'facets' ? 0 : Math.min(size, total - (page - 1) * size);
+    if ((answer.items?.length ?? 0) !== items) throw new Error(`${q}: a page of ${answer.items?.length}, not ${items}`);
+    if (number < 0) continue;
+    line.matches = total;
+    line.annals.push(annals);
+    line.plain.push(plain);
+  }
+  process.stderr.write(`${each.row}, ${part}: ${processorOf(line.annals)} ms, plain ${processorOf(line.plain)} ms\n`);
+  return line;
+}
+
+async function costOf<Result>(spent: () => Promise<number>, work: () => Promise<Result>): Promise<[Cost, Result]> {
+  const before = await spent();
   const begun = performance.now();
-  for (let call = 0; call < 300; call++) {
-    if (call >= 3 && performance.now() - begun > 500) return;
-    await ask();
-  }
+  const result = await work();
+  const clock = performance.now() - begun;
+  // A thread that has answered may still be tidying up.
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  return [{ processor: (await spent()) - before, clock }, result];
 }
 
-function conditionOf({ where, days = 30 }: Question): string {
-  return `tenant = $1 and at >= '${new Date(benchNow - days * 86_400_000).toISOString()}' and ${where}`;
-}
-
-function plainSql(client: pg.Client, question: Question, skip: number): () => Promise<unknown> {
-  const condition = conditionOf(question);
-  const name = `${question.row} ${skip}`;
-  return async () => {
-    await client.query({
-      name: `count ${name}`,
-      text: `select count(*) from plain where ${condition}`,
-      values: [tenant],
-    });
-    await client.query({
-      name: `page ${name}`,
-      text: `select ${rowColumns} from plain where ${condition} order by at desc, id desc limit $2 offset $3`,
-      values: [tenant, size, skip],
-    });
-  };
-}
-
-/** The rows of the page alone, of which somebody has told where they begin. */
-async function floor(client: pg.Client, question: Question, skip: number): Promise<() => Promise<unknown>> {
-  const condition = conditionOf(question);
-  const { rows } = await client.query(
-    `select at, id from plain where ${condition} order by at desc, id desc limit 1 offset $2`,
-    [tenant, skip],
+/** Milliseconds of processor time of the service's threads and its connections so far. */
+async function spentBy({ pid }: Service, client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>(
+    "select pid from pg_stat_activity where datname = current_database() and application_name <> 'bench'",
   );
-  const first = rows[0] ?? { at: new Date(benchNow), id: 0 };
-  return async () =>
-    await client.query({
-      name: `floor ${question.row} ${skip}`,
-      text: `select ${rowColumns} from plain where ${condition} and at <= $2 order by at desc, id desc limit $3`,
-      values: [tenant, first.at, size],
-    });
+  return rows.reduce((sum, backend) => sum + processTime(backend.pid), processTime(pid));
 }
 
-async function checkTotal(client: pg.Client, question: Question, total: number): Promise<void> {
-  const { rows } = await client.query(`select count(*) as total from plain where ${conditionOf(question)}`, [tenant]);
-  if (Number(rows[0].total) !== total) throw new Error(`${question.row}: ${total}, and ${rows[0].total} by counting`);
+async function backendOf(client: pg.Client): Promise<number> {
+  return (await client.query('select pg_backend_pid() as pid')).rows[0].pid;
 }
 
-function median({ milliseconds }: Column): number {
-  return quantile(milliseconds, 0.5);
+function pageOf(part: Part, total: number): number {
+  const pages = Math.max(1, Math.ceil(total / size));
+  if (part === 'last') return pages;
+  return part === 'deep' ? Math.ceil(pages / 2) : 1;
 }
 
-function quantile(numbers: readonly number[], share: number): number {
-  const sorted = numbers.toSorted((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+function resourceOf(part: Part, page: number): string {
+  if (part === 'histogram') return 'histogram?buckets=60';
+  return part === 'facets' ? 'facets?field=path' : `changelogs?page=${page}&size=${size}`;
 }
 
-/** A row for each question: what its first and its middle page cost. */
-function shortTable(rows: readonly Row[]): string {
-  const lines = [
-    '| entries | question | matches | page 1: plain SQL / Annals | page 1: Annals / floor | middle page: plain SQL / Annals | middle page: Annals / floor |',
-    '|---:|---|---:|---:|---:|---:|---:|',
-  ];
-  for (const { entries, question, total, columns } of rows.filter(({ page }) => page === 'first')) {
-    const middle = rows.find((row) => row.entries === entries && row.question === question && row.page === 'middle');
-    lines.push(
-      `| ${entries.toLocaleString('en')} | ${question.row} | ${total.toLocaleString('en')} | ` +
-        `${ratiosOf(columns)} | ${middle === undefined ? ' | ' : ratiosOf(middle.columns)} |`,
+async function countOf(client: pg.Client, where: string): Promise<number> {
+  const count = `select count(*)::float8 as total from plain where tenant = $1 and ${where}`;
+  return (await client.query(count, [tenant])).rows[0].total;
+}
+
+async function askPlain(client: pg.Client, part: Part, where: string, skip: number): Promise<void> {
+  const entries = `from plain where tenant = $1 and ${where}`;
+  if (part === 'histogram') {
+    await client.query(`select date_trunc('day', at), type, count(*) ${entries} group by 1, 2`, [tenant]);
+  } else if (part === 'facets') {
+    await client.query(
+      `with counted as (select key, count(*) from (select plain_keys(paths) as keys ${entries}) as e, unnest(e.keys) as key group by 1)
+       select (select count(*) ${entries}) as total, key, count from counted order by count desc, key limit 20`,
+      [tenant],
     );
+  } else {
+    await countOf(client, where);
+    const columns = 'at, type, entity, entity_id, name, actor, related, paths';
+    const page = `select ${columns} ${entries} order by at desc, id desc limit $2 offset $3`;
+    await client.query(page, [tenant, size, skip]);
   }
-  return `${lines.join('\n')}\n`;
 }
 
-function ratiosOf(columns: readonly Column[]): string {
-  const [annals, plain, lowest] = columns.map(median) as [number, number, number];
-  return `${(plain / annals).toFixed(1)} | ${(annals / lowest).toFixed(1)}`;
+function processorOf(costs: readonly Cost[]): string {
+  return median(costs.map(({ processor }) => processor)).toFixed(1);
 }
 
-function table(rows: readonly Row[]): string {
-  const smallest = Math.min(...rows.map(({ entries }) => entries));
-  const lines = [
-    '| entries | row | matches | page | Annals, median (p99) | plain SQL / Annals | Annals / floor | Annals / Annals with the fewest entries |',
-    '|---:|---|---:|---|---:|---:|---:|---:|',
-  ];
-  for (const { entries, question, page, total, columns } of rows) {
-    const [annals, plain, lowest] = columns.map(median) as [number, number, number];
-    const small = rows.find(
-      (row) => row.entries === smallest && row.question.row === question.row && row.page === page,
-    );
-    const least = small?.columns[0] === undefined || small.entries === entries ? undefined : median(small.columns[0]);
-    const p99 = quantile(columns[0]?.milliseconds ?? [], 0.99);
-    lines.push(
-      `| ${entries.toLocaleString('en')} | ${question.row} | ${total.toLocaleString('en')} | ${page} | ${annals.toFixed(2)} ms (${p99.toFixed(1)}) | ` +
-        `${(plain / annals).toFixed(1)} | ${(annals / lowest).toFixed(2)} | ${least === undefined ? '' : (annals / least).toFixed(2)} |`,
-    );
-  }
-  return `${lines.join('\n')}\n`;
+function print(lines: readonly Line[]): void {
+  const bare = lines.find(({ row }) => row === 'bare request');
+  const bareCost = bare === undefined ? 0 : Number(processorOf(bare.annals));
+  const clockOf = (costs: readonly Cost[]) => median(costs.map(({ clock }) => clock)).toFixed(1);
+  process.stdout.write(`${Number(settings.entries).toLocaleString('en')} entries, ${state}${cold ? ', cold' : ''}\n\n`);
+  printTable(
+    [
+      'question',
+      'matches',
+      'part',
+      'Annals, ms',
+      'plain SQL, ms',
+      'Annals / (1.2 plain + bare)',
+      'by the clock: Annals, ms',
+      'plain SQL, ms',
+    ],
+    lines.map(({ row, matches, part, annals, plain }) => [
+      row,
+      matches.toLocaleString('en'),
+      part,
+      processorOf(annals),
+      processorOf(plain),
+      (Number(processorOf(annals)) / (1.2 * Number(processorOf(plain)) + bareCost)).toFixed(2),
+      clockOf(annals),
+      clockOf(plain),
+    ]),
+  );
 }

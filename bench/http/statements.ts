@@ -4,7 +4,7 @@ import { buildApp } from '../../src/app.ts';
 import { createContext } from '../../src/context/context.ts';
 import { readConfig } from '../../src/core/config/config.ts';
 
-/** A statement with what Annals answers from it. */
+/** A statement, and the answer that Annals makes of it. */
 export interface Answered {
   name?: string | undefined;
   text: string;
@@ -12,7 +12,7 @@ export interface Answered {
   json: string;
 }
 
-/** The statement that Annals sends for each of these paths, once all that it keeps in memory is there. */
+/** The statement that Annals sends for each of these paths once its caches are warm. */
 export async function statementsOf(
   paths: readonly string[],
   environment: Record<string, string>,
@@ -25,7 +25,7 @@ export async function statementsOf(
     sent.push(statementOf(args));
     return Reflect.apply(query, this, args);
   };
-  // Before the first connection, which keeps the function that it finds.
+  // Before the first connection, which keeps the function it finds.
   Object.assign(pg.Client.prototype, { query: noted });
   const context = await createContext({
     config,
@@ -61,10 +61,10 @@ const pageAsRows = `select total, current, at, kind, actor, entity_id as "entity
   case when octet_length(paths) + coalesce(octet_length(related), 0) <= 262144 then paths end as paths
   from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12)`;
 
-/** The same statements, but the one of this page of the history answers with a row for each entry, and has arrays among its values. */
+/** The same statements, but that of this page of the history answers a row for each entry and takes arrays as values. */
 export function withRows(statements: Record<string, Answered>, page: string): Record<string, Answered> {
   const own = statements[page];
-  if (own === undefined) throw new Error(`nobody has found out what ${page} sends`);
+  if (own === undefined) throw new Error(`the statement of ${page} is not known`);
   const asRows = { ...own, name: 'page as rows', text: pageAsRows, values: own.values.map(arrayOrValue) };
   return { ...statements, [page]: asRows };
 }

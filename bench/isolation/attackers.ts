@@ -2,7 +2,7 @@ import { setPriority } from 'node:os';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
 import type { Attack, Attacker } from './attacks/attack.ts';
 
-// The attackers, in a process of their own that gives way a little: what it costs to attack is no concern of ours.
+// The attackers, in a process of their own with a lower priority: the cost of making requests is not measured.
 const [baseUrl = '', name = '', ...tenants] = process.argv.slice(2);
 setPriority(3);
 const { attack }: { attack: Attack } = await import(`./attacks/${name}.ts`);
@@ -39,12 +39,12 @@ process.on('message', async (message) => {
     process.send?.(counts);
     return;
   }
-  for (const attacker of attackers) void again(attacker);
+  for (const attacker of attackers) void attackUntilOver(attacker);
 });
 process.send?.('ready');
 
-/** A connection that is cut, or a refusal that comes as a cut, does not end an attack. */
-async function again(attacker: Attacker): Promise<void> {
+/** A connection that breaks does not end an attack. */
+async function attackUntilOver(attacker: Attacker): Promise<void> {
   while (!over.signal.aborted) {
     await attack.run(attacker, over.signal).catch((error: unknown) => {
       if (!over.signal.aborted) attacker.count(error instanceof Error ? error.message : String(error));

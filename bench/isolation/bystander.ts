@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../../test/support/oracle/random.ts';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
-import { maxOf, quantile } from './figures.ts';
+import { quantile } from '../figures.ts';
 
-// The bystander, in a process of its own: a tenant with ordinary calls, two at a time and some 60 a second, who begins a
-// chat and an export every second. It is told `{ seconds }`, and tells what it saw.
+// The bystander, in a process of its own: a tenant with ordinary calls, two at a time and some 60 a second, that starts a
+// chat and an export every second. Its parent sends `{ seconds }` and gets what it saw.
 const [baseUrl = '', tenant = '', token = '', clientId = '', clientSecret = ''] = process.argv.slice(2);
 const random = new Random();
 const vendor = await startVendor();
-/** How long a call may take until it counts as an error (milliseconds). */
+/** Milliseconds after which a call counts as an error. */
 const patience = 30_000;
 
 export interface Seen {
@@ -19,11 +19,11 @@ export interface Seen {
   p99: number;
   worst: number;
   errors: number;
-  /** The longest that a chat waited until its model was asked, in milliseconds; null where none began. */
+  /** The longest time until a chat's model was called (milliseconds); null if none was. */
   chatBegins: number | null;
-  /** The longest that an export of 200 entries took from the call to its end, in milliseconds; null where none ended. */
+  /** The longest time from the call of an export of 200 entries to its end (milliseconds); null if none ended. */
   exportDone: number | null;
-  /** Each error once, with how often it was seen. */
+  /** How often each error was seen. */
   faults: Record<string, number>;
 }
 
@@ -106,25 +106,25 @@ async function watch(milliseconds: number): Promise<Seen> {
     p50: quantile(took, 0.5),
     p95: quantile(took, 0.95),
     p99: quantile(took, 0.99),
-    worst: maxOf(took),
+    worst: quantile(took, 1),
     errors,
-    chatBegins: maxOf(chats),
-    exportDone: maxOf(exported),
+    chatBegins: quantile(chats, 1),
+    exportDone: quantile(exported, 1),
     faults,
   };
 }
 
-/** Milliseconds from the call until the model is asked. */
+/** Milliseconds from the call until the model is called. */
 async function chat(): Promise<number> {
   const message = `Hello ${randomUUID()}`;
   const begun = performance.now();
-  const asked = Promise.withResolvers<number>();
+  const called = Promise.withResolvers<number>();
   vendor.behave(({ text }) => {
-    if (text.includes(message)) asked.resolve(performance.now() - begun);
+    if (text.includes(message)) called.resolve(performance.now() - begun);
     return { kind: 'answer' };
   });
   await send('POST', `/ai-service/${tenant}/agentic/chat-async`, { agentId: 'desk', message });
-  return await orLate(asked.promise);
+  return await orLate(called.promise);
 }
 
 async function exportAll(): Promise<number> {
@@ -160,7 +160,7 @@ function send(method: string, path: string, body: unknown): Promise<Response> {
   return call(path, { method, headers, body: JSON.stringify(body) });
 }
 
-/** The whole answer; rejects where it is an error, comes too late, or does not come. */
+/** The whole answer; rejects where it is an error or late. */
 async function call(path: string, options: RequestInit): Promise<Response> {
   const response = await fetch(`${baseUrl}${path}`, { ...options, signal: AbortSignal.timeout(patience) });
   const text = await response.text();

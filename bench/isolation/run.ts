@@ -6,12 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import type { Attack } from './attacks/attack.ts';
+import { memoryOf } from '../processor-time.ts';
+import { makeTenant, openBenchServer } from '../server.ts';
+import { environmentOf, type Service, startService, stop, tokenOf } from '../service.ts';
+import { type Attack, changesOf } from './attacks/attack.ts';
 import type { Seen } from './bystander.ts';
-import { changesOf } from './changes.ts';
-import { maxOf } from './figures.ts';
-import { MemorySampler } from './memory-sampler.ts';
-import { openWorld, type Service, stop, type World } from './world.ts';
 
 // What a bystander sees while others attack, beside what it sees without them, in one run.
 const { values: settings, positionals } = parseArgs({
@@ -24,11 +23,11 @@ const { values: settings, positionals } = parseArgs({
   },
 });
 const here = import.meta.dirname;
-const parts = new Set(['attack', 'own-agent', 'own-model']);
+const parts = new Set(['attack', 'own-model']);
 const known = (await readdir(join(here, 'attacks')))
   .map((file) => file.replace('.ts', ''))
   .filter((name) => !parts.has(name));
-const asked = positionals.length > 0 ? positionals : known;
+const chosen = positionals.length > 0 ? positionals : known;
 const children: ChildProcess[] = [];
 
 interface Row {
@@ -39,51 +38,53 @@ interface Row {
   memory: { before: number; most: number };
   /** Milliseconds of processor time. */
   maxTurn: { before: number; attacked: number };
-  /** Milliseconds after the attackers left until no statement of theirs ran. */
+  /** Milliseconds after the attackers left until no statement of a service ran. */
   quiet: number;
   counts: Record<string, number>;
 }
 
 const rows: Row[] = [];
 const loadBefore = load();
-const world = await openWorld();
+const server = await openBenchServer();
+const { url, pool, db, drop } = await server.create();
 try {
-  for (const name of asked) {
-    const row = await measure(world, name);
+  for (const name of chosen) {
+    const row = await measure(name);
     rows.push(row);
     printRow(row);
-    // A run that is cut off has told what it measured.
+    // An interrupted run has printed what it measured.
     console.log(lineOf(row));
   }
 } finally {
   for (const child of children) await stop(child);
-  await world.close();
+  await drop();
+  await server.release();
 }
-printTable(rows.toSorted((one, other) => one.attack.row - other.attack.row));
+printTable(rows.toSorted((a, b) => a.attack.row - b.attack.row));
 
-async function measure(place: World, name: string): Promise<Row> {
+async function measure(name: string): Promise<Row> {
   const { attack }: { attack: Attack } = await import(`./attacks/${name}.ts`);
-  const service = await place.startService();
-  const own = settings.elsewhere ? await place.startService() : service;
-  const bystander = await startBystander(place, own, `by${rows.length}`);
-  const attackers = await startAttackers(place, service, attack, name);
+  const service = await start();
+  const own = settings.elsewhere ? await start() : service;
+  const bystander = await startBystander(own, `by${rows.length}`);
+  const attackers = await startAttackers(service, attack, name);
   // A first round warms caches and compiled code, as in a service that has been at work for a while.
   await watch(bystander, 3);
   await maxTurnOf(service, own);
-  const memoryBefore = new MemorySampler(service);
+  const memoryBefore = sampleMemory(service);
   const idle = await watch(bystander, Number(settings.idle));
   const before = { memory: await memoryBefore.end(), turn: await maxTurnOf(service, own) };
 
-  const memoryAttacked = new MemorySampler(service);
+  const memoryAttacked = sampleMemory(service);
   attackers.send('begin');
   const attacked = await watch(bystander, secondsOf(attack));
   const turn = await maxTurnOf(service, own);
   const counts = await answerOf<Record<string, number>>(attackers, 'end');
   await stop(attackers);
-  const quiet = await untilQuiet(place);
+  const quiet = await untilQuiet();
   const most = await memoryAttacked.end();
   await stop(bystander);
-  for (const one of new Set([service, own])) await one.stop();
+  for (const each of new Set([service, own])) await each.stop();
   return {
     attack,
     idle,
@@ -95,20 +96,41 @@ async function measure(place: World, name: string): Promise<Row> {
   };
 }
 
-async function startBystander(place: World, service: Service, tenant: string): Promise<ChildProcess> {
-  const client = await place.makeTenant(tenant);
-  await createRecorder(place.db, tenant, () => Date.now())(changesOf(2_000));
-  const args = [service.baseUrl, tenant, await service.tokenOf(client), client.clientId, client.clientSecret];
+async function start(): Promise<Service> {
+  const { SERVICE_NODE_OPTIONS: NODE_OPTIONS = '', SERVICE_LOG_LEVEL: LOG_LEVEL = 'silent' } = process.env;
+  return await startService(environmentOf(url, { ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8', NODE_OPTIONS, LOG_LEVEL }));
+}
+
+/** The peak of the service's resident memory (MiB) from now on. */
+function sampleMemory({ pid }: Service): { end(): Promise<number> } {
+  let isOver = false;
+  const sampled = (async () => {
+    let most = 0;
+    for (; !isOver; await sleep(50)) most = Math.max(most, memoryOf(pid).now);
+    return most;
+  })();
+  return {
+    end() {
+      isOver = true;
+      return sampled;
+    },
+  };
+}
+
+async function startBystander(service: Service, tenant: string): Promise<ChildProcess> {
+  const client = await makeTenant(db, tenant);
+  await createRecorder(db, tenant, () => Date.now())(changesOf(2_000));
+  const args = [service.baseUrl, tenant, await tokenOf(service.baseUrl, client), client.clientId, client.clientSecret];
   return await startChild('bystander.ts', args);
 }
 
-async function startAttackers(place: World, service: Service, attack: Attack, name: string): Promise<ChildProcess> {
+async function startAttackers(service: Service, attack: Attack, name: string): Promise<ChildProcess> {
   const tenants: string[] = [];
   for (let number = 0; number < Number(settings.attackers); number += 1) {
     const tenant = `att${rows.length}x${number}`;
-    const client = await place.makeTenant(tenant);
-    await attack.fill?.(place.db, tenant);
-    tenants.push(`${tenant}=${await service.tokenOf(client)}`);
+    const client = await makeTenant(db, tenant);
+    await attack.fill?.(db, tenant);
+    tenants.push(`${tenant}=${await tokenOf(service.baseUrl, client)}`);
   }
   return await startChild('attackers.ts', [service.baseUrl, name, ...tenants]);
 }
@@ -135,12 +157,14 @@ function watch(bystander: ChildProcess, seconds: number): Promise<Seen> {
 }
 
 async function maxTurnOf(...services: readonly Service[]): Promise<number> {
-  return maxOf(await Promise.all([...new Set(services)].map((service) => service.maxTurn())));
+  return Math.max(...(await Promise.all([...new Set(services)].map((service) => service.maxTurn()))));
 }
 
-async function untilQuiet(place: World): Promise<number> {
+/** Milliseconds until no statement of a service runs. */
+async function untilQuiet(): Promise<number> {
   const begun = performance.now();
-  while ((await place.busy()) > 0 && performance.now() - begun < 60_000) await sleep(20);
+  const running = "select from pg_stat_activity where application_name = 'annals' and state <> 'idle'";
+  while ((await pool.query(running)).rows.length > 0 && performance.now() - begun < 60_000) await sleep(20);
   return performance.now() - begun;
 }
 
@@ -194,7 +218,7 @@ function lineOf(row: Row): string {
   return `| ${cells.join(' | ')} |`;
 }
 
-/** Which of the criteria does not hold. */
+/** The criteria that do not hold. */
 function faultsOf({ attack, idle, attacked, memory, quiet, counts }: Row): string[] {
   const own = attack.fault?.(counts, secondsOf(attack), Number(settings.attackers));
   return [
@@ -208,7 +232,7 @@ function faultsOf({ attack, idle, attacked, memory, quiet, counts }: Row): strin
   ];
 }
 
-/** Of the last minute, with all that runs on the machine. */
+/** The machine's load average over the last minute. */
 function load(): string {
   return loadavg()[0]?.toFixed(1) ?? '';
 }

@@ -6,14 +6,12 @@ import { givePositions } from '../../src/history/feed/positions.ts';
 import { makeProofKey } from '../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../src/history/proof/sealing/signer.ts';
-import { createPool } from '../../src/postgres/connections/pool.ts';
-import { createDatabase } from '../../src/postgres/database.ts';
-import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { changeOf } from '../../test/support/server/history.ts';
-import { startServer } from '../positions/server.ts';
-import { databaseTime } from './processor-time.ts';
+import { printTable } from '../figures.ts';
+import { parentOf, serverTime } from '../processor-time.ts';
+import { openBenchServer } from '../server.ts';
 
 // What sealing costs an entry: processor time of this process and of the database's processes, and bytes on disk, by the
 // number of changed paths. And the bytes where few entries come a minute.
@@ -26,16 +24,14 @@ const { values: settings } = parseArgs({
 });
 const now = () => 1_790_000_000_000;
 
-const server = await startServer();
+const server = await openBenchServer();
+const { pool, db, drop } = await server.create();
 const folder = await mkdtemp(join(tmpdir(), 'annals-proof-'));
-const pool = createPool(server.url, { maximum: 3 });
-const db = createDatabase(pool);
 try {
-  await migrate(pool);
   makeProofKey(join(folder, 'key'));
   const signer = openSigner(join(folder, 'key'), 'annals.example');
   const sealing = { signer, now };
-  const lines: string[] = [];
+  const rows: string[][] = [];
   for (const paths of settings.paths.split(',').map(Number)) {
     const tenant = `paths${paths}`;
     await createTenant(db, tenant);
@@ -49,14 +45,14 @@ try {
     const [node, database] = [own.user + own.system, (await used()) - before.database];
     const seconds = (performance.now() - before.at) / 1_000;
     const bytes = (await size()) / count;
-    lines.push(
-      `| ${paths} | ${count} | ${of(node, count)} | ${of(database, count)} | ${of(node + database, count)} | ${Math.round(count / seconds)} | ${bytes.toFixed(1)} |`,
-    );
-    process.stderr.write(`${lines.at(-1)}\n`);
+    const of = (microseconds: number) => (microseconds / count).toFixed(0);
+    const perSecond = Math.round(count / seconds);
+    rows.push([`${paths}`, `${count}`, of(node), of(database), of(node + database), `${perSecond}`, bytes.toFixed(1)]);
     await pool.query('truncate proof_leaf, proof_tile');
   }
-  process.stdout.write(
-    `| Paths | Entries | Node, µs an entry | Database, µs | Together, µs | Entries a second | Bytes an entry |\n|---:|---:|---:|---:|---:|---:|---:|\n${lines.join('\n')}\n`,
+  printTable(
+    ['Paths', 'Entries', 'Node, µs an entry', 'Database, µs', 'Together, µs', 'Entries a second', 'Bytes an entry'],
+    rows,
   );
   const rounds = Number(settings.rounds);
   await createTenant(db, 'trickle');
@@ -66,23 +62,21 @@ try {
     await pool.query('update proof_log set signed_at = null');
     while (await sealPortion(db, 'trickle', sealing));
   }
-  const entries = (await pool.query("select sum(octet_length(kinds)) as n from proof_leaf where tenant = 'trickle'"))
-    .rows[0].n;
-  const rows = (await pool.query("select count(*) as n from proof_leaf where tenant = 'trickle'")).rows[0].n;
+  const trickle = await pool.query(
+    "select sum(octet_length(kinds)) as entries, count(*) as rows from proof_leaf where tenant = 'trickle'",
+  );
+  const { entries, rows: leafRows } = trickle.rows[0];
   const atOnce = await size();
   await pool.query('vacuum full proof_leaf');
+  const each = (bytes: number) => (bytes / entries).toFixed(1);
   process.stdout.write(
-    `\n1 to 3 entries in each of ${rounds} rounds: ${entries} entries in ${rows} rows, ${(atOnce / entries).toFixed(1)} bytes an entry at the end, ${((await size()) / entries).toFixed(1)} after VACUUM FULL\n`,
+    `\n1 to 3 entries in each of ${rounds} rounds: ${entries} entries in ${leafRows} rows, ${each(atOnce)} bytes an entry, ${each(await size())} after VACUUM FULL\n`,
   );
   signer.newest.close();
 } finally {
-  await pool.end();
-  await server.stop();
+  await drop();
+  await server.release();
   await rm(folder, { recursive: true });
-}
-
-function of(microseconds: number, count: number): string {
-  return (microseconds / count).toFixed(0);
 }
 
 async function record(tenant: string, count: number, paths: number, from = 0): Promise<void> {
@@ -109,7 +103,8 @@ async function size(): Promise<number> {
   return rows[0].bytes;
 }
 
+/** Microseconds of all processes of the database. */
 async function used(): Promise<number> {
   const { rows } = await pool.query('select pg_backend_pid() as pid');
-  return await databaseTime(rows[0].pid);
+  return 1000 * serverTime(parentOf(rows[0].pid));
 }

@@ -1,159 +1,105 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { setRetention } from '../../src/history/retention/retention.ts';
-import { createPool } from '../../src/postgres/connections/pool.ts';
-import { createDatabase } from '../../src/postgres/database.ts';
-import { freePort } from '../../src/postgres/embedded/free-port.ts';
-import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
-import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
-import { watchReport } from '../metrics/panels.ts';
-import { watchMetrics, watchQuietly } from '../metrics/prometheus.ts';
-import { checkHistory } from './check-history.ts';
-import { type Acknowledged, chat, exportHistory, read, record, type Session, write } from './clients.ts';
-import { MemoryOverTime } from './memory-over-time.ts';
-import { Outcomes } from './outcomes.ts';
-import { prepareTenant } from './prepare-tenant.ts';
-import { childrenOf, Kept } from './processes.ts';
+import { childrenOf, memoryOf } from '../processor-time.ts';
+import { benchFolder, openBenchServer } from '../server.ts';
+import { Counts, environmentOf, Supervised } from '../service.ts';
+import { check } from './check.ts';
+import { type Caller, chat, exportHistory, prepareTenant, read, record, write } from './clients.ts';
 
-// Everything at once for so many minutes, with rates that leave the machine room: recorders, readers, writers, chats against a
-// model on loopback, exports and retention. One process is killed each minute. At the end what was acknowledged is
-// compared with what is there, and totals with plain counts.
+// Everything at once, at rates that leave the machine room: recorders, readers, writers, chats, exports and retention, while one process
+// is killed each minute. At the end what was acknowledged is compared with what is there, and totals with plain counts.
 const { values: settings } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '30' },
-    data: { type: 'string', default: join(import.meta.dirname, '../../data/bench-soak') },
-  },
+  options: { minutes: { type: 'string', default: '30' }, killEvery: { type: 'string', default: '60' } },
 });
-const minutes = Number(settings.minutes);
-const day = 86_400_000;
-/** The tenants, with the days over which the recorders' changes lie. Retention drops some of the second one's. */
-const tenants = { acme: 1, globex: 60 } as const;
-
+const historyAway = 'Problem encountered while trying to retrieve changelog history.';
 const say = (line: string) => process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
-const database = await openEmbeddedDatabase({ dataDir: settings.data, log: say });
-const pool = createPool(database.url);
-await migrate(pool);
-const db = createDatabase(pool);
+
+const server = await openBenchServer(`${benchFolder}-soak`);
+const database = await server.create();
+const { db } = database;
 const vendor = await startVendor();
-const messages = new Outcomes();
-const memory = new MemoryOverTime(settings.data, 15);
-const environment = {
-  ...memory.environment(),
-  DATABASE_URL: database.url,
-  ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+const [outcomes, messages] = [new Counts(), new Counts()];
+const environment = environmentOf(database.url, {
   LOG_LEVEL: 'warn',
   OPENAI_BASE_URL: vendor.baseUrl,
   ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8',
-};
-let hasBegun = false;
-const onLine = (line: string) => {
-  messages.add('log', messageOf(line));
-  if (!hasBegun) say(line);
-};
-const metricsPorts = { service: String(await freePort()), recorder: String(await freePort()) };
-const service = new Kept(
-  ['serve'],
-  { ...environment, ANNALS_WORKERS: '2', ANNALS_METRICS_PORT: metricsPorts.service },
-  onLine,
-);
-const recorder = new Kept(['recorder'], { ...environment, ANNALS_METRICS_PORT: metricsPorts.recorder }, onLine);
-const [serviceUrl, recorderUrl] = await Promise.all([service.start(), recorder.start()]);
-
-const watch = await watchMetrics(settings.data, {
-  service: `127.0.0.1:${metricsPorts.service}`,
-  recorder: `127.0.0.1:${metricsPorts.recorder}`,
 });
-await watchQuietly(watch, 20);
+const onLog = (message: string) => messages.add(message);
+const service = new Supervised(['serve'], { ...environment, ANNALS_WORKERS: '2' }, onLog);
+const recorder = new Supervised(['recorder'], environment, onLog);
+const urls = { service: await service.ready, recorder: await recorder.ready };
 const over = new AbortController();
-const outcomes = new Outcomes();
-const lines: string[] = [];
-const known: { tenant: string; session: Session; acknowledged: Acknowledged; keepsAll: boolean }[] = [];
-const loads: Promise<void>[] = [];
-for (const [tenant, days] of Object.entries(tenants)) {
-  const { caller, session, acknowledged } = await prepareTenant(db, tenant, {
-    service: serviceUrl,
-    recorder: recorderUrl,
-    outcomes,
-    over: over.signal,
-  });
-  known.push({ tenant: caller.tenant, session, acknowledged, keepsAll: days === 1 });
-  const oldest = days * day;
-  loads.push(record(caller, acknowledged, 'one', oldest), record(caller, acknowledged, 'two', oldest));
-  loads.push(read(caller), read(caller), write(caller, acknowledged), chat(caller, acknowledged));
-  loads.push(exportHistory(caller, acknowledged));
-  if (days > 1) loads.push(retain(caller.tenant));
+const memory = new Map<string, number[]>();
+const callers: Caller[] = [];
+const loads: Promise<void>[] = [killInTurn(), sampleMemory()];
+// The changes of the second tenant lie over 60 days, of which retention drops some.
+for (const days of [1, 60]) {
+  const tenant = `soak${randomBytes(3).toString('hex')}`;
+  const caller = await prepareTenant(db, tenant, { ...urls, outcomes, over: over.signal });
+  callers.push(caller);
+  loads.push(record(caller, 'one', days), record(caller, 'two', days), read(caller), read(caller));
+  loads.push(write(caller), chat(caller), exportHistory(caller));
+  if (days > 1) loads.push(retain(tenant));
 }
-loads.push(killInTurn(), watchMemory());
-hasBegun = true;
-watch?.begin('load and kills');
-say(`begun: ${serviceUrl}, ${recorderUrl}`);
-await sleep(minutes * 60_000);
+say(`started: ${urls.service}, ${urls.recorder}`);
+await sleep(Number(settings.minutes) * 60_000);
 over.abort();
 await Promise.all(loads);
-watch?.begin('after');
-await watchQuietly(watch, 90);
 say('the load is over; checking');
-for (const one of known) lines.push(...(await checkHistory({ pool, db, ...one })));
-const shown = await watchReport(watch);
-await watch?.close();
-const codes = [await recorder.stop(), await service.stop()];
-lines.push(`ended with ${codes.join(' and ')}`, ...memory.slopes());
-process.stdout.write(
-  `${['', 'Outcomes:', ...outcomes.lines, '', 'Log:', ...messages.lines, '', 'Checks:', ...lines, ...shown].join('\n')}\n`,
-);
-if (outcomes.failures.length > 0) process.stdout.write(`Failures:\n${outcomes.failures.join('\n')}\n`);
+const lines: string[] = [];
+for (const [place, caller] of callers.entries()) lines.push(...(await check(database, caller, place === 0)));
+await Promise.all([recorder.stop(), service.stop()]);
+const unexpected = /: (?:500|502|504|4\d\d|no answer|without)/;
+const failures = outcomes.lines.filter((line) => unexpected.test(line) && !line.includes(historyAway));
+const memories = [...memory].map(([name, sizes]) => {
+  const late = sizes.slice(Math.floor(sizes.length / 3));
+  return `memory of ${name}, last two thirds: ${Math.min(...late).toFixed(0)} to ${Math.max(...late).toFixed(0)} MiB`;
+});
+const report = { Outcomes: outcomes.lines, Log: messages.lines, Checks: [...lines, ...memories], Failures: failures };
+for (const [title, of] of Object.entries(report)) process.stdout.write(`\n${title}:\n${of.join('\n')}\n`);
+if (failures.length > 0 || lines.some((line) => line.startsWith('FAILED'))) process.exitCode = 1;
 await vendor.close();
-await db.destroy();
-await database.release();
+await database.drop();
+await server.release();
 
 /** Keeps fewer days of the tenant each time. */
 async function retain(tenant: string): Promise<void> {
   for (let days = 55; !over.signal.aborted && days > 1; days -= 5) {
-    await setRetention(db, tenant, days, Date.now()).catch(() => outcomes.add('retention', 'database away'));
-    await sleep(240_000, undefined, { signal: over.signal }).catch(() => {});
+    await setRetention(db, tenant, days, Date.now()).catch(() => outcomes.add('retention: database away'));
+    await pause(240_000);
   }
 }
 
 async function killInTurn(): Promise<void> {
   const victims = ['a worker', 'the recorder', 'a worker', 'the database'] as const;
-  for (let minute = 0; ; minute++) {
-    await sleep(60_000, undefined, { signal: over.signal }).catch(() => {});
-    if (over.signal.aborted || minute + 1 >= minutes) return;
-    const victim = victims[minute % victims.length];
+  for (let kill = 0; ; kill++) {
+    await pause(Number(settings.killEvery) * 1_000);
+    if (over.signal.aborted) return;
+    const victim = victims[kill % victims.length];
     say(`kills ${victim}`);
-    outcomes.add('killed', victim ?? '');
+    outcomes.add(`killed: ${victim}`);
     if (victim === 'the recorder') recorder.kill();
-    else if (victim === 'the database') process.kill(await postmaster(), 'SIGKILL');
-    // The one that was started last: the other one lives to the end, and shows whether its memory grows.
+    else if (victim === 'the database') await server.kill();
+    // The youngest: the eldest lives to the end, and shows whether its memory grows.
     else process.kill(childrenOf(service.pid).at(-1) ?? 0, 'SIGKILL');
   }
 }
 
-/** Each minute one line for each process. Their slopes stand at the end. */
-async function watchMemory(): Promise<void> {
-  while (!over.signal.aborted) {
-    await sleep(60_000, undefined, { signal: over.signal }).catch(() => {});
-    for (const line of memory.now(Date.now() - 20_000)) say(line);
+/** Of the primary process and of the eldest worker. */
+async function sampleMemory(): Promise<void> {
+  for (; !over.signal.aborted; await pause(15_000)) {
+    for (const [name, pid] of Object.entries({
+      primary: service.pid,
+      'eldest worker': childrenOf(service.pid)[0] ?? 0,
+    })) {
+      memory.set(name, [...(memory.get(name) ?? []), memoryOf(pid).now]);
+    }
   }
 }
 
-async function postmaster(): Promise<number> {
-  const file = await readFile(join(settings.data, 'postgres', 'cluster', 'postmaster.pid'), 'utf8').catch(async () => {
-    const home = (await readFile(join(settings.data, 'postgres.location'), 'utf8')).trim();
-    return await readFile(join(home, 'cluster', 'postmaster.pid'), 'utf8');
-  });
-  return Number(file.split('\n')[0]);
-}
-
-function messageOf(line: string): string {
-  try {
-    const { level, msg, err } = JSON.parse(line) as { level: string; msg: string; err?: { message: string } };
-    return `${level} ${msg}${err === undefined ? '' : `: ${err.message.slice(0, 120)}`}`;
-  } catch {
-    return line.slice(0, 160);
-  }
+async function pause(milliseconds: number): Promise<void> {
+  await sleep(milliseconds, undefined, { signal: over.signal }).catch(() => {});
 }

@@ -20,8 +20,8 @@ import { type Figure, Measured } from './measured.ts';
 // millions of changes, and with long ones. README.md says how to run it.
 const { values: settings } = parseArgs({
   options: {
-    /** A database that bench/history/summary.ts has made there. */
-    database: { type: 'string', default: 'annals_bench_summary_3000000_10' },
+    /** A database that bench/history/run.ts has made there. */
+    database: { type: 'string', default: 'annals_bench_analysed_3750000' },
     data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
     rounds: { type: 'string', default: '5' },
     /** Measures the pages with long changes alone. */

@@ -15,7 +15,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-// bench/observed has the long form, for any server.
 test.each([
   ['triggers', 3],
   ['capture', 2],

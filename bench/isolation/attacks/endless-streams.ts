@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Attack, repeatedly } from './attack.ts';
+import { type Attack, repeatedly, send } from './attack.ts';
 import { deltaOf, startModel } from './own-model.ts';
 
 const deltas = deltaOf({ content: 'token ' }).repeat(50);
 const pause = 5;
 
-/** An AI client of the tenant's own that reads streams which never end: 50 deltas every 5 ms, as much as anybody reads of them. */
+/** An AI client of the tenant's own reads endless streams: 50 deltas every 5 ms, as fast as it can. */
 export const attack: Attack = {
   row: 12,
   title: 'endless streams of 50 deltas every 5 ms, 32 at once',
@@ -14,15 +14,14 @@ export const attack: Attack = {
     return count === 0 ? 'no delta came' : undefined;
   },
 
-  async run({ tenant, call, count }, signal) {
+  async run(attacker, signal) {
+    const { tenant, call, count } = attacker;
     const model = await startModel(async (response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (; !response.destroyed; await sleep(pause)) if (!response.writableNeedDrain) response.write(deltas);
     });
     const item = { key: 'selfHostedProvider', value: JSON.stringify({ url: `${model.url}/v1` }) };
-    await (
-      await call(`/configuration/${tenant}/configurations`, { method: 'POST', body: JSON.stringify([item]) })
-    ).arrayBuffer();
+    await send(attacker, 'POST', `/configuration/${tenant}/configurations`, [item]);
     await repeatedly(32, signal, async () => {
       const response = await call(`/openai/${tenant}/v1/chat/completions`, {
         method: 'POST',

@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fillWithHugeInstances } from '../huge-instances.ts';
-import { type Attack, repeatedly } from './attack.ts';
+import { type Attack, insertInstances, repeatedly } from './attack.ts';
+
+const instances =
+  "select 'h' || n as id, format('\"text\":\"%s\"', repeat('x', 1000000)) as members from generate_series(1, 400) n";
 
 /** Eight clients that each read pages of 400 instances of 1 MB, half of them slowly. */
 export const attack: Attack = {
   row: 2,
   title: 'pages of 400 MB, 8 at once',
 
-  fill: (db, tenant) => fillWithHugeInstances(db, tenant, { instances: 400, bytes: 1_000_000 }),
+  fill: (db, tenant) => insertInstances(db, tenant, 'HUGE', instances),
 
   async run({ tenant, call, count }, signal) {
     await repeatedly(8, signal, async (place, turn) => {

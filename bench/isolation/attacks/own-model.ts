@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Attacker } from './attack.ts';
 
 /** A model server of an attacker's own. */
 export interface OwnModel {
@@ -22,7 +23,16 @@ export async function startModel(answer: (response: ServerResponse) => void): Pr
   };
 }
 
-/** Answers with a stream of so many tokens, each followed by a pause in milliseconds. Ends early where nobody listens. */
+/** Creates an agent whose model the attacker runs at that address. */
+export async function makeAgent({ tenant, call }: Attacker, id: string, modelUrl: string): Promise<void> {
+  const llmConfig = { provider: 'self_hosted', model: 'm', apiKey: 'sk-own', baseUrl: `${modelUrl}/v1` };
+  const body = JSON.stringify({ name: { en: id }, nativeTools: ['change-history'], llmConfig });
+  const response = await call(`/ai-service/${tenant}/agentic/agents/${id}`, { method: 'PUT', body });
+  const text = await response.text();
+  if (response.status >= 300) throw new Error(`no agent: ${response.status} ${text}`);
+}
+
+/** Streams so many tokens, each followed by a pause in milliseconds. Ends early once the client is gone. */
 export async function streamTokens(response: ServerResponse, tokens: number, pause: number): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (let token = 0; token < tokens && !response.destroyed; token += 1) {

@@ -1,11 +1,10 @@
 import { type Attack, repeatedly } from './attack.ts';
-import { makeAgent } from './own-agent.ts';
-import { startModel, streamTokens } from './own-model.ts';
+import { makeAgent, startModel, streamTokens } from './own-model.ts';
 
 const tokens = 20;
 const pause = 3_500;
 
-/** A model of the tenant's own that streams a token every 3.5 seconds for 70 seconds: each stream has to arrive whole. */
+/** A model of the tenant's own that streams a token every 3.5 seconds for 70 seconds: each stream must arrive whole. */
 export const attack: Attack = {
   row: 9,
   title: 'streams of a token every 3.5 s, 24 at once',

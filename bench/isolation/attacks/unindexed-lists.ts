@@ -1,39 +1,25 @@
-import { sql } from 'kysely';
-import { insertType, metadata } from '../../custom-type.ts';
-import { type Attack, repeatedly } from './attack.ts';
+import { type Attack, insertInstances, repeatedly, send } from './attack.ts';
 
-const instances = Number(process.env.INSTANCES ?? 200_000);
+const instances = `select md5(n::text)::uuid::text as id, format(
+    '"name":"Product %s","price":%s,"category":"category %s","stock":%s',
+    n * 7919 % 1000003, (n * 104729 % 500000) / 100.0, n % 40, n % 1000) as members
+  from generate_series(1, ${Number(process.env.INSTANCES ?? 200_000)}::bigint) n`;
 
-/** 14 lists at once: sorts without an index, and 120 ORed globs. Each client gives up after 5 seconds and asks again. */
+/** 14 lists at once: sorts without an index, and 120 ORed globs. Each client gives up after 5 seconds and repeats. */
 export const attack: Attack = {
   row: 1,
   title: 'lists without an index, 14 at once',
 
-  async fill(db, tenant) {
-    await insertType(db, tenant, 'PRODUCT');
-    await sql`
-      insert into custom_instance (tenant, type, id, version, document, fields)
-      select ${tenant}, 'PRODUCT', id, 1, document, document::jsonb
-        from (select md5(n::text)::uuid::text as id, format(
-            '{"id":"%s","name":"Product %s","metadata":%s,"price":%s,"category":"category %s","stock":%s}',
-            md5(n::text)::uuid, n * 7919 % 1000003, ${metadata}::text, (n * 104729 % 500000) / 100.0, n % 40, n % 1000
-          ) as document from generate_series(1, ${instances}::bigint) n) made`.execute(db);
-  },
+  fill: (db, tenant) => insertInstances(db, tenant, 'PRODUCT', instances),
 
-  async run({ tenant, call, count }, signal) {
-    const path = `/schema/${tenant}/custom-entities/PRODUCT/instances`;
+  async run(attacker, signal) {
+    const path = `/schema/${attacker.tenant}/custom-entities/PRODUCT/instances`;
     const globs = Array.from({ length: 120 }, (_, index) => `(name:*${index}x*y*)`).join(' OR ');
-    const q = `compoundLogicalQuery:(${globs})`;
     await repeatedly(14, signal, async (place, turn) => {
-      const asked =
-        (place + turn) % 2 === 0
-          ? call(
-              `${path}?sort=${['price', 'stock:DESC', 'name'][turn % 3]},category&pageSize=60&pageNumber=${1 + turn}`,
-            )
-          : call(`${path}/search`, { method: 'POST', body: JSON.stringify({ q }) });
-      const response = await asked;
-      await response.arrayBuffer();
-      count(response.status);
+      const sort = ['price', 'stock:DESC', 'name'][turn % 3];
+      if ((place + turn) % 2 === 0) {
+        await send(attacker, 'GET', `${path}?sort=${sort},category&pageSize=60&pageNumber=${1 + turn}`);
+      } else await send(attacker, 'POST', `${path}/search`, { q: `compoundLogicalQuery:(${globs})` });
     });
   },
 };

@@ -1,10 +1,7 @@
-import { createRecorder } from '../../../src/recording/record-change.ts';
-import { changesOf } from '../changes.ts';
-import { maxOf } from '../figures.ts';
-import { type Attack, repeatedly } from './attack.ts';
+import { quantile } from '../../figures.ts';
+import { type Attack, changesOf, recordAll, repeatedly } from './attack.ts';
 
 const viewers = 50;
-const entries = 100_000;
 const tokens = new Map<string, string[]>();
 /** Milliseconds of the tenant's own calls beside its viewers. */
 const own: number[] = [];
@@ -17,16 +14,12 @@ const reads = [
   'facets?field=path',
 ];
 
-/** 50 who look at a part of the history, each with more requests at once than it has places, one in 40 for a file. Beside them their tenant reads and writes. */
+/** 50 viewers of a part of the history, each with more requests at once than it has places, one in 40 for a file. Their tenant reads and writes. */
 export const attack: Attack = {
   row: 11,
   title: `${viewers} viewers of a tenant, 4 requests each at once`,
 
-  async fill(db, tenant) {
-    const record = createRecorder(db, tenant, () => Date.now());
-    const changes = changesOf(entries);
-    for (let begin = 0; begin < entries; begin += 2_000) await record(changes.slice(begin, begin + 2_000));
-  },
+  fill: (db, tenant) => recordAll(db, tenant, changesOf(100_000)),
 
   async prepare({ tenant, call }) {
     await call(`/schema/${tenant}/custom-entities`, { method: 'POST', body: '{"id":"ITEM","name":{"en":"Item"}}' });
@@ -61,7 +54,7 @@ export const attack: Attack = {
       await response.arrayBuffer();
       own.push(performance.now() - begun);
       count(`${place === 0 ? 'own read' : 'own write'} ${response.status < 300 ? 'answered' : response.status}`);
-      const slowest = `own calls over 2 s: ${own.filter((time) => time > 2_000).length}, slowest ${Math.round(maxOf(own) / 100) / 10} s`;
+      const slowest = `own calls over 2 s: ${own.filter((time) => time > 2_000).length}, slowest ${Math.round(quantile(own, 1) / 100) / 10} s`;
       if (turn % 50 === 0) console.info(slowest);
     });
     await Promise.all([look, work]);

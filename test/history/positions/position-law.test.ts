@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-// bench/positions has the long form.
+// bench/kills also kills the database.
 test('positions are dense, each entry once, in the order of commits, and a reader that reads on sees exactly that', {
   timeout: 60_000 * trials(1),
 }, async () => {

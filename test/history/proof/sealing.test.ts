@@ -453,7 +453,7 @@ test('of two copies of a database with one key, one keeps the log', async () => 
   expect(after.origin).not.toBe(before.origin);
 });
 
-// bench/proof has the long form.
+// bench/kills also kills the database.
 test('processes with one key that are killed at any moment leave one log, whose checkpoints all are of one tree', {
   timeout: 60_000 * trials(1),
 }, async () => {

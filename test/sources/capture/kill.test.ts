@@ -7,6 +7,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { startAnnals, startHere } from '../../support/server/command.ts';
 import { homeOf } from '../../support/server/data-folder.ts';
 import { eventually } from '../../support/server/patience.ts';
@@ -102,7 +103,7 @@ test('kill -9 of capture and of both databases: every committed change is an ent
     const before = await entries();
     await eventually(entries).toBeGreaterThan(before + 20);
   };
-  const victims = ['capture', 'databases', 'capture'] as const;
+  const victims = Array.from({ length: trials(1) }, () => ['capture', 'databases', 'capture'] as const).flat();
   for (const [place, victim] of victims.entries()) {
     await untilMore();
     if (victim === 'capture') {

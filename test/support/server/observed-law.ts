@@ -28,9 +28,6 @@ export interface ObservedWorld {
 
 export type ObservedWay = 'triggers' | 'capture';
 
-/** Statements so far, so that a run can show that it tries something. */
-export const counts = { succeeded: 0, failed: 0 };
-
 /** Milliseconds until everything must be recorded. */
 const patience = 60_000;
 const lastTable = 'law_end';
@@ -75,7 +72,6 @@ export async function runObservedLaw(
       for (const statement of [...transaction, ...afterwards]) {
         const expected = await outcome(plain, statement, twin);
         const found = await outcome(seen, statement, observed);
-        counts[isFailure(expected) ? 'failed' : 'succeeded'] += 1;
         if (expected !== found) faults.push(`${statement.text}\n  came: ${found}\n  expected: ${expected}`);
       }
     }
@@ -111,8 +107,6 @@ async function outcome(client: pg.Client, { text, isSafe }: Statement, database:
     return `SQLSTATE ${error.code}`;
   }
 }
-
-const isFailure = (result: string) => result.startsWith('SQLSTATE');
 
 async function rowsOf(client: pg.Client, reading: string): Promise<string> {
   try {
