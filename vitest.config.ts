@@ -2,6 +2,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { clientAliases } from './console/client-aliases.ts';
 import { findChromium } from './console/test/support/find-chromium.ts';
+import { findHelm } from './test/support/chart/helm-program.ts';
 import { trials } from './test/support/oracle/trials.ts';
 import { databaseTests, pureTests, testFiles } from './test/support/pure-tests.ts';
 import { findNginx } from './test/support/server/nginx-program.ts';
@@ -16,6 +17,10 @@ if (leavesOutPooler) console.warn(`pgbouncer is not installed, so ${poolerTest} 
 const proxyTest = 'test/history/feed/behind-nginx.test.ts';
 const leavesOutProxy = process.env.CI === undefined && findNginx() === undefined;
 if (leavesOutProxy) console.warn(`nginx is not installed, so ${proxyTest} does not run.`);
+
+const chartTest = 'test/deploy/chart.test.ts';
+const leavesOutChart = process.env.CI === undefined && findHelm() === undefined;
+if (leavesOutChart) console.warn(`Helm is not installed, so ${chartTest} does not run.`);
 
 // The embedded PostgreSQL brings no pg_dump.
 const dumpTest = 'test/postgres/backup/pg-dump.test.ts';
@@ -87,6 +92,7 @@ export default defineConfig(({ mode }) => ({
       ...configDefaults.exclude,
       ...(leavesOutPooler ? [poolerTest] : []),
       ...(leavesOutProxy ? [proxyTest] : []),
+      ...(leavesOutChart ? [chartTest] : []),
       ...(leavesOutDump ? [dumpTest] : []),
       ...(leavesOutCluster ? [clusterTests] : []),
       ...(leavesOutBrowser ? browserTests : []),

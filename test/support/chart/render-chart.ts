@@ -1,11 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { parse, parseAllDocuments } from 'yaml';
-import { GoTemplates } from './go-template.ts';
+import { parseAllDocuments } from 'yaml';
 
 /** What the tests read of a resource of Kubernetes. */
 export interface Resource {
+  apiVersion: string;
   kind: string;
+  metadata: { name: string; labels: Record<string, string> };
   spec: {
     selector: Record<string, unknown>;
     ports: { name: string; targetPort: string }[];
@@ -39,40 +40,19 @@ export interface Values {
 
 export const chartFolder = join(import.meta.dirname, '../../../deploy/helm/annals');
 
-export function defaultValues(): Values {
-  return parse(readFileSync(join(chartFolder, 'values.yaml'), 'utf8'));
-}
-
-/** The resources that the chart makes of the values. Values that are not given are the defaults, as in Helm. */
-export function renderChart(values: Values = {}): Resource[] {
-  const { version, appVersion } = parse(readFileSync(join(chartFolder, 'Chart.yaml'), 'utf8'));
-  const root = {
-    Values: merged(defaultValues(), values),
-    Release: { Name: 'history', Service: 'Helm' },
-    Chart: { Version: version, AppVersion: appVersion },
-  };
-  const templates = new GoTemplates();
-  const folder = join(chartFolder, 'templates');
-  const files = readdirSync(folder).sort();
-  const parsed = files.map((file) => templates.parse(readFileSync(join(folder, file), 'utf8')));
-  return parsed
-    .flatMap((nodes) => parseAllDocuments(templates.render(nodes, root), { strict: true, uniqueKeys: true }))
-    .map((document) => {
-      if (document.errors.length > 0) throw new Error(document.errors.join('\n'));
-      return document.toJS();
-    })
-    .filter((resource) => resource !== null);
-}
-
-function merged(defaults: Values, values: Values): Values {
-  const all = { ...defaults };
-  for (const [name, value] of Object.entries(values)) {
-    const old = all[name];
-    all[name] = isMap(old) && isMap(value) ? merged(old, value) : value;
-  }
-  return all;
-}
-
-function isMap(value: unknown): value is Values {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** The resources that Helm makes of the chart. Values that are not given are the defaults. Throws what Helm refuses. */
+export function renderChart(values: Values = {}, release = 'history', options: readonly string[] = []): Resource[] {
+  const { status, stdout, stderr } = spawnSync(
+    'helm',
+    ['template', release, chartFolder, '--values', '-', ...options],
+    {
+      input: JSON.stringify(values),
+      encoding: 'utf8',
+    },
+  );
+  if (status !== 0) throw new Error(stderr);
+  return parseAllDocuments(stdout, { strict: true, uniqueKeys: true }).map((document) => {
+    if (document.errors.length > 0) throw new Error(document.errors.join('\n'));
+    return document.toJS();
+  });
 }
