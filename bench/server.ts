@@ -59,7 +59,7 @@ export async function openBenchServer(dataDir = benchFolder): Promise<BenchServe
       const name = `annals_bench_${randomBytes(4).toString('hex')}`;
       await query(`create database ${name}${template === undefined ? '' : ` template ${template} strategy file_copy`}`);
       const own = urlOf(url, name);
-      const pool = createPool(own, { maximum: connections });
+      const pool = createPool(own, { applicationName: 'annals bench', maximum: connections });
       pool.on('error', () => {});
       if (template === undefined) await migrate(pool);
       const drop = async () => {
