@@ -15,12 +15,11 @@ import { createOpenToolServer } from '../desk/mcp/tool-server.ts';
 import { readModels } from '../desk/models/read-models.ts';
 import type { ModelList } from '../desk/models/schemas.ts';
 import { createOpenai, type Openai } from '../desk/openai/service.ts';
-import { isRefusedAddress } from '../providers/guarded-lookup.ts';
-import type { HttpConnections } from '../providers/http-connections.ts';
+import { isRefusedAddress } from '../outbound/addresses.ts';
+import { createSelfHostedClient, type HttpClient } from '../outbound/http-client.ts';
 import { createLanguageModels } from '../providers/language-models.ts';
 import { observedCalls, providerCallObserver, quotaRefusalObserver, tracedCalls } from '../providers/observed-calls.ts';
 import type { LanguageModels } from '../providers/port.ts';
-import { createSelfHostedConnections } from '../providers/self-hosted.ts';
 import { createTransport } from '../providers/transport.ts';
 import { keyCachesExpired } from '../tenants/configuration/key-cache.ts';
 import { readNotificationEmail } from '../tenants/configuration/notification-email.ts';
@@ -127,8 +126,8 @@ export async function createDesk(
 export function createProviders(
   { config, metrics, tracer }: Foundation,
   closing: AsyncDisposableStack,
-): { languageModels: LanguageModels; selfHosted: HttpConnections } {
-  const selfHosted = createSelfHostedConnections(config.selfHostedAllow);
+): { languageModels: LanguageModels; selfHosted: HttpClient } {
+  const selfHosted = createSelfHostedClient(config.selfHostedAllow);
   const transports = { vendors: createTransport(), selfHosted: createTransport(selfHosted) };
   closing.defer(() => {
     transports.vendors.close();

@@ -1,6 +1,6 @@
 import { sumCalls } from '../desk/calls/store.ts';
+import { isRefusedAddress } from '../outbound/addresses.ts';
 import type { DocumentLists } from '../pagination/paginator.ts';
-import { isRefusedAddress } from '../providers/guarded-lookup.ts';
 import { type Configuration, createConfiguration } from '../tenants/configuration/service.ts';
 import { createDocumentLists } from '../tenants/custom-entities/document-lists.ts';
 import { createSchemaChecker } from '../tenants/custom-entities/schema-checker.ts';

@@ -5,10 +5,10 @@ import { TimeSlice } from '../core/fairness/time-slice.ts';
 import { JsonMeter } from '../core/json/measure.ts';
 import { productVersion } from '../core/package-folder.ts';
 import { traceHeaders } from '../core/trace.ts';
+import type { HttpClient, OpenResponse } from '../outbound/http-client.ts';
 import { unpacked } from './answer-body.ts';
 import { answerLimits } from './answer-limits.ts';
 import { type CallDeadline, startDeadline } from './deadline.ts';
-import type { HttpConnections, PostAnswer } from './http-connections.ts';
 import { memberOf, parsed } from './members.ts';
 
 /** Limits on a tool server's answer to one call. The server belongs to a tenant and can send anything. */
@@ -65,23 +65,19 @@ export class ToolExchange {
  * A `fetch` for the protocol's package: POST only, no redirects, answers within the limits. `exchange`: the call of a
  * request; `time`: its milliseconds. Notes the fault, then rejects or fails the body.
  */
-export function toolFetch(
-  connections: HttpConnections,
-  exchange: () => ToolExchange,
-  time: number = toolAnswerLimits.time,
-) {
+export function toolFetch(connections: HttpClient, exchange: () => ToolExchange, time: number = toolAnswerLimits.time) {
   return async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     // No listening stream, and sessions are left to their servers.
     if (init.method !== 'POST') return new Response(null, { status: 405 });
     const call = exchange();
     const deadline = startDeadline({ silence: time, total: time }, init.signal ?? undefined);
-    let answer: PostAnswer | undefined;
+    let answer: OpenResponse | undefined;
     const end = () => {
       answer?.release();
       deadline.end();
     };
     try {
-      answer = await connections.post(new URL(input), {
+      answer = await connections.open(new URL(input), {
         headers: {
           'user-agent': `Annals/${productVersion()}`,
           ...Object.fromEntries(new Headers(init.headers)),

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { TimeSlice } from '../core/fairness/time-slice.ts';
 import { traceHeaders } from '../core/trace.ts';
+import { HttpClient } from '../outbound/http-client.ts';
 import { streamed, unpacked, wholeAnswer } from './answer-body.ts';
 import { answerLimits, hasMoreValues } from './answer-limits.ts';
-import { createHttpConnections, type HttpConnections } from './http-connections.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
 import { withOriginals } from './json-placeholders.ts';
 
@@ -19,7 +19,7 @@ export interface Transport {
 const readAlready = new Error('the answer is read already');
 
 /** Sends the calls of the provider packages over the connections. */
-export function createTransport(connections: HttpConnections = createHttpConnections()): Transport {
+export function createTransport(connections: HttpClient = new HttpClient()): Transport {
   return {
     fetchFor: (exchange, { streaming, deadline, adapter, beforeSend, onAnswering }) => {
       return async (input, init = {}) => {
@@ -35,7 +35,7 @@ export function createTransport(connections: HttpConnections = createHttpConnect
           // Compression delays a stream. Some servers compress anyway.
           'accept-encoding': 'identity',
         };
-        const { response, release } = await connections.post(url, {
+        const { response, release } = await connections.open(url, {
           headers,
           body,
           signal: init.signal ?? undefined,
@@ -74,7 +74,7 @@ export function createTransport(connections: HttpConnections = createHttpConnect
       };
     },
 
-    close: connections.close,
+    close: () => connections.close(),
   };
 }
 

@@ -2,11 +2,10 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/core/config/config.ts';
-import { isPublic, isWithin } from '../../src/providers/address.ts';
-import { guardedLookup } from '../../src/providers/guarded-lookup.ts';
+import { guardedLookup, isPublic, isWithin } from '../../src/outbound/addresses.ts';
+import { createSelfHostedClient } from '../../src/outbound/http-client.ts';
 import { createLanguageModels } from '../../src/providers/language-models.ts';
 import { ProviderError } from '../../src/providers/port.ts';
-import { createSelfHostedConnections } from '../../src/providers/self-hosted.ts';
 import { createTransport } from '../../src/providers/transport.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
@@ -25,7 +24,7 @@ async function call(baseUrl: string, allow = ''): Promise<string> {
   const { selfHostedAllow } = readConfig({ ANNALS_SELF_HOSTED_ALLOW: allow });
   const transports = {
     vendors: createTransport(),
-    selfHosted: createTransport(createSelfHostedConnections(selfHostedAllow)),
+    selfHosted: createTransport(createSelfHostedClient(selfHostedAllow)),
   };
   const models = createLanguageModels({ baseUrls: {}, transports });
   const messages = [{ role: 'user' as const, content: 'x' }];

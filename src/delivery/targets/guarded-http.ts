@@ -1,13 +1,16 @@
-import type { Agent as HttpAgent, IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
-import type { Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import type { AllowedAddress } from '../../core/config/addresses.ts';
-import { nodeHttp } from '../../core/node-http.ts';
 import { productVersion } from '../../core/package-folder.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
-import { isPublic } from '../../providers/address.ts';
-import { guardedLookup, isRefusedAddress, type ResolveAll, refusedAddress } from '../../providers/guarded-lookup.ts';
+import {
+  guardedLookup,
+  isPublic,
+  isRefusedAddress,
+  type ResolveAll,
+  refusedAddress,
+} from '../../outbound/addresses.ts';
+import { type BoundedResponse, HttpClient, NoResponse, retryAfterOf } from '../../outbound/http-client.ts';
 import type { DeliveryResult } from './target.ts';
 
 export interface OutgoingRequest {
@@ -53,15 +56,9 @@ export const noConnection: DeliveryResult = { outcome: 'refused', error: 'No con
 const maxIdleTime = 15_000;
 const maxTenants = 1_000;
 
-interface Agents {
-  readonly plain: HttpAgent;
-  readonly secure: HttpsAgent;
-}
-
 /**
  * HTTP client for targets. Checks each address as it connects: only public ones over TLS, or those that the operator
- * allows for the tenant. Follows no redirects. Tenants may be allowed different addresses, so they share no
- * connections.
+ * allows for the tenant. Tenants may be allowed different addresses, so they share no connections.
  */
 export function createGuardedHttp(options: {
   allowed: ReadonlyMap<string, readonly AllowedAddress[]>;
@@ -72,176 +69,79 @@ export function createGuardedHttp(options: {
 }): GuardedHttp {
   const { resolve, ca } = options;
   const userAgent = `Annals/${productVersion()}`;
-  const agents = new LRUCache<string, Agents>({
-    max: maxTenants,
-    dispose: ({ plain, secure }) => {
-      plain.destroy();
-      secure.destroy();
-    },
-  });
-
+  const clients = new LRUCache<string, HttpClient>({ max: maxTenants, dispose: (client) => client.close() });
   const allowedOf = (tenant: string) => options.allowed.get(tenant) ?? [];
+  const refusesPublic = ({ protocol }: URL) => protocol !== 'https:';
 
-  function agentsOf(tenant: string): Agents {
-    const cached = agents.get(tenant);
+  function clientOf(tenant: string): HttpClient {
+    const cached = clients.get(tenant);
     if (cached !== undefined) return cached;
-    const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: maxIdleTime };
-    const created = {
-      plain: new nodeHttp.Agent(agentOptions),
-      secure: new HttpsAgent({ ...agentOptions, ...(ca && { ca }) }),
-    };
-    agents.set(tenant, created);
-    return created;
+    const client = new HttpClient({
+      guard: (url) => guardedLookup(url, { allowed: allowedOf(tenant), refusesPublic: refusesPublic(url), resolve }),
+      connectTimeout: targetLimits.connect,
+      maxIdleTime,
+      maxIdleConnections: 16,
+      ca,
+    });
+    clients.set(tenant, client);
+    return client;
   }
 
-  async function send(tenant: string, outgoing: OutgoingRequest): Promise<Exchange> {
-    const { url: address, method = 'POST', headers, body, signal, timeLimit = targetLimits.answer } = outgoing;
-    const url = new URL(address);
-    const isSecure = url.protocol === 'https:';
-    const { plain, secure } = agentsOf(tenant);
+  async function send(
+    tenant: string,
+    { url, headers, timeLimit = targetLimits.answer, ...request }: OutgoingRequest,
+  ): Promise<Exchange> {
     const startedAt = performance.now();
-    return await new Promise<Exchange>((resolveSent) => {
-      let connected: Socket | undefined;
-      const end = (exchange: Exchange | Promise<Exchange>) => {
-        clearTimeout(connecting);
-        clearTimeout(answering);
-        signal.removeEventListener('abort', onAbort);
-        resolveSent(exchange);
-      };
-      const fail = (error: string) => {
-        const result = { outcome: 'failed', error, ...durationOf(startedAt, connected) } as const;
-        end({ result: connected === undefined ? noConnection : result });
-      };
-      const open = () => {
-        const lookup = guardedLookup(url, { allowed: allowedOf(tenant), refusesPublic: !isSecure, resolve });
-        const all = {
-          'user-agent': userAgent,
-          ...headers,
-          ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }),
-        };
-        return isSecure
-          ? requestHttps(url, { method, headers: all, lookup, agent: secure })
-          : nodeHttp.request(url, { method, headers: all, lookup, agent: plain });
-      };
-      const onAbort = () => request?.destroy();
-      const answering = setTimeout(() => {
-        fail('The target did not answer in time.');
-        request?.destroy();
-      }, timeLimit);
-      const connecting = setTimeout(
-        () => {
-          if (connected === undefined) request?.destroy();
-        },
-        Math.min(timeLimit, targetLimits.connect),
-      );
-      signal.addEventListener('abort', onAbort, { once: true });
-      const request = tryOpen(open);
-      if (request === undefined || signal.aborted) {
-        end({ result: noConnection });
-        return;
-      }
-      request.once('socket', (socket) => {
-        const onConnect = () => {
-          connected = socket;
-        };
-        if (request.reusedSocket) onConnect();
-        else socket.once(isSecure ? 'secureConnect' : 'connect', onConnect);
-      });
-      request.once('error', () => {
-        const left = timeLimit - (performance.now() - startedAt);
-        // The target may close an idle connection at any moment, so a reused one gets a retry.
-        if (request.reusedSocket && !signal.aborted && left > 0) end(send(tenant, { ...outgoing, timeLimit: left }));
-        else fail('The target closed the connection without an answer.');
-      });
-      // Without a listener Node closes the connection and emits no error.
-      request.once('upgrade', (_response, socket) => {
-        socket.destroy();
-        fail('The target switched protocols instead of answering.');
-      });
-      request.once('response', (response) => {
-        readBeginning(response, (beginning) => {
-          const { statusCode: status = 0, headers: answered } = response;
-          const result = resultOf(response, { beginning, startedAt, socket: connected });
-          end({ result, answer: { status, headers: answered, body: beginning } });
-        });
-        // At the time limit the part read so far is used.
-        clearTimeout(answering);
-        const rest = Math.max(0, timeLimit - (performance.now() - startedAt));
-        const reading = setTimeout(() => response.destroy(), rest);
-        response.once('close', () => clearTimeout(reading));
-      });
-      request.end(body);
-    });
+    const limits = { time: timeLimit, bytes: targetLimits.answerBytes };
+    try {
+      const all = { 'user-agent': userAgent, ...headers };
+      const answer = await clientOf(tenant).send(new URL(url), { ...request, headers: all }, limits);
+      return { result: resultOf(answer, startedAt), answer };
+    } catch (error) {
+      if (!(error instanceof NoResponse)) throw error;
+      if (error.peer === undefined) return { result: noConnection };
+      return { result: { outcome: 'failed', error: faults[error.reason], ...durationOf(startedAt, error.peer) } };
+    }
   }
 
   function faultOf(tenant: string, url: URL): string | undefined {
     const allowed = allowedOf(tenant);
-    const isSecure = url.protocol === 'https:';
-    if (!isSecure && allowed.length === 0) return 'must begin with https://';
-    if (!isRefusedAddress(url, { allowed, refusesPublic: !isSecure })) return undefined;
+    if (refusesPublic(url) && allowed.length === 0) return 'must begin with https://';
+    if (!isRefusedAddress(url, { allowed, refusesPublic: refusesPublic(url) })) return undefined;
     return refusedAddress;
   }
 
-  return { send, faultOf, close: () => agents.clear() };
+  return { send, faultOf, close: () => clients.clear() };
 }
 
-/** Undefined if the address is refused. */
-function tryOpen<Result>(open: () => Result): Result | undefined {
-  try {
-    return open();
-  } catch {
-    return undefined;
-  }
-}
-
-/** Reads at most 64 KiB and calls back once, also if the response fails. */
-function readBeginning(response: IncomingMessage, read: (beginning: Buffer) => void): void {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  response.on('data', (chunk: Buffer) => {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > targetLimits.answerBytes) response.destroy();
-  });
-  response.on('error', () => {});
-  response.once('close', () => read(Buffer.concat(chunks).subarray(0, targetLimits.answerBytes)));
-}
+const faults: Record<NoResponse['reason'], string> = {
+  timeout: 'The target did not answer in time.',
+  upgrade: 'The target switched protocols instead of answering.',
+  closed: 'The target closed the connection without an answer.',
+};
 
 /** For a target in a private network, keeps only the status of the response. */
-function resultOf(
-  response: IncomingMessage,
-  { beginning, startedAt, socket }: { beginning: Buffer; startedAt: number; socket: Socket | undefined },
-): DeliveryResult {
-  const { statusCode: status = 0, headers } = response;
-  const shown = isPublic(socket?.remoteAddress ?? '');
+function resultOf({ status, headers, body, peer }: BoundedResponse, startedAt: number): DeliveryResult {
   const outcome = status >= 200 && status <= 299 ? 'delivered' : status === 410 ? 'suspended' : 'failed';
-  const retryAfter = millisecondsOf(headers['retry-after']);
+  const retryAfter = retryAfterOf({ headers });
   return {
     outcome,
     status,
-    ...(shown && { answer: textOf(beginning) }),
-    ...durationOf(startedAt, socket),
+    ...(isPublic(peer) && { answer: textOf(body) }),
+    ...durationOf(startedAt, peer),
     ...(outcome !== 'delivered' && { error: errorOf(status) }),
     ...(retryAfter !== undefined && { retryAfter }),
     ...([429, 502, 504].includes(status) && { isBusy: true }),
   };
 }
 
-function durationOf(startedAt: number, socket: Socket | undefined): Pick<DeliveryResult, 'duration'> {
-  return isPublic(socket?.remoteAddress ?? '') ? { duration: Math.round(performance.now() - startedAt) } : {};
+function durationOf(startedAt: number, peer: string): Pick<DeliveryResult, 'duration'> {
+  return isPublic(peer) ? { duration: Math.round(performance.now() - startedAt) } : {};
 }
 
 function errorOf(status: number): string {
   if (status >= 300 && status <= 399) return `The target answered with a redirect (${status}), which is not followed.`;
   return `The target answered ${status}.`;
-}
-
-/** `Retry-After`: seconds, or a date (RFC 9110, 10.2.3). */
-function millisecondsOf(header: string | undefined): number | undefined {
-  if (header === undefined) return undefined;
-  if (/^\d{1,15}$/.test(header)) return Number(header) * 1_000;
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
 /** Drops NUL, which PostgreSQL cannot store. */

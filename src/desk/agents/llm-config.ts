@@ -1,6 +1,6 @@
 import { type Static, type TUnsafe, Type } from 'typebox';
 import { mask } from '../../core/mask.ts';
-import { maxServerAddress, serverAddressPattern } from '../../providers/server-address.ts';
+import { maxServerAddress, serverAddressPattern } from '../../outbound/addresses.ts';
 import { unsupportedOfLlmConfig, unsupportedOfSelfHosted } from './unsupported-members.ts';
 
 const address = {

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { unsupportedMember } from '../../http/body-members.ts';
-import { maxServerAddress, serverAddressPattern } from '../../providers/server-address.ts';
+import { maxServerAddress, serverAddressPattern } from '../../outbound/addresses.ts';
 import { tenantHeaders } from '../../providers/tenant-headers.ts';
 import { maxToolName } from './tool-definition.ts';
 

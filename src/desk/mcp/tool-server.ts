@@ -2,8 +2,8 @@ import type { Client, ProtocolError, SdkHttpError } from '@modelcontextprotocol/
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { loadPart } from '../../core/own-part.ts';
 import { productVersion } from '../../core/package-folder.ts';
+import type { HttpClient } from '../../outbound/http-client.ts';
 import { startDeadline } from '../../providers/deadline.ts';
-import type { HttpConnections } from '../../providers/http-connections.ts';
 import { ToolExchange, type ToolFault, toolAnswerLimits, toolFetch } from '../../providers/tool-fetch.ts';
 import { readResults } from './readable-results.ts';
 import { offeredTools, type ToolOffer, type UnreadableTool } from './tool-definition.ts';
@@ -71,10 +71,7 @@ const maxPages = 16;
  * Connects and reads the server's tools, in revision 2026-07-28, or else 2025-11-25 or earlier. Declares no capability,
  * which declines elicitation and sampling. `time`: milliseconds of one call.
  */
-export function createOpenToolServer(
-  connections: HttpConnections,
-  time: number = toolAnswerLimits.time,
-): OpenToolServer {
+export function createOpenToolServer(connections: HttpClient, time: number = toolAnswerLimits.time): OpenToolServer {
   return async ({ name, url, headers }, signal) => {
     // Loaded with the first server, because few processes need it.
     const sdk = await loadPart(() => import('@modelcontextprotocol/client'));

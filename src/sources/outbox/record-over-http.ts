@@ -5,6 +5,7 @@ import { parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { sourceText } from '../../core/json/text.ts';
 import { traceHeaders } from '../../core/trace.ts';
+import { type BoundedResponse, HttpClient, retryAfterOf } from '../../outbound/http-client.ts';
 import { lineOfChange } from '../../recording/mapping/import-line.ts';
 import { RefusedChangesError, type SourceChange } from '../../recording/mapping/record-mapped.ts';
 import type { SourceLog } from '../source-log.ts';
@@ -42,8 +43,10 @@ export type SendResult =
   /** With `strict`: a change cannot be recorded. Nothing was taken. */
   | { readonly kind: 'refused'; readonly message: string };
 
-/** Milliseconds for one request. The recorder answers after its commit, and may wait for a place before. */
-const maxRequestTime = 120_000;
+/** Milliseconds, and the bytes of an answer with the reasons of 2,000 rejected changes. */
+const recorderAnswer = { time: 120_000, bytes: 16 * 1024 * 1024 };
+
+const http = new HttpClient();
 /** Milliseconds. A recorder that asks for longer is asked again. */
 const maxRetryAfter = 300_000;
 
@@ -112,25 +115,20 @@ export class RecorderClient {
   async #post(path: string, headers: Record<string, string>, body: string | Uint8Array<ArrayBuffer>): Promise<Answer> {
     const { url } = this.#target;
     const address = new URL(path, url.pathname.endsWith('/') ? url : `${url.href}/`);
-    let response: Response;
-    let text: string;
+    let response: BoundedResponse;
     try {
-      response = await fetch(address, {
-        method: 'POST',
-        headers: { ...headers, ...traceHeaders(), authorization: this.#authorization },
-        body,
-        redirect: 'error',
-        signal: AbortSignal.timeout(maxRequestTime),
-      });
-      text = await response.text();
+      const all = { ...headers, ...traceHeaders(), authorization: this.#authorization };
+      response = await http.send(address, { headers: all, body }, recorderAnswer);
+      if (response.isCut) throw new Error('the answer was cut');
     } catch (error) {
       throw new RecorderBusyError('the recorder does not answer', undefined, { cause: error });
     }
     const { status } = response;
     if (status === 429 || status >= 500) {
-      throw new RecorderBusyError(`the recorder answers ${status}`, retryAfterOf(response));
+      const wait = retryAfterOf(response);
+      throw new RecorderBusyError(`the recorder answers ${status}`, wait && Math.min(wait, maxRetryAfter));
     }
-    return { status, body: parseObject(text) };
+    return { status, body: parseObject(response.body.toString()) };
   }
 }
 
@@ -153,14 +151,6 @@ function messageOf(body: JsonNode | undefined): string {
   const error = body && (memberOf(body, 'error') ?? body);
   const message = error && kindOf(error) === 'object' ? stringOf(memberOf(error, 'message')) : undefined;
   return message ?? 'without a reason';
-}
-
-/** Seconds or a date, as milliseconds from now. */
-function retryAfterOf({ headers }: Response): number | undefined {
-  const text = headers.get('retry-after');
-  if (text === null) return undefined;
-  const wait = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
-  return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), maxRetryAfter);
 }
 
 /** Records changes of the outbox, in one transaction. Idempotent. */

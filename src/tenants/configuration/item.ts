@@ -1,5 +1,5 @@
 import { mask } from '../../core/mask.ts';
-import { isServerAddress } from '../../providers/server-address.ts';
+import { isServerAddress } from '../../outbound/addresses.ts';
 
 /**
  * The items with the tenant's own key for each provider, always secured. The first one that is set applies. Clients of

@@ -3,12 +3,12 @@ import { refuseLargeDocument } from '../../core/json/size.ts';
 import { mask } from '../../core/mask.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Author } from '../../http/credentials.ts';
+import { refusedAddress } from '../../outbound/addresses.ts';
 import { type PageTexts, textsOfPage } from '../../pagination/page-texts.ts';
 import { maxPieceBytes } from '../../pagination/pieces.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { refusedAddress } from '../../providers/guarded-lookup.ts';
 import { recordDocumentChange } from '../../recording/record-document-change.ts';
 import {
   allProviderItems,

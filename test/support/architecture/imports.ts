@@ -19,7 +19,7 @@ export const layers: readonly (readonly string[])[] = [
   ['history', 'sources', 'delivery', 'desk', 'tenants', 'access', 'demo'],
   ['recording'],
   ['http', 'providers'],
-  ['postgres', 'query', 'pagination', 'metrics'],
+  ['outbound', 'postgres', 'query', 'pagination', 'metrics'],
   ['core'],
 ];
 

@@ -1,3 +1,4 @@
+import { HttpClient, NoResponse } from '../../../outbound/http-client.ts';
 import { cosignedAt } from '../tlog/cosignature.ts';
 import { formatSignature, parseNote, parseSignatures } from '../tlog/note.ts';
 import type { Witness } from '../tlog/policy.ts';
@@ -82,25 +83,23 @@ async function post(
   signal: AbortSignal,
 ): Promise<{ status: number; text: string } | string> {
   try {
-    const response = await fetch(`${url}/add-checkpoint`, {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'text/plain; charset=utf-8' },
-      redirect: 'error',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(witnessAnswer.time)]),
-    });
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body ?? []) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > witnessAnswer.bytes) return `answered with more than ${witnessAnswer.bytes} bytes`;
-    }
-    return { status: response.status, text: Buffer.concat(chunks).toString() };
+    const headers = { 'content-type': 'text/plain; charset=utf-8' };
+    const {
+      status,
+      body: answer,
+      isCut,
+    } = await client.send(new URL(`${url}/add-checkpoint`), { headers, body, signal }, witnessAnswer);
+    if (isCut)
+      return answer.length === witnessAnswer.bytes
+        ? `answered with more than ${witnessAnswer.bytes} bytes`
+        : 'could not be reached';
+    return { status, text: answer.toString() };
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof Error && error.name === 'TimeoutError')
+    if (error instanceof NoResponse && error.reason === 'timeout')
       return `did not answer in ${witnessAnswer.time / 1000} s`;
     return 'could not be reached';
   }
 }
+
+const client = new HttpClient();

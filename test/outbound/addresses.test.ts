@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { expect, test } from 'vitest';
-import { guardedLookup } from '../../src/providers/guarded-lookup.ts';
+import { guardedLookup } from '../../src/outbound/addresses.ts';
 
 // No resolver of a test machine answers a name with a public and a private address.
 const names: Record<string, LookupAddress[]> = {
