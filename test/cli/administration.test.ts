@@ -2,26 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { packageFolder } from '../../src/core/package-folder.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { annals } from '../support/server/command.ts';
-import { createEmptyTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createEmptyTestDatabase } from '../support/server/database.ts';
 import { ownPort } from '../support/server/own-port.ts';
 
-let database: TestDatabase;
-let environment: Record<string, string>;
-
-beforeAll(async () => {
-  database = await createEmptyTestDatabase();
-  environment = {
-    DATABASE_URL: database.url,
-    ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
-    LOG_LEVEL: 'silent',
-  };
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createEmptyTestDatabase());
+const environment = {
+  DATABASE_URL: database.url,
+  ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+  LOG_LEVEL: 'silent',
+};
 
 test('migrate names what it ran, and nothing when there is nothing to run', async () => {
   const { code, stdout, stderr } = await annals(['migrate'], environment);

@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { hasOwnTransactionIds } from '../../src/postgres/schema/transaction-ids.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { relationsOf, rowsOfTables } from '../support/server/backups.ts';
 import { annals, launcherOfRun } from '../support/server/command.ts';
 import {
@@ -21,16 +22,11 @@ import { eventually } from '../support/server/patience.ts';
 const timeout = 120_000;
 const key = randomBytes(32).toString('base64');
 
-let source: TestDatabase;
 let folder: string;
 let file: string;
 
-beforeAll(async () => {
-  source = await createTestDatabase();
-  await createTenant(source.db, 'acme');
-});
-
-afterAll(() => source.drop());
+const source = closeAfterAll(await createTestDatabase());
+await createTenant(source.db, 'acme');
 
 beforeEach(async () => {
   folder = await temporaryFolder();

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { reportOf } from '../../src/cli/error-report.ts';
-import { createSingleTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { createSingleTestDatabase } from '../support/server/database.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createSingleTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createSingleTestDatabase());
 
 async function reportOfState(state: string): Promise<string[]> {
   const failing = `do $$ begin raise exception 'connection to the remote node worker1:5432 failed' using errcode = '${state}'; end $$`;

@@ -4,15 +4,11 @@ import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { makeProofKey } from '../../src/history/proof/sealing/make-key.ts';
 import { launcher, startAnnals } from '../support/server/command.ts';
 
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-launcher-'));
-});
+const folder = await mkdtemp(join(tmpdir(), 'annals-launcher-'));
 
 afterAll(() => rm(folder, { recursive: true }));
 

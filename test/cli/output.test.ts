@@ -9,10 +9,10 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { annals, launcherOfRun } from '../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 import { testSecretKeys } from '../support/server/server.ts';
 
 /** More than a pipe takes before somebody reads, which is 64 KiB. */
@@ -20,26 +20,20 @@ const minLength = 80_000;
 /** Longer than a process that does not wait for its reader lives on. */
 const pause = 2_000;
 
-let database: TestDatabase;
-let environment: Record<string, string>;
-let folder: string;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  const key = testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(',');
-  environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key, LOG_LEVEL: 'fatal' };
-  folder = await mkdtemp(join(tmpdir(), 'annals-output-'));
-  const tables = Array.from({ length: 400 }, (_, n) => [`public.t${n}`, { entity: `t${n}`, mask: ['x'.repeat(200)] }]);
-  await writeFile(
-    join(folder, 'mapping.json'),
-    JSON.stringify({ version: 1, tenant: { value: 'acme' }, tables: Object.fromEntries(tables) }),
-  );
-  await createTenant(database.db, 'acme');
-  await database.pool.query(
-    `insert into oauth_client (tenant, client_id, name, scopes, secret_hash)
+const database = await createTestDatabase();
+const key = testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(',');
+const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key, LOG_LEVEL: 'fatal' };
+const folder = await mkdtemp(join(tmpdir(), 'annals-output-'));
+const tables = Array.from({ length: 400 }, (_, n) => [`public.t${n}`, { entity: `t${n}`, mask: ['x'.repeat(200)] }]);
+await writeFile(
+  join(folder, 'mapping.json'),
+  JSON.stringify({ version: 1, tenant: { value: 'acme' }, tables: Object.fromEntries(tables) }),
+);
+await createTenant(database.db, 'acme');
+await database.pool.query(
+  `insert into oauth_client (tenant, client_id, name, scopes, secret_hash)
      select 'acme', 'acme.' || n, repeat('x', 150), '{changelog.changelog_read}', '\\x00' from generate_series(1, 400) as n`,
-  );
-});
+);
 
 afterAll(async () => {
   await rm(folder, { recursive: true });

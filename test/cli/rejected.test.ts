@@ -1,23 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createSealer } from '../../src/core/sealing.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import { createBatchRecorder, type IncomingChange } from '../../src/recording/batches/record-batch.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { annals } from '../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 
 const key = randomBytes(32);
-let database: TestDatabase;
-let environment: Record<string, string>;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key.toString('base64') };
-  await createTenant(database.db, 'acme');
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key.toString('base64') };
+await createTenant(database.db, 'acme');
 
 const rejected = async (...args: string[]) => await annals(['rejected', ...args], environment);
 

@@ -1,20 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { annals, type Outcome } from '../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 
 const day = 86_400_000;
 
-let database: TestDatabase;
-let environment: Record<string, string>;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: randomBytes(32).toString('base64') };
-  expect((await annals(['tenant', 'create', 'acme'], environment)).code).toBe(0);
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: randomBytes(32).toString('base64') };
+expect((await annals(['tenant', 'create', 'acme'], environment)).code).toBe(0);
 
 async function retention(...args: string[]): Promise<Outcome> {
   return await annals(['retention', ...args], environment);

@@ -5,23 +5,20 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 
-let database: TestDatabase;
-let environment: Record<string, string>;
 const running: RunningCommand[] = [];
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  environment = {
-    DATABASE_URL: database.url,
-    ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
-    PORT: '0',
-    LOG_LEVEL: 'warn',
-  };
-});
+const database = closeAfterAll(await createTestDatabase());
+const environment = {
+  DATABASE_URL: database.url,
+  ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+  PORT: '0',
+  LOG_LEVEL: 'warn',
+};
 
 afterEach(async () => {
   for (const command of running.splice(0)) {
@@ -29,8 +26,6 @@ afterEach(async () => {
     await command.ended;
   }
 });
-
-afterAll(() => database.drop());
 
 test('serve prints its base URL alone and makes the signing key before a token is asked for; its port is in use then, which is exit code 1; what is in flight when SIGTERM comes is still answered; the log says that once, and which port is whose', async () => {
   const service = serve({ LOG_LEVEL: 'info', ANNALS_RECORDER_PORT: '0', ANNALS_METRICS_PORT: '0' });

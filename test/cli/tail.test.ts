@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
 import { runCommandLine } from '../../src/cli/commands/command-line.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
@@ -17,7 +17,6 @@ import {
   createSingleTestDatabase,
   createTestDatabase,
   createTestDatabaseForThisTest,
-  type TestDatabase,
 } from '../support/server/database.ts';
 import { startDatabaseProxy } from '../support/server/database-proxy.ts';
 import { changeOf } from '../support/server/history.ts';
@@ -26,19 +25,13 @@ import { testSecretKeys } from '../support/server/server.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15);
-let database: TestDatabase;
-let environment: Record<string, string>;
-let folder: string;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  // Ended on purpose.
-  database.pool.on('error', () => {});
-  const key = testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(',');
-  environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key, LOG_LEVEL: 'fatal' };
-  folder = await mkdtemp(join(tmpdir(), 'annals-tail-'));
-  await createTenant(database.db, tenant);
-});
+const database = await createTestDatabase();
+// Ended on purpose.
+database.pool.on('error', () => {});
+const key = testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(',');
+const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key, LOG_LEVEL: 'fatal' };
+const folder = await mkdtemp(join(tmpdir(), 'annals-tail-'));
+await createTenant(database.db, tenant);
 
 afterAll(async () => {
   await rm(folder, { recursive: true });

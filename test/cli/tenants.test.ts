@@ -1,22 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { tenantTables } from '../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { annals, startAnnals } from '../support/server/command.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
-let server: TestServer;
-let environment: Record<string, string>;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  const ANNALS_SECRET_KEY = randomBytes(32).toString('base64');
-  environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY, LOG_LEVEL: 'silent' };
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const ANNALS_SECRET_KEY = randomBytes(32).toString('base64');
+const environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY, LOG_LEVEL: 'silent' };
 
 const query = async (text: string, values: unknown[] = [], on: TestDatabase = server.database) =>
   (await on.pool.query(text, values)).rows;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, type TestContext, test, vi } from 'vitest';
+import { afterAll, expect, type TestContext, test, vi } from 'vitest';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
@@ -59,17 +59,12 @@ class World {
   }
 }
 
-let folder: string;
+const folder = await mkdtemp(join(tmpdir(), 'annals-upgrade-'));
 /** The folder of the next version. */
-let nextVersion: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-upgrade-'));
-  nextVersion = join(folder, 'next');
-  await mkdir(nextVersion);
-  await installPackage(nextVersion);
-  await makeNextVersion(nextVersion);
-});
+const nextVersion = join(folder, 'next');
+await mkdir(nextVersion);
+await installPackage(nextVersion);
+await makeNextVersion(nextVersion);
 
 afterAll(() => rm(folder, { recursive: true }));
 

@@ -3,52 +3,45 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as rest } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createClient } from '../../src/access/oauth/clients.ts';
 import { unfolded } from '../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../src/postgres/tenants/tenants-with.ts';
-import { type RunningCommand, startAnnals } from '../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { startAnnals } from '../support/server/command.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 
 const list = '/schema/acme/custom-entities/BOX/instances';
 
-let database: TestDatabase;
-let environment: Record<string, string>;
-let service: RunningCommand;
-let baseUrl: URL;
-let token: string;
 const lines: Record<string, unknown>[] = [];
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, 'acme');
-  environment = {
-    DATABASE_URL: database.url,
-    ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
-    ANNALS_WORKERS: '2',
-    PORT: '0',
-  };
-  service = startAnnals(['serve'], environment);
-  let half = '';
-  service.process.stderr?.on('data', (chunk) => {
-    const parts = `${half}${chunk}`.split('\n');
-    half = parts.pop() ?? '';
-    lines.push(...parts.filter((part) => part.startsWith('{')).map((part) => JSON.parse(part)));
-  });
-  const scope = 'schema.schema_manage schema.custominstance_manage';
-  const [url, { clientId, clientSecret }] = await Promise.all([
-    service.firstLine,
-    createClient(database.db, { tenant: 'acme', scope, name: 'Shop' }),
-  ]);
-  baseUrl = new URL(url);
-  const granted = await fetch(new URL('/oauth/token', url), {
-    method: 'POST',
-    headers: { authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` },
-    body: new URLSearchParams({ grant_type: 'client_credentials' }),
-  });
-  token = ((await granted.json()) as { access_token: string }).access_token;
+const database = await createTestDatabase();
+await createTenant(database.db, 'acme');
+const environment = {
+  DATABASE_URL: database.url,
+  ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+  ANNALS_WORKERS: '2',
+  PORT: '0',
+};
+const service = startAnnals(['serve'], environment);
+let half = '';
+service.process.stderr?.on('data', (chunk) => {
+  const parts = `${half}${chunk}`.split('\n');
+  half = parts.pop() ?? '';
+  lines.push(...parts.filter((part) => part.startsWith('{')).map((part) => JSON.parse(part)));
 });
+const scope = 'schema.schema_manage schema.custominstance_manage';
+const [url, { clientId, clientSecret }] = await Promise.all([
+  service.firstLine,
+  createClient(database.db, { tenant: 'acme', scope, name: 'Shop' }),
+]);
+const baseUrl = new URL(url);
+const granted = await fetch(new URL('/oauth/token', url), {
+  method: 'POST',
+  headers: { authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` },
+  body: new URLSearchParams({ grant_type: 'client_credentials' }),
+});
+const token = ((await granted.json()) as { access_token: string }).access_token;
 
 afterAll(async () => {
   service.process.kill('SIGKILL');

@@ -1,30 +1,24 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Annals, ApiError, type CursorPage, type Page } from '../../clients/typescript/src/index.ts';
 import { JsonNumber, type JsonObject, parseJson, stringifyJson } from '../../clients/typescript/src/json/index.ts';
 import { actor, and, changeType, entity, entityId, field, glob } from '../../clients/typescript/src/query/index.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
-import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { startTestServer } from '../support/server/server.ts';
+import { startVendor } from '../support/vendor/vendor-server.ts';
 import { collect } from './collect.ts';
 
-let vendor: Vendor;
-let server: TestServer;
-let annals: Annals;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(
+  await startTestServer({
     environment: { ANNALS_SHARED_PROVIDER_TOKEN: 'shared-token', OPENAI_BASE_URL: vendor.baseUrl },
-  });
-  annals = new Annals({ baseUrl: server.baseUrl, ...(await server.createClient('acme', { name: 'Jane "J" Doe' })) });
-  await annals.customEntities.put('SHELF', { name: { en: 'Shelf' } });
-  for (let slots = 1; slots <= 7; slots += 1)
-    await annals.instances('SHELF').put(`s-${slots}`, { slots, name: 'Aisle' });
+  }),
+);
+const annals = new Annals({
+  baseUrl: server.baseUrl,
+  ...(await server.createClient('acme', { name: 'Jane "J" Doe' })),
 });
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-});
+await annals.customEntities.put('SHELF', { name: { en: 'Shelf' } });
+for (let slots = 1; slots <= 7; slots += 1) await annals.instances('SHELF').put(`s-${slots}`, { slots, name: 'Aisle' });
 
 beforeEach(() => vendor.behave({ kind: 'answer' }));
 

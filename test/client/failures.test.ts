@@ -1,30 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Annals, ApiError } from '../../clients/typescript/src/index.ts';
-import type { NewClient } from '../../src/access/oauth/clients.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { type FaultyProxy, type ProxiedRequest, startFaultyProxy } from '../support/server/faulty-proxy.ts';
 import { eventually } from '../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
-import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+import { startTestServer } from '../support/server/server.ts';
+import { startVendor } from '../support/vendor/vendor-server.ts';
 
-let vendor: Vendor;
-let server: TestServer;
-let proxy: FaultyProxy;
-let client: NewClient;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(
+  await startTestServer({
     environment: { ANNALS_SHARED_PROVIDER_TOKEN: 'shared-token', OPENAI_BASE_URL: vendor.baseUrl },
-  });
-  client = await server.createClient('acme');
-  proxy = await startFaultyProxy(server.baseUrl);
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await server.close();
-  await vendor.close();
-});
+  }),
+);
+const client = await server.createClient('acme');
+const proxy = closeAfterAll(await startFaultyProxy(server.baseUrl));
 
 beforeEach(() => {
   proxy.requests.length = 0;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Annals } from '../../clients/typescript/src/index.ts';
 import {
   actor,
@@ -12,21 +12,17 @@ import {
   path,
   value,
 } from '../../clients/typescript/src/query/index.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { startTestServer } from '../support/server/server.ts';
 import { collect } from './collect.ts';
 
-let server: TestServer;
-let annals: Annals;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  annals = new Annals({ baseUrl: server.baseUrl, ...(await server.createClient('acme', { name: 'Jane "J" Doe' })) });
-  await annals.customEntities.put('SHELF', { name: { en: 'Shelf' } });
-  for (let slots = 1; slots <= 7; slots += 1)
-    await annals.instances('SHELF').put(`s-${slots}`, { slots, name: 'Aisle' });
+const server = closeAfterAll(await startTestServer());
+const annals = new Annals({
+  baseUrl: server.baseUrl,
+  ...(await server.createClient('acme', { name: 'Jane "J" Doe' })),
 });
-
-afterAll(() => server.close());
+await annals.customEntities.put('SHELF', { name: { en: 'Shelf' } });
+for (let slots = 1; slots <= 7; slots += 1) await annals.instances('SHELF').put(`s-${slots}`, { slots, name: 'Aisle' });
 
 const mine = and(entity('SHELF'), changeType('create'), actor('Jane "J" Doe'));
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   Annals,
   ApiError,
@@ -12,32 +12,18 @@ import {
 } from '../../clients/typescript/src/index.ts';
 import { JsonNumber } from '../../clients/typescript/src/json/index.ts';
 import { and, entity, entityId } from '../../clients/typescript/src/query/index.ts';
-import type { NewClient } from '../../src/access/oauth/clients.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { Random } from '../support/oracle/random.ts';
-import { type FaultyProxy, startFaultyProxy } from '../support/server/faulty-proxy.ts';
+import { startFaultyProxy } from '../support/server/faulty-proxy.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';
-import { startTestRecorder, type TestRecorder } from '../support/server/recorder.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestRecorder } from '../support/server/recorder.ts';
+import { startTestServer } from '../support/server/server.ts';
 
-let server: TestServer;
-let service: TestRecorder;
-let proxy: FaultyProxy;
-let client: NewClient;
-let annals: Annals;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  service = await startTestRecorder(server);
-  proxy = await startFaultyProxy(service.baseUrl);
-  client = await server.createClient('acme', { name: 'Shop' });
-  annals = new Annals({ baseUrl: server.baseUrl, ...client });
-});
-
-afterAll(async () => {
-  await proxy.close();
-  await service.close();
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer());
+const service = closeAfterAll(await startTestRecorder(server));
+const proxy = closeAfterAll(await startFaultyProxy(service.baseUrl));
+const client = await server.createClient('acme', { name: 'Shop' });
+const annals = new Annals({ baseUrl: server.baseUrl, ...client });
 
 beforeEach(() => {
   proxy.requests.length = 0;

@@ -1,23 +1,18 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Annals, ApiError } from '../../clients/typescript/src/index.ts';
 import { entity } from '../../clients/typescript/src/query/index.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { changeOf } from '../support/server/history.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15);
-let server: TestServer;
-let annals: Annals;
 /** How the requests go out; a test breaks them. */
 let send: typeof fetch = fetch;
 
-beforeAll(async () => {
-  server = await startTestServer();
-  const client = await server.createClient('acme');
-  annals = new Annals({ baseUrl: server.baseUrl, ...client, fetch: (input, init) => send(input, init) });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const client = await server.createClient('acme');
+const annals = new Annals({ baseUrl: server.baseUrl, ...client, fetch: (input, init) => send(input, init) });
 
 async function record(at: number, more: object = {}): Promise<void> {
   await createRecorder(server.context.db, 'acme', () => now)([changeOf({ at: now + at, ...more })]);

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NewClient } from '../../src/access/oauth/clients.ts';
+import { describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { Browser } from '../support/server/browser.ts';
 import { sendRaw } from '../support/server/raw-request.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const tenant = 'acme';
 const session = '/console/api/session';
@@ -10,20 +10,11 @@ const history = `/changelog/${tenant}/changelogs`;
 const configurations = `/configuration/${tenant}/configurations`;
 const origin = 'https://shop.example';
 
-let server: TestServer;
-let client: NewClient;
-let browser: Browser;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer({ environment: { ANNALS_CORS_ORIGINS: `*,${origin}` } });
-  client = await server.createClient(tenant, { name: 'Jane Doe' });
-  token = await server.tokenOf(client);
-  browser = new Browser(server);
-  await browser.signIn(client);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ environment: { ANNALS_CORS_ORIGINS: `*,${origin}` } }));
+const client = await server.createClient(tenant, { name: 'Jane Doe' });
+const token = await server.tokenOf(client);
+const browser = new Browser(server);
+await browser.signIn(client);
 
 /** Sends a request line as it is, with the cookie of the session. */
 async function raw(method: string, target: string, headers: Record<string, string> = {}) {

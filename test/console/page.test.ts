@@ -1,10 +1,10 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { Browser, type ConsoleSession } from '../support/server/browser.ts';
 import { sendRaw } from '../support/server/raw-request.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const publicUrl = 'https://shop.example.org/tools/annals';
 const built = `<!doctype html><html><head><base href="/console/"><script type="module" src="assets/index-B3x.js"></script></head></html>`;
@@ -12,26 +12,20 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'self'; " +
   "form-action 'none'; frame-ancestors 'none'";
 
-let folder: string;
-let server: TestServer;
+const folder = await mkdtemp(join(tmpdir(), 'annals-console-'));
+await mkdir(join(folder, 'assets', 'icons'), { recursive: true });
+await writeFile(join(folder, 'index.html'), built);
+await writeFile(join(folder, 'secret.txt'), 'not an asset');
+await writeFile(join(folder, 'assets', 'index-B3x.js'), 'let plain;');
+await writeFile(join(folder, 'assets', 'index-B3x.js.br'), 'packed');
+await writeFile(join(folder, 'assets', '.hidden'), 'hidden');
+await writeFile(join(folder, 'assets', 'icons', 'logo-1a.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>');
+const server = await startTestServer({ consoleFolder: folder });
 /** At a public address with a path. */
-let proxied: TestServer;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-console-'));
-  await mkdir(join(folder, 'assets', 'icons'), { recursive: true });
-  await writeFile(join(folder, 'index.html'), built);
-  await writeFile(join(folder, 'secret.txt'), 'not an asset');
-  await writeFile(join(folder, 'assets', 'index-B3x.js'), 'let plain;');
-  await writeFile(join(folder, 'assets', 'index-B3x.js.br'), 'packed');
-  await writeFile(join(folder, 'assets', '.hidden'), 'hidden');
-  await writeFile(join(folder, 'assets', 'icons', 'logo-1a.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>');
-  server = await startTestServer({ consoleFolder: folder });
-  proxied = await startTestServer({
-    consoleFolder: folder,
-    database: server.database,
-    environment: { ANNALS_BASE_URL: publicUrl },
-  });
+const proxied = await startTestServer({
+  consoleFolder: folder,
+  database: server.database,
+  environment: { ANNALS_BASE_URL: publicUrl },
 });
 
 afterAll(async () => {

@@ -1,31 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type NewClient, revokeClient } from '../../src/access/oauth/clients.ts';
+import { expect, test } from 'vitest';
+import { revokeClient } from '../../src/access/oauth/clients.ts';
 import { maxSessionsOfClient } from '../../src/access/sessions/sessions.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { Browser } from '../support/server/browser.ts';
 import { isListed, isSignedIn, linkFor, rowsOf, sessionPath, signIn } from '../support/server/console-sessions.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { eventually } from '../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const tenant = 'acme';
 
 let elapsed = 0;
 const clock = { elapsed: () => elapsed };
-let server: TestServer;
+const server = closeAfterAll(await startTestServer({ clock }));
 /** Another process on the same database. */
-let second: TestServer;
-let client: NewClient;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock });
-  second = await startTestServer({ clock, database: server.database });
-  client = await server.createClient(tenant, { name: 'Jane Doe' });
-});
-
-afterAll(async () => {
-  await second.close();
-  await server.close();
-});
+const second = closeAfterAll(await startTestServer({ clock, database: server.database }));
+const client = await server.createClient(tenant, { name: 'Jane Doe' });
 
 test('only hashes are stored, and nothing of a secret is logged', async () => {
   const browser = await signIn(server, client);

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { NewClient } from '../../src/access/oauth/clients.ts';
+import { expect, test } from 'vitest';
 import { linkLifetime } from '../../src/access/sessions/links.ts';
 import { maxSignInBytes } from '../../src/access/sessions/routes.ts';
 import { sessionLifetime } from '../../src/access/sessions/sessions.ts';
 import { readingScopes, scopes } from '../../src/http/scopes.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { Browser, type ConsoleSession } from '../support/server/browser.ts';
 import {
   invalidToken,
@@ -15,27 +15,16 @@ import {
   sessionPath,
   signIn,
 } from '../support/server/console-sessions.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const tenant = 'acme';
 
 let elapsed = 0;
 const clock = { elapsed: () => elapsed };
-let server: TestServer;
+const server = closeAfterAll(await startTestServer({ clock }));
 /** Another process on the same database. */
-let second: TestServer;
-let client: NewClient;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock });
-  second = await startTestServer({ clock, database: server.database });
-  client = await server.createClient(tenant, { name: 'Jane Doe' });
-});
-
-afterAll(async () => {
-  await second.close();
-  await server.close();
-});
+const second = closeAfterAll(await startTestServer({ clock, database: server.database }));
+const client = await server.createClient(tenant, { name: 'Jane Doe' });
 
 test('a client signs in with its id and secret, is seen by every process, and signs out', async () => {
   const browser = new Browser(server);

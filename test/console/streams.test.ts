@@ -1,35 +1,25 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { zstdCompress } from 'node:zlib';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { eventsOf, putAgent } from '../support/server/agents.ts';
 import { Browser } from '../support/server/browser.ts';
 import { type Call, endOfJob, startExport } from '../support/server/jobs.ts';
 import { lockTables } from '../support/server/locked-tables.ts';
 import { eventually } from '../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
-import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+import { startTestServer } from '../support/server/server.ts';
+import { startVendor } from '../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const pack = promisify(zstdCompress);
 
-let vendor: Vendor;
-let server: TestServer;
-let browser: Browser;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
-  const client = await server.createClient(tenant);
-  await putAgent(server, { tenant, token: await server.tokenOf(client), id: 'desk' });
-  browser = new Browser(server);
-  await browser.signIn(client);
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-});
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } }));
+const client = await server.createClient(tenant);
+await putAgent(server, { tenant, token: await server.tokenOf(client), id: 'desk' });
+const browser = new Browser(server);
+await browser.signIn(client);
 
 test('a chat streams while its model still writes, and comes to its end', async () => {
   const chat = () =>

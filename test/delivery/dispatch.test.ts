@@ -3,30 +3,22 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { verifyWebhook } from '@annals/client';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { deleteExpired } from '../../src/delivery/dispatch/upkeep.ts';
 import { maxAttempts, recordAttempts } from '../../src/delivery/subscriptions/attempt-store.ts';
 import { deleteTenant } from '../../src/postgres/tenants/delete-tenant.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { eventually } from '../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 import { passTime, recordUpdates, subscriptionsOf } from '../support/server/subscriptions.ts';
-import { type Receiver, startReceiver } from '../support/vendor/receiver.ts';
+import { startReceiver } from '../support/vendor/receiver.ts';
 
-let server: TestServer;
-let receiver: Receiver;
-let acme: ReturnType<typeof subscriptionsOf>;
-
-beforeAll(async () => {
-  server = await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8,doomed=127.0.0.0/8' } });
-  acme = subscriptionsOf(server, 'acme', await server.token('acme'));
-  receiver = await startReceiver();
-});
-
-afterAll(async () => {
-  await receiver.close();
-  await server.close();
-});
+const server = closeAfterAll(
+  await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8,doomed=127.0.0.0/8' } }),
+);
+const acme = subscriptionsOf(server, 'acme', await server.token('acme'));
+const receiver = closeAfterAll(await startReceiver());
 
 const webhook = (more: object = {}) => ({ type: 'webhook', url: receiver.url, ...more });
 const rowsOf = async (table: string, id: string) =>

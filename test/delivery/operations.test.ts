@@ -1,31 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { readDeliveryFigures, readDeliveryLag } from '../../src/delivery/dispatch/delivery-figures.ts';
 import { givePositions } from '../../src/history/feed/positions.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { annals } from '../support/server/command.ts';
 import { createEmptyTestDatabase } from '../support/server/database.ts';
 import { temporaryFolder } from '../support/server/package-copy.ts';
 import { eventually } from '../support/server/patience.ts';
-import { startTestServer, type TestServer, testSecretKeys } from '../support/server/server.ts';
+import { startTestServer, testSecretKeys } from '../support/server/server.ts';
 import { recordUpdates, subscriptionsOf } from '../support/server/subscriptions.ts';
-
-let server: TestServer;
-let token: string;
-let acme: ReturnType<typeof subscriptionsOf>;
 
 const target = { type: 'webhook', url: 'https://erp.example.com/changes', headers: { 'X-Key': 'kept secret' } };
 const [key = new Uint8Array()] = testSecretKeys;
 
-beforeAll(async () => {
-  // What the states are does not depend on a target then.
-  server = await startTestServer({ environment: { ANNALS_DELIVERIES: 'off' } });
-  token = await server.token('acme');
-  acme = subscriptionsOf(server, 'acme', token);
-  for (const id of ['a', 'b', 'c']) await acme.make({ id, name: `Some ${id}`, target });
-});
-
-afterAll(() => server.close());
+// What the states are does not depend on a target then.
+const server = closeAfterAll(await startTestServer({ environment: { ANNALS_DELIVERIES: 'off' } }));
+const token = await server.token('acme');
+const acme = subscriptionsOf(server, 'acme', token);
+for (const id of ['a', 'b', 'c']) await acme.make({ id, name: `Some ${id}`, target });
 
 async function subscription(...args: string[]) {
   const { code, stdout, stderr } = await annals(['subscription', ...args], environment());

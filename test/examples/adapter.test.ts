@@ -1,16 +1,12 @@
 import { Kysely, PostgresDialect, sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { actAs, tellAuthor } from '../../examples/adapter/author.ts';
 import { inTransaction as withKysely } from '../../examples/adapter/kysely.ts';
 import { inTransaction as withPg } from '../../examples/adapter/pg.ts';
-import { createEmptyTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { createEmptyTestDatabase } from '../support/server/database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createEmptyTestDatabase();
-});
-afterAll(() => database.drop());
-
+const database = closeAfterAll(await createEmptyTestDatabase());
 const settings = `select current_setting('annals.actor', true) as actor, current_setting('annals.context', true) as context`;
 const jane = { actor: 'Jane Doe', context: { ip: '10.0.0.1' } };
 const told = { actor: 'Jane Doe', context: '{"ip":"10.0.0.1"}' };

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { lockTables } from '../support/server/locked-tables.ts';
 import { eventually } from '../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token('acme', { scope: 'changelog.changelog_read' });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token('acme', { scope: 'changelog.changelog_read' });
 
 const path = '/changelog/acme/changelogs';
 

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { sendRaw } from '../support/server/raw-request.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const read = 'changelog.changelog_read';
 const manage = 'changelog.changelog_manage';
@@ -19,16 +20,10 @@ const internal = {
 };
 const nothingFound = { items: [], page: 1, size: 20, totalElements: 0, totalPages: 0 };
 
-let server: TestServer;
-let token: string;
 let now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  token = await server.token('acme', { scope: read });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+const token = await server.token('acme', { scope: read });
 
 async function answer(query: string, given = token, tenant = 'acme'): Promise<{ status: number; body: unknown }> {
   const response = await server.call(`/changelog/${tenant}/changelogs${query}`, { token: given });

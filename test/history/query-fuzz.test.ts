@@ -2,62 +2,56 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { checkLaw, someOf } from '../support/oracle/law.ts';
 import { hardPaths } from '../support/oracle/path-arbitrary.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../support/oracle/query-arbitrary.ts';
 import { entriesOf, examplesOf } from '../support/oracle/query-document.ts';
 import { arbitraryMutatedText } from '../support/oracle/query-mutations.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 // The moment of docs/query-language.md.
 const now = Date.UTC(2026, 9, 1);
 
-let server: TestServer;
 const tokens = new Map<string, string>();
-let document: string;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  document = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'query-language.md'), 'utf8');
-  for (const tenant of ['document', 'fuzzed']) tokens.set(tenant, await server.token(tenant));
-  const { db } = server.context;
-  const oldestFirst = entriesOf(document).toReversed();
-  await createRecorder(
-    db,
-    'document',
-    () => now,
-  )(
-    oldestFirst.map(
-      (entry): Change => ({
-        ...entry,
-        type: entry.type as Change['type'],
-        identity: randomBytes(16),
-        name: String(entriesOf(document).findIndex(({ at }) => at === entry.at) + 1),
-      }),
-    ),
-  );
-  await createRecorder(
-    db,
-    'fuzzed',
-    () => now,
-  )(
-    hardNames.map((name, nth) => ({
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+const document = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'query-language.md'), 'utf8');
+for (const tenant of ['document', 'fuzzed']) tokens.set(tenant, await server.token(tenant));
+const { db } = server.context;
+const oldestFirst = entriesOf(document).toReversed();
+await createRecorder(
+  db,
+  'document',
+  () => now,
+)(
+  oldestFirst.map(
+    (entry): Change => ({
+      ...entry,
+      type: entry.type as Change['type'],
       identity: randomBytes(16),
-      at: now - nth * 1_000,
-      type: (['create', 'update', 'delete'] as const)[nth % 3] ?? 'update',
-      entity: name,
-      entityId: hardNames[(nth * 7) % hardNames.length] ?? name,
-      actor: hardNames[(nth * 11) % hardNames.length] ?? name,
-      related: [{ entity: name, entityId: name }],
-      paths: `{${JSON.stringify(hardPaths[nth % hardPaths.length])}:{"before":2,"after":1}}`,
-    })),
-  );
-});
-
-afterAll(() => server.close());
+      name: String(entriesOf(document).findIndex(({ at }) => at === entry.at) + 1),
+    }),
+  ),
+);
+await createRecorder(
+  db,
+  'fuzzed',
+  () => now,
+)(
+  hardNames.map((name, nth) => ({
+    identity: randomBytes(16),
+    at: now - nth * 1_000,
+    type: (['create', 'update', 'delete'] as const)[nth % 3] ?? 'update',
+    entity: name,
+    entityId: hardNames[(nth * 7) % hardNames.length] ?? name,
+    actor: hardNames[(nth * 11) % hardNames.length] ?? name,
+    related: [{ entity: name, entityId: name }],
+    paths: `{${JSON.stringify(hardPaths[nth % hardPaths.length])}:{"before":2,"after":1}}`,
+  })),
+);
 
 interface Body {
   items: { name?: string }[];

@@ -1,21 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { foldHistory } from '../../src/history/upkeep/fold.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const day = 86_400_000;
 
-let server: TestServer;
 const tokens = new Map<string, string>();
 
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 
 interface History {
   items: { at: string; type: string; entityId: string }[];

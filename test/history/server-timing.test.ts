@@ -1,30 +1,24 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { changeOf } from '../support/server/history.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const hour = 3_600_000;
 const tenant = 'acme';
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  token = await server.token(tenant);
-  await createRecorder(
-    server.context.db,
-    tenant,
-    () => now,
-  )(
-    Array.from({ length: 20 }, (_none, index) =>
-      changeOf({ at: now - index * hour, entity: index % 2 === 0 ? 'order' : 'site', entityId: `d${index}` }),
-    ),
-  );
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+const token = await server.token(tenant);
+await createRecorder(
+  server.context.db,
+  tenant,
+  () => now,
+)(
+  Array.from({ length: 20 }, (_none, index) =>
+    changeOf({ at: now - index * hour, entity: index % 2 === 0 ? 'order' : 'site', entityId: `d${index}` }),
+  ),
+);
 
 async function timingOf(operation: string, parameters: Record<string, string>): Promise<string | null> {
   const response = await server.call(`/changelog/${tenant}/${operation}?${new URLSearchParams(parameters)}`, { token });

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { doWork } from '../../src/core/fairness/work.ts';
 import { createFindPage, type FindPage } from '../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
-import { createTenantPool, type TenantPool } from '../../src/postgres/connections/tenant-pool.ts';
+import { createTenantPool } from '../../src/postgres/connections/tenant-pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 import { lockTables } from '../support/server/locked-tables.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';
 import { statementsWaiting } from '../support/server/statements-waiting.ts';
@@ -20,19 +20,13 @@ const applicationName = 'stuck queries';
 /** One of each way to answer: from tallies, one document, several statements. */
 const queries = ['', 'actor:Jane*', 'entity:order entityId:1', 'entity:order entityId:~^1', 'entity:order entityId:1*'];
 
-let database: TestDatabase;
-let regexes: RegexMatcherPool;
-let pool: TenantPool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  regexes = new RegexMatcherPool();
-  pool = createTenantPool(database.url, { applicationName });
-  await createTenant(database.db, tenant);
-  await createTenant(database.db, 'other');
-  const change = { type: 'update', entity: 'order', entityId: '1', actor: 'Jane', related: [], paths: '{}' } as const;
-  await createRecorder(database.db, tenant, () => now)([{ ...change, identity: randomBytes(16), at: now - 1 }]);
-});
+const database = await createTestDatabase();
+const regexes = new RegexMatcherPool();
+const pool = createTenantPool(database.url, { applicationName });
+await createTenant(database.db, tenant);
+await createTenant(database.db, 'other');
+const change = { type: 'update', entity: 'order', entityId: '1', actor: 'Jane', related: [], paths: '{}' } as const;
+await createRecorder(database.db, tenant, () => now)([{ ...change, identity: randomBytes(16), at: now - 1 }]);
 
 afterAll(async () => {
   await pool.end();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createHistoryReads } from '../../src/history/history-reads.ts';
 import { createFindPage } from '../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
@@ -10,7 +10,8 @@ import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createSingleTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { createSingleTestDatabase } from '../support/server/database.ts';
 import { changeOf } from '../support/server/history.ts';
 
 const tenant = 'acme';
@@ -19,27 +20,19 @@ const minute = 60_000;
 const types = ['create', 'update', 'delete'] as const;
 const regexes = new RegexMatcherPool();
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createSingleTestDatabase();
-  await createTenant(database.db, tenant);
-  const changes = Array.from({ length: 6_000 }, (_none, index) =>
-    changeOf({
-      at: now - index * 5 * minute,
-      actor: `p${index % 3}`,
-      entity: `e${index % 40}`,
-      type: types[index % 3] ?? 'update',
-    }),
-  );
-  await createRecorder(database.db, tenant, () => now)(changes);
-  await foldHistory(database.db, tenant);
-  await database.pool.query('analyze');
-});
-
-afterAll(async () => {
-  await database.drop();
-});
+const database = closeAfterAll(await createSingleTestDatabase());
+await createTenant(database.db, tenant);
+const changes = Array.from({ length: 6_000 }, (_none, index) =>
+  changeOf({
+    at: now - index * 5 * minute,
+    actor: `p${index % 3}`,
+    entity: `e${index % 40}`,
+    type: types[index % 3] ?? 'update',
+  }),
+);
+await createRecorder(database.db, tenant, () => now)(changes);
+await foldHistory(database.db, tenant);
+await database.pool.query('analyze');
 
 /** The plans of routines that read entries or tallies, which a connection has after some work. */
 async function plansAfter(statements: ReturnType<typeof warmUpStatements>, ask: boolean): Promise<Set<string>> {

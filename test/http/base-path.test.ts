@@ -1,22 +1,16 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ownSegments, readConfig } from '../../src/core/config/config.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const publicUrl = 'https://shop.example.org/tools/annals';
 const tenant = 'behind';
-let server: TestServer;
-let token: string;
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-console-'));
-  await writeFile(join(folder, 'index.html'), '<!doctype html><base href="/console/">');
-  server = await startTestServer({ environment: { ANNALS_BASE_URL: publicUrl }, consoleFolder: folder });
-  token = await server.token(tenant);
-});
+const folder = await mkdtemp(join(tmpdir(), 'annals-console-'));
+await writeFile(join(folder, 'index.html'), '<!doctype html><base href="/console/">');
+const server = await startTestServer({ environment: { ANNALS_BASE_URL: publicUrl }, consoleFolder: folder });
+const token = await server.token(tenant);
 
 afterAll(async () => {
   await server.close();

@@ -1,25 +1,22 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { Type } from 'typebox';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const mebibyte = 1024 * 1024;
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer({
+const server = closeAfterAll(
+  await startTestServer({
     extend: (app) => {
       app.post('/echo', async (request) => ({ body: request.body ?? null }));
       app.delete('/echo', async (request) => ({ body: request.body ?? null }));
       const body = Type.Array(Type.Object({ n: Type.Integer() }, { additionalProperties: false }));
       app.post('/strict', { schema: { body } }, async () => 'fine');
     },
-  });
-});
-
-afterAll(() => server.close());
+  }),
+);
 
 async function post(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}, path = '/echo') {
   const response = await server.call(path, {

@@ -1,14 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { startTestServer } from '../support/server/server.ts';
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer();
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
 
 test('docs/compatibility.md lists 40 operations, each once, and the service has them all', async () => {
   const document = await readFile('docs/compatibility.md', 'utf8');

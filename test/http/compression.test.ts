@@ -5,9 +5,10 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { FastifyInstance, RouteOptions } from 'fastify';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { isCompressed, takesGzip } from '../../src/http/compression.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { changeOf } from '../support/server/history.ts';
 import { endOfJob, startExport } from '../support/server/jobs.ts';
 import { schemaClient } from '../support/server/schema-client.ts';
@@ -40,27 +41,21 @@ const staysPlain: Record<string, string> = {
 /** Routes of this test. */
 const own = ['/sized/:bytes', '/buffer', '/packed', '/image', '/cookie', '/cut', '/fails', '/endless'];
 
-let server: TestServer;
-let token: string;
 let ended = false;
 const reached = Promise.withResolvers<void>();
 
-beforeAll(async () => {
-  subscribe('fastify.initialization', collectRoutes);
-  server = await startTestServer({ extend: addRoutes });
-  unsubscribe('fastify.initialization', collectRoutes);
-  token = await server.token(tenant);
-  await schemaClient(server, tenant, token).type('LARGE');
-  await server.database.pool.query(
-    `insert into custom_instance (tenant, type, id, version, document, fields)
+subscribe('fastify.initialization', collectRoutes);
+const server = closeAfterAll(await startTestServer({ extend: addRoutes }));
+unsubscribe('fastify.initialization', collectRoutes);
+const token = await server.token(tenant);
+await schemaClient(server, tenant, token).type('LARGE');
+await server.database.pool.query(
+  `insert into custom_instance (tenant, type, id, version, document, fields)
        select $1, 'LARGE', id, 1, document, document::jsonb
        from (select id, jsonb_build_object('id', id, 'text', repeat('é' || id, 300000))::text as document
          from (select 'i' || n as id from generate_series(1, 5) n) numbered) made`,
-    [tenant],
-  );
-});
-
-afterAll(() => server.close());
+  [tenant],
+);
 
 function collectRoutes(message: unknown): void {
   const { fastify } = message as { fastify: FastifyInstance };

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { Browser } from '../support/server/browser.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { refuseStatements } from '../support/server/refused-statements.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 let elapsed = 0;
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { elapsed: () => elapsed } });
-});
-afterAll(() => server.close());
-
+const server = closeAfterAll(await startTestServer({ clock: { elapsed: () => elapsed } }));
 const tenant = 'acme';
 const json = { 'content-type': 'application/json' };
 const operations: [string, RequestInit?][] = [

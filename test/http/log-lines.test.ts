@@ -1,22 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createLogger } from '../../src/http/logger.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { sendRaw } from '../support/server/raw-request.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer({
+const server = closeAfterAll(
+  await startTestServer({
     extend: (app) => {
       app.get('/rooms/:tenant', { config: { scopes: ['ai.agent_read'] } }, async (request) => {
         request.log.info('in the handler');
         return 'fine';
       });
     },
-  });
-});
-
-afterAll(() => server.close());
+  }),
+);
 
 function linesOf(requestId: string) {
   return server.logLines.map((line) => JSON.parse(line)).filter((line) => line.requestId === requestId);

@@ -1,22 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { Browser } from '../support/server/browser.ts';
-import { startTestRecorder, type TestRecorder } from '../support/server/recorder.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestRecorder } from '../support/server/recorder.ts';
+import { startTestServer } from '../support/server/server.ts';
 
-let server: TestServer;
-let recorder: TestRecorder;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  recorder = await startTestRecorder(server);
-  token = await server.token('acme');
-});
-afterAll(async () => {
-  await recorder.close();
-  await server.close();
-});
-
+const server = closeAfterAll(await startTestServer());
+const recorder = closeAfterAll(await startTestRecorder(server));
+const token = await server.token('acme');
 const all = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 interface Described {

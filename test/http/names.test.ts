@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createKey } from '../../src/access/keys/key-store.ts';
 import { createClient } from '../../src/access/oauth/clients.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { startTestServer } from '../support/server/server.ts';
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token('acme');
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer());
+const token = await server.token('acme');
 
 const post = async (path: string, body: object) =>
   (

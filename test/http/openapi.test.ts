@@ -1,12 +1,13 @@
 import { Type } from 'typebox';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { statusOfErrorType } from '../../src/core/errors.ts';
 import { json } from '../../src/http/openapi/answers.ts';
 import { queryInteger } from '../../src/http/query-parameters.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { TenantName } from '../../src/http/tenant-name.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { startTestRecorder } from '../support/server/recorder.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 interface ResponseObject {
   $ref?: string;
@@ -42,11 +43,8 @@ interface Document {
   paths: Record<string, Record<string, Operation>>;
 }
 
-let server: TestServer;
-let document: Document;
-
-beforeAll(async () => {
-  server = await startTestServer({
+const server = closeAfterAll(
+  await startTestServer({
     extend: (app) => {
       app.get(
         '/rooms/:tenant/things',
@@ -61,11 +59,9 @@ beforeAll(async () => {
         async () => [],
       );
     },
-  });
-  document = (await (await server.call('/openapi.json')).json()) as Document;
-});
-
-afterAll(() => server.close());
+  }),
+);
+const document = (await (await server.call('/openapi.json')).json()) as Document;
 
 test('the document is OpenAPI 3.1 of this version, and labels the change history 0.0.1, preview', () => {
   expect(document.openapi).toBe('3.1.0');

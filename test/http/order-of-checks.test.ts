@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createHttpServer } from '../../src/http/http-server.ts';
 import { queryInteger } from '../../src/http/query-parameters.ts';
 import { scopes } from '../../src/http/scopes.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const invalidToken = {
   fault: { faultstring: 'Invalid access token', detail: { errorcode: 'oauth.v2.InvalidAccessToken' } },
@@ -14,12 +15,8 @@ const forbidden = {
   message: 'Given request does not have required scopes. It is not authorized to perform this operation.',
 };
 
-let server: TestServer;
-let token: string;
-let readerToken: string;
-
-beforeAll(async () => {
-  server = await startTestServer({
+const server = closeAfterAll(
+  await startTestServer({
     extend: (app) => {
       app.post(
         '/rooms/:tenant/things/:thing',
@@ -33,12 +30,10 @@ beforeAll(async () => {
         async (request) => ({ credentials: request.credentials, thing: request.params }),
       );
     },
-  });
-  token = await server.token('acme', { name: 'Jane Doe' });
-  readerToken = await server.token('acme', { scope: 'ai.agent_read' });
-});
-
-afterAll(() => server.close());
+  }),
+);
+const token = await server.token('acme', { name: 'Jane Doe' });
+const readerToken = await server.token('acme', { scope: 'ai.agent_read' });
 
 function post(path: string, options: { token?: string; authorization?: string; body?: string; type?: string } = {}) {
   return server.call(path, {

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { amidOutages, type OutageReport } from '../support/server/amid-outages.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer();
-});
-afterAll(() => server.close());
-
+const server = closeAfterAll(await startTestServer());
 async function amid(tenant: string, outage: () => Promise<void>): Promise<OutageReport> {
   const { baseUrl } = server;
   const { pool } = server.database;

@@ -1,28 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { type BodiesDocument, DescribedBodies, operationsWithBody } from '../support/oracle/described-bodies.ts';
 import { checkLaw } from '../support/oracle/law.ts';
 import { callAgentic } from '../support/server/agents.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const bodiesOfOperation = 2;
 
 const tenant = 'acme';
 
-let server: TestServer;
-let token: string;
-let document: BodiesDocument;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token(tenant);
-  document = (await (await server.call('/openapi.json')).json()) as BodiesDocument;
-  await send('POST', `/configuration/${tenant}/configurations`, [{ key: 'x', value: 1 }]);
-  await send('POST', `/schema/${tenant}/custom-entities`, { id: 'THING', name: { en: 'Thing' } });
-  await send('PUT', `/schema/${tenant}/custom-entities/THING/instances/x`, { a: { b: [1] } });
-  await callAgentic(server, { tenant, token, path: '/agents/x', method: 'PUT' }, { name: { en: 'x' } });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token(tenant);
+const document = (await (await server.call('/openapi.json')).json()) as BodiesDocument;
+await send('POST', `/configuration/${tenant}/configurations`, [{ key: 'x', value: 1 }]);
+await send('POST', `/schema/${tenant}/custom-entities`, { id: 'THING', name: { en: 'Thing' } });
+await send('PUT', `/schema/${tenant}/custom-entities/THING/instances/x`, { a: { b: [1] } });
+await callAgentic(server, { tenant, token, path: '/agents/x', method: 'PUT' }, { name: { en: 'x' } });
 
 interface Fault {
   readonly field: string;

@@ -1,6 +1,7 @@
 import { PassThrough, Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { ofCurrentWork } from '../../src/core/fairness/work.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { subscriptionsOf } from '../support/server/subscriptions.ts';
@@ -25,12 +26,10 @@ async function hold(tenant: string): Promise<{ tenant: string }> {
   return { tenant };
 }
 
-let server: TestServer;
-let token: string;
-let others: string;
+const begun = (tenant: string) => held.begun.get(tenant) ?? 0;
 
-beforeAll(async () => {
-  server = await startTestServer({
+const server = closeAfterAll(
+  await startTestServer({
     extend: (app, { pool }) => {
       const scopes = ['changelog.changelog_read'] as const;
       const config = { scopes };
@@ -50,14 +49,10 @@ beforeAll(async () => {
         return {};
       });
     },
-  });
-  token = await server.token('acme');
-  others = await server.token('rival');
-});
-
-afterAll(() => server.close());
-
-const begun = (tenant: string) => held.begun.get(tenant) ?? 0;
+  }),
+);
+const token = await server.token('acme');
+const others = await server.token('rival');
 
 function callAtOnce(path: string, count: number): Promise<Response>[] {
   return Array.from({ length: count }, () => server.call(path, { token }));

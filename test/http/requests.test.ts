@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { sendRaw } from '../support/server/raw-request.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const mebibyte = 1024 * 1024;
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer({
+const server = closeAfterAll(
+  await startTestServer({
     extend: (app) => {
       app.post('/echo', async (request) => ({ body: request.body ?? null }));
       app.get('/broken', async () => {
@@ -17,10 +16,8 @@ beforeAll(async () => {
         throw new Error('the secret detail');
       });
     },
-  });
-});
-
-afterAll(() => server.close());
+  }),
+);
 
 function violation(message: string) {
   return { status: 400, type: 'validation_violation', message };

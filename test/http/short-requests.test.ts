@@ -1,5 +1,5 @@
 import { fastify } from 'fastify';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { othersHaveShortWork } from '../../src/core/fairness/time-slice.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { countShortRequests } from '../../src/http/short-requests.ts';
@@ -8,27 +8,25 @@ const app: HttpServer = fastify();
 /** What others would see at each step of the last request. */
 let seen: Record<string, boolean> = {};
 
-beforeAll(async () => {
-  app.decorateRequest('verifiedCredentials', null);
-  countShortRequests(app);
-  app.addHook('onRequest', async (request) => {
-    seen = { token: othersHaveShortWork('another') };
-    request.verifiedCredentials = { tenant: 'acme', clientId: 'c', clientName: 'c', scopes: [] };
-  });
-  app.addHook('preValidation', async () => {
-    seen.body = othersHaveShortWork('another');
-    seen.own = othersHaveShortWork('acme');
-  });
-  app.addHook('onSend', async () => {
-    seen.answer = othersHaveShortWork('another');
-  });
-  const handler = async () => {
-    seen.work = othersHaveShortWork('another');
-    return 'done';
-  };
-  app.post('/works', handler);
-  app.post('/calls', { config: { work: 'calls' } }, handler);
+app.decorateRequest('verifiedCredentials', null);
+countShortRequests(app);
+app.addHook('onRequest', async (request) => {
+  seen = { token: othersHaveShortWork('another') };
+  request.verifiedCredentials = { tenant: 'acme', clientId: 'c', clientName: 'c', scopes: [] };
 });
+app.addHook('preValidation', async () => {
+  seen.body = othersHaveShortWork('another');
+  seen.own = othersHaveShortWork('acme');
+});
+app.addHook('onSend', async () => {
+  seen.answer = othersHaveShortWork('another');
+});
+const handler = async () => {
+  seen.work = othersHaveShortWork('another');
+  return 'done';
+};
+app.post('/works', handler);
+app.post('/calls', { config: { work: 'calls' } }, handler);
 
 afterAll(() => app.close());
 

@@ -1,31 +1,25 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createHttpServer, keepAliveTime } from '../../src/http/http-server.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { createLogger } from '../../src/http/logger.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { eventually } from '../support/server/patience.ts';
 
 const silence = 2_000;
 /** More than the buffers of both ends hold. */
 const bytes = 64 * 1024 * 1024;
 
-let app: HttpServer;
-let port: number;
-
-beforeAll(async () => {
-  app = await makeServer({ maxClientSilence: silence });
-  app.get('/big', async (_request, reply) => await reply.send(Buffer.alloc(bytes, 'x')));
-  app.get('/late', async () => {
-    await sleep(2 * silence);
-    return { answer: 'late' };
-  });
-  await app.listen({ port: 0, host: '127.0.0.1' });
-  port = (app.server.address() as AddressInfo).port;
+const app = closeAfterAll(await makeServer({ maxClientSilence: silence }));
+app.get('/big', async (_request, reply) => await reply.send(Buffer.alloc(bytes, 'x')));
+app.get('/late', async () => {
+  await sleep(2 * silence);
+  return { answer: 'late' };
 });
-
-afterAll(() => app.close());
+await app.listen({ port: 0, host: '127.0.0.1' });
+const port = (app.server.address() as AddressInfo).port;
 
 async function makeServer(limits: { maxClientSilence?: number; requestTimeout?: number }): Promise<HttpServer> {
   return await createHttpServer({

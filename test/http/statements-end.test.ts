@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { comesTrueWithin, eventually } from '../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const json = { 'content-type': 'application/json' };
 const search = { method: 'POST', headers: json, body: JSON.stringify({ q: 'name:nobody' }) };
@@ -33,24 +34,18 @@ const requests: readonly [string, RequestInit][] = [
   [`/ai-service/acme/jobs/${id}`, { method: 'DELETE' }],
 ];
 
-let server: TestServer;
-let token: string;
 /** Server processes of the connections that requests take. */
 const backends = new Set<number>();
 let blocker: pg.PoolClient;
 
-beforeAll(async () => {
-  server = await startTestServer();
-  const [shared] = server.context.pool.pools;
-  shared?.on('connect', (client) => {
-    if ('processID' in client && typeof client.processID === 'number') backends.add(client.processID);
-  });
-  token = await server.token('acme');
-  const type = { method: 'POST', token, headers: json, body: '{"id":"THING","name":{"en":"Thing"}}' };
-  expect((await server.call(custom, type)).status).toBe(201);
+const server = closeAfterAll(await startTestServer());
+const [shared] = server.context.pool.pools;
+shared?.on('connect', (client) => {
+  if ('processID' in client && typeof client.processID === 'number') backends.add(client.processID);
 });
-
-afterAll(() => server.close());
+const token = await server.token('acme');
+const type = { method: 'POST', token, headers: json, body: '{"id":"THING","name":{"en":"Thing"}}' };
+expect((await server.call(custom, type)).status).toBe(201);
 
 beforeEach(async () => {
   blocker = await server.database.pool.connect();

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
-import { type DatabaseProxy, startDatabaseProxy } from '../support/server/database-proxy.ts';
+import { createTestDatabase } from '../support/server/database.ts';
+import { startDatabaseProxy } from '../support/server/database-proxy.ts';
 import { changeOf } from '../support/server/history.ts';
 import { endOfJob, startExport } from '../support/server/jobs.ts';
 import { schemaClient } from '../support/server/schema-client.ts';
@@ -20,36 +20,29 @@ const ofHistory = {
   message: 'Problem encountered while trying to retrieve changelog history.',
 };
 
-let database: TestDatabase;
-let proxy: DatabaseProxy;
-let server: TestServer;
-let token: string;
-let viewer: string;
 /** The reason for which the stream that waits was destroyed. */
 let left: Error | undefined;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  proxy = await startDatabaseProxy(database.url);
-  server = await startTestServer({ database: { ...database, url: proxy.url }, extend: addRoutes });
-  token = await server.token(tenant);
-  viewer = await server.viewerToken(tenant);
-  const now = Date.now();
-  const paths = JSON.stringify({ text: { after: 'x'.repeat(100_000) } });
-  await createRecorder(
-    database.db,
-    tenant,
-    () => now,
-  )(Array.from({ length: 30 }, (_, n) => changeOf({ at: now - n, entityId: `o${n}`, paths })));
-  await schemaClient(server, tenant, token).type('LARGE');
-  await database.pool.query(
-    `insert into custom_instance (tenant, type, id, version, document, fields)
+const database = await createTestDatabase();
+const proxy = await startDatabaseProxy(database.url);
+const server = await startTestServer({ database: { ...database, url: proxy.url }, extend: addRoutes });
+const token = await server.token(tenant);
+const viewer = await server.viewerToken(tenant);
+const now = Date.now();
+const paths = JSON.stringify({ text: { after: 'x'.repeat(100_000) } });
+await createRecorder(
+  database.db,
+  tenant,
+  () => now,
+)(Array.from({ length: 30 }, (_, n) => changeOf({ at: now - n, entityId: `o${n}`, paths })));
+await schemaClient(server, tenant, token).type('LARGE');
+await database.pool.query(
+  `insert into custom_instance (tenant, type, id, version, document, fields)
        select $1, 'LARGE', id, 1, document, document::jsonb
        from (select id, jsonb_build_object('id', id, 'text', repeat('é' || id, 300000))::text as document
          from (select 'i' || n as id from generate_series(1, 5) n) numbered) made`,
-    [tenant],
-  );
-});
+  [tenant],
+);
 
 beforeEach(() => proxy.mend());
 

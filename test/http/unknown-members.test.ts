@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import {
   type BodiesDocument,
   DescribedBodies,
   operationsWithBody,
   unknownMember,
 } from '../support/oracle/described-bodies.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const tenant = 'acme';
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token(tenant);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token(tenant);
 
 async function send(method: string, path: string, body: unknown, type = 'application/json') {
   const response = await server.call(path, {

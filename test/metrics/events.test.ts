@@ -1,32 +1,25 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { measureInstallation } from '../../src/context/installation-figures.ts';
 import { Metrics, textOf } from '../../src/metrics/metrics.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { Browser } from '../support/server/browser.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
-import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+import { startTestServer } from '../support/server/server.ts';
+import { startVendor } from '../support/vendor/vendor-server.ts';
 
 // What really happens, and what the port shows afterwards.
 
 const tenant = 'acme';
-let vendor: Vendor;
-let server: TestServer;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(
+  await startTestServer({
     environment: {
       ANNALS_METRICS_PORT: '0',
       ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
       OPENAI_BASE_URL: `${vendor.baseUrl}/v1`,
     },
-  });
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-});
+  }),
+);
 
 async function figureOf(name: string, metrics: Metrics | undefined = server.context.metrics): Promise<number> {
   if (metrics === undefined) throw new Error('the server measures nothing');

@@ -1,40 +1,34 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { buildMetricsApp } from '../../src/app.ts';
 import { measureInstallation } from '../../src/context/installation-figures.ts';
-import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { measureDatabase } from '../../src/metrics/database-figures.ts';
 import { metricDefinitions } from '../../src/metrics/definitions.ts';
 import { type Figures, Metrics, textOf } from '../../src/metrics/metrics.ts';
 import { takenObserver } from '../../src/metrics/recording.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import { createBatchRecorder } from '../../src/recording/batches/record-batch.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
-let server: TestServer;
-let app: HttpServer;
-let url: string;
 let readings = 0;
 const secret = 'sk-a-key-that-no-label-may-have';
 
-beforeAll(async () => {
-  server = await startTestServer({ environment: { ANNALS_METRICS_PORT: '0', ANNALS_SHARED_PROVIDER_TOKEN: secret } });
-  app = await buildMetricsApp({
+const server = closeAfterAll(
+  await startTestServer({ environment: { ANNALS_METRICS_PORT: '0', ANNALS_SHARED_PROVIDER_TOKEN: secret } }),
+);
+const app = closeAfterAll(
+  await buildMetricsApp({
     logger: server.context.logger,
     readFigures: async () => {
       readings += 1;
       return [await metricsOf(server).read()];
     },
-  });
-  url = await app.listen({ host: '127.0.0.1', port: 0 });
-});
-
-afterAll(async () => {
-  await app.close();
-  await server.close();
-});
+  }),
+);
+const url = await app.listen({ host: '127.0.0.1', port: 0 });
 
 function metricsOf({ context }: TestServer): Metrics {
   if (context.metrics === undefined) throw new Error('the server measures nothing');

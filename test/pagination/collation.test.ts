@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, expect, inject, test } from 'vitest';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { compareCodePoints } from '../support/oracle/json-model.ts';
 import { readInstances, storeInstances } from '../support/server/instances.ts';
 import { schemaClient } from '../support/server/schema-client.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const place = { tenant: 'acme', type: 'THING' };
 const words = [
@@ -36,34 +36,27 @@ const words = [
 ];
 const inOrder = words.toSorted(compareCodePoints);
 
-let admin: pg.Client;
-let name: string;
-let server: TestServer;
-let token: string;
-
 // Swedish sorts ä and å behind z, ignores case at first, and passes over blanks and hyphens.
-beforeAll(async () => {
-  admin = new pg.Client(inject('databaseUrl'));
-  await admin.connect();
-  name = `test_${randomBytes(8).toString('hex')}`;
-  await admin.query(
-    `create database ${name} template template0 encoding 'UTF8' locale_provider icu icu_locale 'sv' locale 'C'`,
-  );
-  const url = new URL(inject('databaseUrl'));
-  url.pathname = name;
-  const pool = createPool(url.href);
-  await migrate(pool);
-  server = await startTestServer({
-    database: { url: url.href, pool, db: createDatabase(pool), drop: () => pool.end() },
-  });
-  token = await server.token('acme');
-  await schemaClient(server, 'acme', token).type('THING');
-  await storeInstances(
-    server,
-    place,
-    words.map((word) => ({ id: word, content: { members: { word, list: [word] } } })),
-  );
+const admin = new pg.Client(inject('databaseUrl'));
+await admin.connect();
+const name = `test_${randomBytes(8).toString('hex')}`;
+await admin.query(
+  `create database ${name} template template0 encoding 'UTF8' locale_provider icu icu_locale 'sv' locale 'C'`,
+);
+const url = new URL(inject('databaseUrl'));
+url.pathname = name;
+const pool = createPool(url.href);
+await migrate(pool);
+const server = await startTestServer({
+  database: { url: url.href, pool, db: createDatabase(pool), drop: () => pool.end() },
 });
+const token = await server.token('acme');
+await schemaClient(server, 'acme', token).type('THING');
+await storeInstances(
+  server,
+  place,
+  words.map((word) => ({ id: word, content: { members: { word, list: [word] } } })),
+);
 
 afterAll(async () => {
   await server.close();

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { aiListings, readListed, storeListed } from '../support/server/listings.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const tenant = 'acme';
 const message = 'The cursor is not valid for this request.';
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token(tenant);
-  const documents = ['a', 'b', 'c'].map((id) => ({ id, content: { members: {} } }));
-  for (const listed of aiListings) await storeListed(server, listed, tenant, documents);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token(tenant);
+const documents = ['a', 'b', 'c'].map((id) => ({ id, content: { members: {} } }));
+for (const listed of aiListings) await storeListed(server, listed, tenant, documents);
 
 test('a cursor of one AI listing or search serves no other', async () => {
   const operations = aiListings.flatMap((listed) => (['list', 'search'] as const).map((by) => ({ listed, by })));

@@ -1,33 +1,27 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { arrayBody, isEmptyPage, mapTexts, textsOfPage } from '../../src/pagination/page-texts.ts';
 import { maxPieceBytes, piecesOf } from '../../src/pagination/pieces.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { schemaClient } from '../support/server/schema-client.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 import { recordStatements } from '../support/server/statements.ts';
 
 const tenant = 'acme';
 const large = 600_000;
 const count = 40;
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token(tenant);
-  await schemaClient(server, tenant, token).type('LARGE');
-  await server.database.pool.query(
-    `insert into custom_instance (tenant, type, id, version, document, fields)
+const server = closeAfterAll(await startTestServer());
+const token = await server.token(tenant);
+await schemaClient(server, tenant, token).type('LARGE');
+await server.database.pool.query(
+  `insert into custom_instance (tenant, type, id, version, document, fields)
        select $1, 'LARGE', id, 1, document, document::jsonb
        from (select id, jsonb_build_object('id', id, 'n', n, 'text', repeat('x', $2))::text as document
          from (select n, to_char(n, 'FM000') as id from generate_series(1, $3) n) numbered) made`,
-    [tenant, large, count],
-  );
-});
-
-afterAll(() => server.close());
+  [tenant, large, count],
+);
 
 const instances = `/schema/${tenant}/custom-entities/LARGE/instances`;
 const ask = (query: string, init: { headers?: Record<string, string> } = {}) =>

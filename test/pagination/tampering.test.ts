@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createSealer } from '../../src/core/sealing.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { readInstances, storeInstances } from '../support/server/instances.ts';
-import { startTestServer, type TestServer, testSecretKeys } from '../support/server/server.ts';
+import { startTestServer, testSecretKeys } from '../support/server/server.ts';
 
 const hour = 60 * 60 * 1000;
 const place = { tenant: 'acme', type: 'THING' };
@@ -10,35 +11,27 @@ const secret = 'a value that no cursor shows';
 const invalid = { status: 400, type: 'validation_violation', message: 'The cursor is not valid for this request.' };
 
 let now = Date.UTC(2026, 10, 20);
-let server: TestServer;
-let token: string;
-let otherToken: string;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  token = await server.token('acme');
-  otherToken = await server.token('umbrella');
-  for (const [tenant, authorised] of [
-    ['acme', token],
-    ['umbrella', otherToken],
-  ] as const) {
-    for (const type of ['THING', 'OTHER']) {
-      await server.call(`/schema/${tenant}/custom-entities`, {
-        token: authorised,
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ id: type, name: { en: type } }),
-      });
-      await storeInstances(
-        server,
-        { tenant, type },
-        ['a', 'b', 'c', 'd'].map((id) => ({ id, content: { members: { name: secret, n: { number: '1' } } } })),
-      );
-    }
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+const token = await server.token('acme');
+const otherToken = await server.token('umbrella');
+for (const [tenant, authorised] of [
+  ['acme', token],
+  ['umbrella', otherToken],
+] as const) {
+  for (const type of ['THING', 'OTHER']) {
+    await server.call(`/schema/${tenant}/custom-entities`, {
+      token: authorised,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ id: type, name: { en: type } }),
+    });
+    await storeInstances(
+      server,
+      { tenant, type },
+      ['a', 'b', 'c', 'd'].map((id) => ({ id, content: { members: { name: secret, n: { number: '1' } } } })),
+    );
   }
-});
-
-afterAll(() => server.close());
+}
 
 const list = (paging: Record<string, string | number>, q?: string) =>
   readInstances(server, { ...place, token, by: 'list', ...(q === undefined ? {} : { q }) }, paging);

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseDocumentQuery } from '../../src/query/parse.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { arbitraryDocuments, arbitraryFilter, arbitrarySort } from '../support/oracle/document-arbitrary.ts';
 import { compareDocuments, finds } from '../support/oracle/document-evaluator.ts';
 import { checkLaw, someOf } from '../support/oracle/law.ts';
@@ -13,23 +14,16 @@ import {
   readListed,
   storeListed,
 } from '../support/server/listings.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const walks = 12;
 const walksOfCollection = 6;
 const tenant = 'alpha';
 const listings = [instancesOfThing, ...aiListings];
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token(tenant);
-  for (const listed of listings) await prepareListed(server, listed, tenant, token);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token(tenant);
+for (const listed of listings) await prepareListed(server, listed, tenant, token);
 
 test.each(listings)(
   '$name: forward is the sorted list, back again is its mirror, and offset pages joined are it',

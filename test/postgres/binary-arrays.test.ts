@@ -1,16 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { int4Array, int8Array, textArray, uuidArray } from '../../src/postgres/binary-arrays.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { anyCharacter } from '../support/oracle/any-character.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
 
 async function readBack(type: string, array: Buffer): Promise<unknown> {
   const { rows } = await database.pool.query(`select to_json($1::${type}[])::text as read`, [array]);

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createSingleTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { createSingleTestDatabase } from '../support/server/database.ts';
 import { schemaText } from '../support/server/schema-text.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createSingleTestDatabase();
-});
-afterAll(() => database.drop());
-
+const database = closeAfterAll(await createSingleTestDatabase());
 test('the schema that results from nothing is test/postgres/schema.sql', async () => {
   await expect(
     await schemaText(database.pool),

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { TimeSlice } from '../../src/core/fairness/time-slice.ts';
 import { answerLimits, EventMeter, hasMoreValues } from '../../src/providers/answer-limits.ts';
-import type { LanguageModels, ModelCall } from '../../src/providers/port.ts';
+import type { ModelCall } from '../../src/providers/port.ts';
 import { eventually } from '../support/server/patience.ts';
-import type { Vendor } from '../support/vendor/vendor-server.ts';
 import { all, type StreamEvent, startModels } from './vendor-models.ts';
 
-let vendor: Vendor;
-let models: LanguageModels;
-let close: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ vendor, models, close } = await startModels());
-});
+const { vendor, models, close } = await startModels();
 
 afterAll(() => close());
 

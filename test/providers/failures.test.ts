@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type LanguageModels, ProviderError } from '../../src/providers/port.ts';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { ProviderError } from '../../src/providers/port.ts';
 import { ownPort } from '../support/server/own-port.ts';
 import { comesTrueWithin, eventually } from '../support/server/patience.ts';
-import { type Vendor, vendorSecret } from '../support/vendor/vendor-server.ts';
+import { vendorSecret } from '../support/vendor/vendor-server.ts';
 import { all, callOf, startModels, vendors } from './vendor-models.ts';
 
-let vendor: Vendor;
-let models: LanguageModels;
-let close: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ vendor, models, close } = await startModels());
-});
+const { vendor, models, close } = await startModels();
 
 afterEach(() => {
   vendor.behave({ kind: 'answer' });

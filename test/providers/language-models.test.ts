@@ -1,15 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { LanguageModels, ModelCall } from '../../src/providers/port.ts';
-import type { Vendor } from '../support/vendor/vendor-server.ts';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import type { ModelCall } from '../../src/providers/port.ts';
 import { all, callOf, startModels, vendors } from './vendor-models.ts';
 
-let vendor: Vendor;
-let models: LanguageModels;
-let close: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ vendor, models, close } = await startModels());
-});
+const { vendor, models, close } = await startModels();
 
 afterEach(() => {
   vendor.behave({ kind: 'answer' });

@@ -1,23 +1,17 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readConfig } from '../../src/core/config/config.ts';
 import { guardedLookup, isPublic, isWithin } from '../../src/outbound/addresses.ts';
 import { createSelfHostedClient } from '../../src/outbound/http-client.ts';
 import { createLanguageModels } from '../../src/providers/language-models.ts';
 import { ProviderError } from '../../src/providers/port.ts';
 import { createTransport } from '../../src/providers/transport.ts';
-import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { startVendor } from '../support/vendor/vendor-server.ts';
 
-let vendor: Vendor;
-let port: number;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  port = Number(new URL(vendor.baseUrl).port);
-});
-
-afterAll(() => vendor.close());
+const vendor = closeAfterAll(await startVendor());
+const port = Number(new URL(vendor.baseUrl).port);
 
 /** What comes of a call: `ok`, or the fault. */
 async function call(baseUrl: string, allow = ''): Promise<string> {

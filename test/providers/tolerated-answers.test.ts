@@ -1,17 +1,11 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { answerLimits } from '../../src/providers/answer-limits.ts';
-import type { Answer, LanguageModels } from '../../src/providers/port.ts';
-import type { Behaviour, Vendor } from '../support/vendor/vendor-server.ts';
+import type { Answer } from '../../src/providers/port.ts';
+import type { Behaviour } from '../support/vendor/vendor-server.ts';
 import { all, callOf, type StreamEvent, startModels, vendors } from './vendor-models.ts';
 
-let vendor: Vendor;
-let models: LanguageModels;
-let close: () => Promise<void>;
-
-beforeAll(async () => {
-  ({ vendor, models, close } = await startModels());
-});
+const { vendor, models, close } = await startModels();
 
 afterAll(() => close());
 

@@ -1,23 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { anthropic } from '../../src/providers/anthropic.ts';
 import { type HttpExchange, newExchange } from '../../src/providers/http-exchange.ts';
 import { openai } from '../../src/providers/openai.ts';
-import { createTransport, type Transport } from '../../src/providers/transport.ts';
-import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+import { createTransport } from '../../src/providers/transport.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { startVendor } from '../support/vendor/vendor-server.ts';
 
-let vendor: Vendor;
-let transport: Transport;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  vendor.behave({ kind: 'answer', text: 'Good day' });
-  transport = createTransport();
-});
-
-afterAll(async () => {
-  transport.close();
-  await vendor.close();
-});
+const vendor = closeAfterAll(await startVendor());
+vendor.behave({ kind: 'answer', text: 'Good day' });
+const transport = closeAfterAll(createTransport());
 
 /** Sends what a package would send, and reads the answer for it. */
 async function answerFor(adapter: typeof openai, path: string): Promise<{ exchange: HttpExchange; body: unknown }> {

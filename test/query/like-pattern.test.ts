@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { glob } from '../../src/query/ast.ts';
 import { compileMatcher, likePattern } from '../../src/query/match.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { hardNames } from '../support/oracle/query-arbitrary.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(async () => {
-  await database.drop();
-});
+const database = closeAfterAll(await createTestDatabase());
 
 test('what LIKE takes for more than itself stands for itself', () => {
   expect(likePattern(glob(['100%_\\', '']))).toBe('100\\%\\_\\\\%');

@@ -4,14 +4,11 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { runImport } from '../../src/cli/commands/import.ts';
 import type { RecordChanges } from '../../src/recording/change.ts';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals import '));
-});
+const folder = await mkdtemp(join(tmpdir(), 'annals import '));
 afterAll(async () => {
   await rm(folder, { recursive: true });
 });

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { setRetention } from '../../src/history/retention/retention.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChanges } from '../../src/recording/record-change.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import {
   createSingleTestDatabase,
   createTestDatabase,
   createTestDatabaseForThisTest,
-  type TestDatabase,
 } from '../support/server/database.ts';
 import { statementsWaiting } from '../support/server/statements-waiting.ts';
 
@@ -21,13 +21,7 @@ const maxAsOld = 16;
 
 const now = Date.UTC(2026, 10, 20);
 const day = 86_400_000;
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
 
 function changeNumber(nth: number): Change {
   const item = { entity: 'group', entityId: `g ${nth % 3}` };

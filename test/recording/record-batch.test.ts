@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createSealer } from '../../src/core/sealing.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
@@ -18,8 +18,9 @@ import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { retryRejected } from '../../src/recording/mapping/retry-rejected.ts';
 import type { RowChange } from '../../src/recording/mapping/row-change.ts';
 import { maxRetries } from '../../src/recording/record-change.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { trials } from '../support/oracle/trials.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 import { changeOf } from '../support/server/history.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -30,19 +31,14 @@ const recordedBy = { way: 'capture', by: 'Shop' } as const;
 // Capture's changes are no client's.
 const clientOf = () => Promise.reject(new Error('no client sent it'));
 
-let database: TestDatabase;
 let tenant: string;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
+const database = closeAfterAll(await createTestDatabase());
 
 beforeEach(async () => {
   tenant = `t${randomBytes(6).toString('hex')}`;
   await createTenant(database.db, tenant);
 });
-
-afterAll(() => database.drop());
 
 let positions = 0;
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { CompiledQuery } from 'kysely';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { setRetention } from '../../src/history/retention/retention.ts';
-import { createFindPage, type FindPage } from '../../src/history/search/find-page.ts';
+import { createFindPage } from '../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
@@ -11,8 +11,9 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change, Outcome, RecordChanges } from '../../src/recording/change.ts';
 import { createRecorder, recordChange, recordChanges } from '../../src/recording/record-change.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { Random } from '../support/oracle/random.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 import { changeOf } from '../support/server/history.ts';
 
 const random = new Random();
@@ -20,26 +21,17 @@ const random = new Random();
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
-let database: TestDatabase;
-let regexes: RegexMatcherPool;
-let findPage: FindPage;
 let tenant: string;
 let record: RecordChanges;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  regexes = new RegexMatcherPool();
-  findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
-});
+const database = closeAfterAll(await createTestDatabase());
+const regexes = new RegexMatcherPool();
+const findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
 
 beforeEach(async () => {
   tenant = `t${randomBytes(6).toString('hex')}`;
   await createTenant(database.db, tenant);
   record = createRecorder(database.db, tenant, () => now);
-});
-
-afterAll(async () => {
-  await database.drop();
 });
 
 function change(options: Partial<Change> = {}): Change {

@@ -1,20 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { recordChanges } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { createTestDatabase } from '../support/server/database.ts';
 
 const now = Date.UTC(2026, 10, 20);
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  for (const tenant of ['single', 'batch']) await createTenant(database.db, tenant);
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+for (const tenant of ['single', 'batch']) await createTenant(database.db, tenant);
 
 function changeNumber(nth: number, related: Change['related'] = []): Change {
   return {

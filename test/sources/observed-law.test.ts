@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../support/close-after-all.ts';
 import { applicationArbitrary } from '../support/oracle/application-arbitrary.ts';
 import { checkLaw } from '../support/oracle/law.ts';
 import { trials } from '../support/oracle/trials.ts';
 import { prepareObservedServer, runObservedLaw } from '../support/server/observed-law.ts';
-import { type SourceServer, startSourceServer } from '../support/server/source-server.ts';
+import { startSourceServer } from '../support/server/source-server.ts';
 import { tenant, useHistory } from './history.ts';
 
-let server: SourceServer;
 const openHistory = useHistory();
 
-beforeAll(async () => {
-  server = await startSourceServer();
-  await prepareObservedServer(server);
-});
-afterAll(() => server.close());
-
+const server = closeAfterAll(await startSourceServer());
+await prepareObservedServer(server);
 test.each([
   ['triggers', 3],
   ['capture', 2],

@@ -1,32 +1,29 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createLogger } from '../../src/http/logger.ts';
 import { createTracer } from '../../src/metrics/open-telemetry.ts';
 import { type Collector, startCollector } from '../support/server/collector.ts';
 import { eventually } from '../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 let collector: Collector;
 let vendor: Vendor;
-let server: TestServer;
 const shared = 'sk-shared-token-of-the-service';
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const parentId = 'b7ad6b7169203331';
 
-beforeAll(async () => {
-  [collector, vendor] = await Promise.all([startCollector(), startVendor()]);
-  server = await startTestServer({
-    environment: {
-      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-      OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20key',
-      OTEL_SERVICE_NAME: 'shop-annals',
-      OPENAI_BASE_URL: `${vendor.baseUrl}/v1`,
-      ANNALS_SHARED_PROVIDER_TOKEN: shared,
-    },
-  });
+[collector, vendor] = await Promise.all([startCollector(), startVendor()]);
+const server = await startTestServer({
+  environment: {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20key',
+    OTEL_SERVICE_NAME: 'shop-annals',
+    OPENAI_BASE_URL: `${vendor.baseUrl}/v1`,
+    ANNALS_SHARED_PROVIDER_TOKEN: shared,
+  },
 });
 
 afterAll(async () => {

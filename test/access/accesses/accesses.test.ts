@@ -1,14 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { kindOfRead } from '../../../src/access/accesses/count-reads.ts';
 import { accessRetentionDays, dropOldAccesses } from '../../../src/access/accesses/store.ts';
 import { createKey } from '../../../src/access/keys/key-store.ts';
 import { type NewClient, revokeClient } from '../../../src/access/oauth/clients.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { linkFor } from '../../support/server/console-sessions.ts';
 import { contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 interface Access {
   id: string;
@@ -23,15 +24,7 @@ interface Access {
   session?: string;
 }
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer();
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer());
 
 /** A tenant with a client that may do everything. */
 async function newTenant(tenant: string): Promise<{ client: NewClient; token: string }> {

@@ -1,25 +1,21 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { maxModels } from '../../../src/access/keys/key-models.ts';
 import { createKey, listKeys, revokeKey } from '../../../src/access/keys/key-store.ts';
 import { keyPattern, newKey, readKey, writeKey } from '../../../src/access/keys/key-text.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { annals } from '../../support/server/command.ts';
 import { routesOf } from '../../support/server/routes-of.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const scopes = ['changelog.changelog_read'];
-let server: TestServer;
 let passed = 0;
 
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => Date.now() + passed } });
-  await server.createTenant('acme');
-  await server.createTenant('beta');
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => Date.now() + passed } }));
+await server.createTenant('acme');
+await server.createTenant('beta');
 
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
 

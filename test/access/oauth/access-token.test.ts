@@ -1,13 +1,10 @@
 import { createHmac, createPrivateKey, createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { request } from 'node:http';
 import { decodeJwt, decodeProtectedHeader, exportSPKI, importJWK, type JWK } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
-let server: TestServer;
-let token: string;
-let header: Record<string, unknown>;
-let claims: Record<string, unknown>;
 let now = Date.parse('2026-11-20T12:00:00Z');
 
 const invalid = {
@@ -20,19 +17,17 @@ const expired = {
   },
 };
 
-beforeAll(async () => {
-  server = await startTestServer({
+const server = closeAfterAll(
+  await startTestServer({
     clock: { now: () => now },
     extend: (app) => {
       app.get('/rooms/:tenant', { config: { scopes: ['ai.agent_read'] } }, async () => 'fine');
     },
-  });
-  token = await server.token('acme');
-  header = { ...decodeProtectedHeader(token) };
-  claims = decodeJwt(token);
-});
-
-afterAll(() => server.close());
+  }),
+);
+const token = await server.token('acme');
+const header = { ...decodeProtectedHeader(token) };
+const claims = decodeJwt(token);
 
 async function call(candidate: string) {
   const response = await server.call('/rooms/acme', { token: candidate });

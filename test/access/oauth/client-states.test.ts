@@ -1,28 +1,24 @@
 import { setTimeout as rest } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createClientStates, type FindClientState } from '../../../src/access/oauth/client-states.ts';
 import { createClient, revokeClient } from '../../../src/access/oauth/clients.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 
 const scopes = ['ai.agent_read'];
-let database: TestDatabase;
 let clientId: string;
 let elapsed = 0;
 let asked = 0;
 let find: FindClientState;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, 'acme');
-  database.pool.on('acquire', () => {
-    asked += 1;
-  });
+const database = closeAfterAll(await createTestDatabase());
+await createTenant(database.db, 'acme');
+database.pool.on('acquire', () => {
+  asked += 1;
 });
-
-afterAll(() => database.drop());
 
 beforeEach(async () => {
   clientId = (await createClient(database.db, { tenant: 'acme', scope: 'ai.agent_read', name: 'Jane' })).clientId;

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createClient, listClients, revokeClient } from '../../../src/access/oauth/clients.ts';
 import { scopes } from '../../../src/http/scopes.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  for (const tenant of ['acme', 'other', 'empty']) await createTenant(database.db, tenant);
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+for (const tenant of ['acme', 'other', 'empty']) await createTenant(database.db, tenant);
 
 const scope = 'changelog.changelog_read';
 

@@ -1,20 +1,14 @@
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type NewClient, revokeClient } from '../../../src/access/oauth/clients.ts';
+import { describe, expect, test } from 'vitest';
+import { revokeClient } from '../../../src/access/oauth/clients.ts';
 import { scopes } from '../../../src/http/scopes.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12);
 
-let server: TestServer;
-let client: NewClient;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  client = await server.createClient('acme', { scope: 'changelog.changelog_read ai.agent_read', name: 'Jane' });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+const client = await server.createClient('acme', { scope: 'changelog.changelog_read ai.agent_read', name: 'Jane' });
 
 const form = 'application/x-www-form-urlencoded';
 

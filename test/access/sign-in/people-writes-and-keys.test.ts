@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { maxUnconfirmed, revokeKey } from '../../../src/access/keys/key-store.ts';
 import { readKey } from '../../../src/access/keys/key-text.ts';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
@@ -13,11 +13,11 @@ import { AnnalsError } from '../../../src/core/errors.ts';
 import { readRecorders } from '../../../src/history/search/names/recorder-store.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { scopes } from '../../../src/http/scopes.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { type Call, contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
 import { PeopleServer, publicUrl, rulesOf, sessionOf } from '../../support/server/people.ts';
 
-let people: PeopleServer;
 let passed = 0;
 /** As `passed`, of the clock that never steps back. */
 let waited = 0;
@@ -33,14 +33,14 @@ const usual = rulesOf(
   },
 );
 
-beforeAll(async () => {
-  people = await PeopleServer.start(usual, {
+const people = closeAfterAll(
+  await PeopleServer.start(usual, {
     now: () => Date.now() + passed,
     elapsed: () => performance.now() + waited,
-  });
-  await people.server.createTenant('acme');
-  await people.server.createTenant('beta');
-});
+  }),
+);
+await people.server.createTenant('acme');
+await people.server.createTenant('beta');
 
 beforeEach(async () => {
   // A check asks the provider about each session that there is.
@@ -53,8 +53,6 @@ beforeEach(async () => {
   people.provider.keyFailures = 0;
   await writeFile(people.rulesFile, usual);
 });
-
-afterAll(() => people.close());
 
 type Step = readonly [operation: string, method: string, path: string, body?: unknown];
 

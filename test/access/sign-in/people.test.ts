@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
 import { guessLimits } from '../../../src/access/oauth/guess-limiter.ts';
 import { signInLifetime } from '../../../src/access/sessions/people-routes.ts';
@@ -20,19 +20,16 @@ import { createSealer } from '../../../src/core/sealing.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
 import { resealColumn } from '../../../src/postgres/reseal.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Browser } from '../../support/server/browser.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { PeopleServer, publicUrl, rulesOf as rules, sessionOf } from '../../support/server/people.ts';
-import { type TestServer, testSecretKeys } from '../../support/server/server.ts';
-import type { TestIdentityProvider, Wrong } from '../../support/vendor/identity-provider.ts';
+import { testSecretKeys } from '../../support/server/server.ts';
+import type { Wrong } from '../../support/vendor/identity-provider.ts';
 
 const reading = ['changelog.changelog_read'];
 const managing = ['changelog.changelog_manage', 'usage.usage_read'];
 
-let people: PeopleServer;
-let provider: TestIdentityProvider;
-let server: TestServer;
-let rulesFile: string;
 let passed = 0;
 /** As `passed`, of the clock that never steps back. */
 let waited = 0;
@@ -46,19 +43,15 @@ const usual = rules(
   { claims: { '/email': 'pointed@partner.example' }, tenants: ['beta'], scopes: reading },
 );
 
-beforeAll(async () => {
-  people = await PeopleServer.start(usual, {
+const people = closeAfterAll(
+  await PeopleServer.start(usual, {
     now: () => Date.now() + passed,
     elapsed: () => performance.now() + waited,
-  });
-  ({ server, provider, rulesFile } = people);
-  await server.createTenant('acme');
-  await server.createTenant('beta');
-});
-
-afterAll(async () => {
-  await people.close();
-});
+  }),
+);
+const { server, provider, rulesFile } = people;
+await server.createTenant('acme');
+await server.createTenant('beta');
 
 beforeEach(async () => {
   // A check asks the provider about each session that there is.

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import {
   createIdentityProvider,
   filledClaims,
@@ -20,14 +20,11 @@ import { rulesOf } from '../../support/server/people.ts';
 import { startScript } from '../../support/server/script.ts';
 import { TestIdentityProvider } from '../../support/vendor/identity-provider.ts';
 
-let vendor: TestIdentityProvider;
 /** A clock that stands still. */
 const start = Date.now();
 let now = start;
 
-beforeAll(async () => {
-  vendor = await TestIdentityProvider.start();
-});
+const vendor = await TestIdentityProvider.start();
 
 afterAll(async () => {
   await vendor.stop();

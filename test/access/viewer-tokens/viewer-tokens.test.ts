@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { createKey } from '../../../src/access/keys/key-store.ts';
 import { revokeClient, setClientRights } from '../../../src/access/oauth/clients.ts';
 import { viewerScriptRoute } from '../../../src/access/viewer-tokens/script-route.ts';
@@ -16,7 +16,7 @@ import { Browser } from '../../support/server/browser.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
 import { routesOf } from '../../support/server/routes-of.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const reads = ['changes', 'histogram', 'facets', 'entries'];
@@ -25,56 +25,11 @@ const origin = 'https://shop.example';
 let passed = 0;
 /** Of the clock that never steps back. */
 let waited = 0;
-let server: TestServer;
-/** Makes tokens, and is not restricted. */
-let maker: string;
-let tokenOfC1: string;
 let onEnd = () => {};
 
 const headers = { 'content-type': 'application/json' };
 
 const script = 'export const viewer = 1;\n';
-
-beforeAll(async () => {
-  const built = await mkdtemp(join(tmpdir(), 'annals-viewer-'));
-  onEnd = () => rmSync(built, { recursive: true });
-  const files = { js: script, 'js.gz': gzipSync(script), 'js.br': brotliCompressSync(script), 'js.map': '{}' };
-  for (const [ending, content] of Object.entries(files)) writeFileSync(join(built, `viewer.${ending}`), content);
-  server = await startTestServer({
-    clock: { now: () => now + passed, elapsed: () => performance.now() + waited },
-    environment: { ANNALS_CORS_ORIGINS: 'none' },
-    extend: (app) => {
-      const config = { scopes: ['changelog.changelog_read'], isOfViewer: true, appliesRestriction: true } as const;
-      app.get('/viewer/:tenant/fails', { config, schema: { hide: true } }, () => {
-        throw new Error('a fault of ours');
-      });
-      app.register(viewerScriptRoute, { folder: built, prefix: '/built' });
-      app.register(viewerScriptRoute, { folder: join(built, 'empty'), prefix: '/empty' });
-    },
-  });
-  maker = await server.token('acme');
-  await server.createTenant('rival');
-  const ofCustomer = (id: string) => [{ entity: 'customer', entityId: id }];
-  await createRecorder(
-    server.context.db,
-    'acme',
-    () => now,
-  )([
-    changeOf({ at: now - 1_000, entity: 'order', entityId: 'o1', actor: 'Jane', related: ofCustomer('c1') }),
-    changeOf({
-      at: now - 2_000,
-      entity: 'order',
-      entityId: 'o1',
-      actor: '=1+1',
-      name: 'A "b", c',
-      paths: '{"card":{"before":1,"after":4111},"state":{"after":"PAID"}}',
-      related: ofCustomer('c1'),
-    }),
-    changeOf({ at: now - 3_000, entity: 'order', entityId: 'o2', actor: 'John', related: ofCustomer('c2') }),
-    changeOf({ at: now - 4_000, entity: 'price', entityId: 'p1', actor: 'Hidden Harry' }),
-  ]);
-  tokenOfC1 = await made({ q: 'related.entityId:c1', hide: ['card'], actors: false });
-});
 
 afterAll(async () => {
   await server.close();
@@ -93,6 +48,46 @@ async function make(body: unknown, { token = maker, tenant = 'acme' } = {}) {
 
 const made = (body: object, token = maker) =>
   server.viewerToken('acme', { subject: 'c1', export: false, ...body, token });
+
+const built = await mkdtemp(join(tmpdir(), 'annals-viewer-'));
+onEnd = () => rmSync(built, { recursive: true });
+const files = { js: script, 'js.gz': gzipSync(script), 'js.br': brotliCompressSync(script), 'js.map': '{}' };
+for (const [ending, content] of Object.entries(files)) writeFileSync(join(built, `viewer.${ending}`), content);
+const server = await startTestServer({
+  clock: { now: () => now + passed, elapsed: () => performance.now() + waited },
+  environment: { ANNALS_CORS_ORIGINS: 'none' },
+  extend: (app) => {
+    const config = { scopes: ['changelog.changelog_read'], isOfViewer: true, appliesRestriction: true } as const;
+    app.get('/viewer/:tenant/fails', { config, schema: { hide: true } }, () => {
+      throw new Error('a fault of ours');
+    });
+    app.register(viewerScriptRoute, { folder: built, prefix: '/built' });
+    app.register(viewerScriptRoute, { folder: join(built, 'empty'), prefix: '/empty' });
+  },
+});
+/** Makes tokens, and is not restricted. */
+const maker = await server.token('acme');
+await server.createTenant('rival');
+const ofCustomer = (id: string) => [{ entity: 'customer', entityId: id }];
+await createRecorder(
+  server.context.db,
+  'acme',
+  () => now,
+)([
+  changeOf({ at: now - 1_000, entity: 'order', entityId: 'o1', actor: 'Jane', related: ofCustomer('c1') }),
+  changeOf({
+    at: now - 2_000,
+    entity: 'order',
+    entityId: 'o1',
+    actor: '=1+1',
+    name: 'A "b", c',
+    paths: '{"card":{"before":1,"after":4111},"state":{"after":"PAID"}}',
+    related: ofCustomer('c1'),
+  }),
+  changeOf({ at: now - 3_000, entity: 'order', entityId: 'o2', actor: 'John', related: ofCustomer('c2') }),
+  changeOf({ at: now - 4_000, entity: 'price', entityId: 'p1', actor: 'Hidden Harry' }),
+]);
+const tokenOfC1 = await made({ q: 'related.entityId:c1', hide: ['card'], actors: false });
 
 async function look(token: string, read: string, parameters: Record<string, string> = {}, init: RequestInit = {}) {
   const response = await server.call(`/viewer/acme/${read}?${new URLSearchParams(parameters)}`, { token, ...init });

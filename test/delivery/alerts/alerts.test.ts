@@ -1,34 +1,27 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { alertMessageId, subscriptionOfAlert } from '../../../src/delivery/alerts/alert-attempts.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
-import { type MailServer, startMailServer } from '../../support/vendor/mail-server.ts';
+import { startMailServer } from '../../support/vendor/mail-server.ts';
 
 const minute = 60_000;
 
-let mails: MailServer;
-let server: TestServer;
-let acme: ReturnType<typeof subscriptionsOf>;
 let ahead = 0;
 
-beforeAll(async () => {
-  mails = await startMailServer();
-  server = await startTestServer({
+const mails = closeAfterAll(await startMailServer());
+const server = closeAfterAll(
+  await startTestServer({
     environment: {
       SMTP_URL: mails.url,
       MAIL_FROM: 'Annals <annals@shop.example>',
       ANNALS_BASE_URL: 'https://history.example/annals',
     },
     clock: { now: () => Date.now() + ahead },
-  });
-  acme = subscriptionsOf(server, 'acme', await server.token('acme'));
-});
-
-afterAll(async () => {
-  await server.close();
-  await mails.close();
-});
+  }),
+);
+const acme = subscriptionsOf(server, 'acme', await server.token('acme'));
 
 /** The texts of the mails to an address, as a reader sees them. */
 function mailsTo(address: string): string[] {

@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
-import { type Received, type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
+import { type Received, startReceiver } from '../../support/vendor/receiver.ts';
 
-let server: TestServer;
-let receiver: Receiver;
-let acme: ReturnType<typeof subscriptionsOf>;
-
-beforeAll(async () => {
-  server = await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' } });
-  acme = subscriptionsOf(server, 'acme', await server.token('acme', { name: 'Jane' }));
-  receiver = await startReceiver();
-});
-
-afterAll(async () => {
-  await receiver.close();
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' } }));
+const acme = subscriptionsOf(server, 'acme', await server.token('acme', { name: 'Jane' }));
+const receiver = closeAfterAll(await startReceiver());
 
 beforeEach(() => {
   receiver.received.length = 0;

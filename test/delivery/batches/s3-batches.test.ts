@@ -1,28 +1,22 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { startAnnals } from '../../support/server/command.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
-import { type S3Server, startS3Server } from '../../support/vendor/s3-server.ts';
+import { startS3Server } from '../../support/vendor/s3-server.ts';
 
 const key = Buffer.alloc(32, 9);
 const rounds = trials(1);
 const noon = Date.UTC(2026, 10, 23, 12);
 const day = 86_400_000;
 
-let bucket: S3Server;
 let now = noon;
 
-beforeAll(async () => {
-  bucket = await startS3Server();
-});
-
-afterAll(async () => {
-  await bucket.close();
-});
+const bucket = closeAfterAll(await startS3Server());
 
 async function start(environment: Record<string, string>): Promise<TestServer> {
   return await startTestServer({ environment, secretKeys: [key], clock: { now: () => now } });

@@ -1,27 +1,22 @@
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
 import { type SplunkServer, startSplunkServer } from '../../support/vendor/splunk-server.ts';
 
 const minute = 60_000;
 
-let server: TestServer;
 let splunk: SplunkServer;
-let acme: ReturnType<typeof subscriptionsOf>;
 let ahead = 0;
 
-beforeAll(async () => {
-  server = await startTestServer({
+const server = closeAfterAll(
+  await startTestServer({
     environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' },
     clock: { now: () => Date.now() + ahead },
-  });
-  acme = subscriptionsOf(server, 'acme', await server.token('acme'));
-});
-
-afterAll(async () => {
-  await server.close();
-});
+  }),
+);
+const acme = subscriptionsOf(server, 'acme', await server.token('acme'));
 
 beforeEach(async () => {
   ahead = 0;

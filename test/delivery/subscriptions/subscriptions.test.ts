@@ -1,30 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
 import { pauseAll } from '../../../src/delivery/subscriptions/pause-all.ts';
 import { maxSubscriptions } from '../../../src/delivery/subscriptions/schemas.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { historyOf } from '../../support/server/schema-client.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { statementsWaiting } from '../../support/server/statements-waiting.ts';
 import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
-import { type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
+import { startReceiver } from '../../support/vendor/receiver.ts';
 
-let server: TestServer;
-let token: string;
-let receiver: Receiver;
-let acme: ReturnType<typeof subscriptionsOf>;
-
-beforeAll(async () => {
-  server = await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' } });
-  token = await server.token('acme', { name: 'Jane' });
-  acme = subscriptionsOf(server, 'acme', token);
-  receiver = await startReceiver();
-});
-
-afterAll(async () => {
-  await receiver.close();
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' } }));
+const token = await server.token('acme', { name: 'Jane' });
+const acme = subscriptionsOf(server, 'acme', token);
+const receiver = closeAfterAll(await startReceiver());
 
 const webhook = (more: object = {}) => ({ type: 'webhook', url: 'https://erp.example.com/changes', ...more });
 const mask = '********';

@@ -3,21 +3,17 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { createGuardedHttp, noConnection, targetLimits } from '../../../src/delivery/targets/guarded-http.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { ownPort } from '../../support/server/own-port.ts';
-import { type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
+import { startReceiver } from '../../support/vendor/receiver.ts';
 
-let receiver: Receiver;
 const signal = new Stop();
 const loopback = new Map([['acme', [{ kind: 'range', address: '127.0.0.0', prefix: 8 } as const]]]);
 
-beforeAll(async () => {
-  receiver = await startReceiver();
-});
-
-afterAll(() => receiver.close());
+const receiver = closeAfterAll(await startReceiver());
 
 beforeEach(() => {
   receiver.received.length = 0;

@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
-let server: TestServer;
 const tokens = new Map<string, string>();
 
-beforeAll(async () => {
-  server = await startTestServer({
+const server = closeAfterAll(
+  await startTestServer({
     environment: {
       ANNALS_DELIVERY_ALLOW: 'acme=10.1.0.0/16,acme=192.168.7.7:8443',
       ANNALS_SELF_HOSTED_ALLOW: '10.1.0.0/16,192.168.7.7:8443',
     },
-  });
-  for (const tenant of ['acme', 'other']) tokens.set(tenant, await server.token(tenant));
-});
-afterAll(() => server.close());
-
+  }),
+);
+for (const tenant of ['acme', 'other']) tokens.set(tenant, await server.token(tenant));
 const message =
   'must not be a private, loopback, link-local or other special address that the operator has not allowed';
 

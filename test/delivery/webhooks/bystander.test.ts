@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
 import { type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
 
 /** They would take three times the places that a tenant has in a process. */
 const targets = 12;
 
-let server: TestServer;
 let slow: Receiver;
 let quick: Receiver;
 
-beforeAll(async () => {
-  server = await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'noisy=127.0.0.0/8,quiet=127.0.0.0/8' } });
-  [slow, quick] = [await startReceiver(), await startReceiver()];
-});
+const server = await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'noisy=127.0.0.0/8,quiet=127.0.0.0/8' } });
+[slow, quick] = [await startReceiver(), await startReceiver()];
 
 afterAll(async () => {
   await Promise.all([slow.close(), quick.close()]);

@@ -1,25 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { eraseSubject } from '../../../src/history/erasure/erase.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { recordUpdates, subscriptionsOf, verified } from '../../support/server/subscriptions.ts';
-import { type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
+import { startReceiver } from '../../support/vendor/receiver.ts';
 
-let server: TestServer;
-let token: string;
-let receiver: Receiver;
-
-beforeAll(async () => {
-  server = await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' } });
-  token = await server.token('acme', { name: 'Jane' });
-  receiver = await startReceiver();
-});
-
-afterAll(async () => {
-  await receiver.close();
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' } }));
+const token = await server.token('acme', { name: 'Jane' });
+const receiver = closeAfterAll(await startReceiver());
 
 beforeEach(() => {
   receiver.received.length = 0;

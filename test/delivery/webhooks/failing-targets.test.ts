@@ -1,24 +1,18 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { maxWaiting } from '../../../src/delivery/dispatch/run-store.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { ownPort } from '../../support/server/own-port.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { hour, passTime, recordUpdates, subscriptionsOf } from '../../support/server/subscriptions.ts';
 import { type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
 
-let server: TestServer;
-let token: string;
 let receiver: Receiver;
-let acme: ReturnType<typeof subscriptionsOf>;
 let made: { id: string; secret: string };
 
-beforeAll(async () => {
-  server = await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' } });
-  token = await server.token('acme', { name: 'Jane' });
-  acme = subscriptionsOf(server, 'acme', token);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ environment: { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' } }));
+const token = await server.token('acme', { name: 'Jane' });
+const acme = subscriptionsOf(server, 'acme', token);
 
 beforeEach(async () => {
   receiver = await startReceiver({ port: await ownPort() });

@@ -1,32 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { type RunningCommand, startAnnals } from '../../support/server/command.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer, testSecretKeys } from '../../support/server/server.ts';
+import { startTestServer, testSecretKeys } from '../../support/server/server.ts';
 import { recordUpdates, subscriptionsOf, verified } from '../../support/server/subscriptions.ts';
-import { type Receiver, startReceiver } from '../../support/vendor/receiver.ts';
+import { startReceiver } from '../../support/vendor/receiver.ts';
 
 const random = new Random();
 const kills = trials(3);
 const documentsOfRound = 30;
 
-let server: TestServer;
-let receiver: Receiver;
-
 const allowed = { ANNALS_DELIVERY_ALLOW: 'acme=127.0.0.0/8' };
 
-beforeAll(async () => {
-  // It takes the calls of the test, and delivers nothing.
-  server = await startTestServer({ environment: { ...allowed, ANNALS_DELIVERIES: 'off' } });
-  receiver = await startReceiver();
-});
-
-afterAll(async () => {
-  await receiver.close();
-  await server.close();
-});
+// It takes the calls of the test, and delivers nothing.
+const server = closeAfterAll(await startTestServer({ environment: { ...allowed, ANNALS_DELIVERIES: 'off' } }));
+const receiver = closeAfterAll(await startReceiver());
 
 /** One of the processes that deliver. It ends with the test. */
 async function startDelivering(): Promise<RunningCommand> {

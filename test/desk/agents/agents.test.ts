@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic } from '../../support/server/agents.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const tenant = 'acme';
 const mask = '********';
 const llmConfig = { provider: 'openai', model: 'gpt-5.4-mini', apiKey: agentKey };
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token(tenant, { name: 'Jane Doe' });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token(tenant, { name: 'Jane Doe' });
 
 const call = (method: string, path: string, body?: unknown, as = token) =>
   callAgentic(server, { tenant, token: as, path, method }, body);

@@ -1,15 +1,16 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { type MailServer, startMailServer } from '../../support/vendor/mail-server.ts';
-import { type Behaviour, startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startMailServer } from '../../support/vendor/mail-server.ts';
+import { type Behaviour, startVendor } from '../../support/vendor/vendor-server.ts';
 
 const random = new Random();
 
@@ -19,34 +20,21 @@ const address = 'desk@acme.example';
 const secretKey = Buffer.alloc(32, 9);
 const rounds = trials(1);
 
-let vendor: Vendor;
-let smtp: MailServer;
-let server: TestServer;
+const vendor = closeAfterAll(await startVendor());
+const smtp = closeAfterAll(await startMailServer());
+const environment = { OPENAI_BASE_URL: vendor.baseUrl, SMTP_URL: smtp.url, MAIL_FROM: 'annals@annals.example' };
+const server = closeAfterAll(await startTestServer({ environment, secretKeys: [secretKey] }));
+const token = await server.token(tenant);
+const body = JSON.stringify([{ key: 'notificationEmail', value: address }]);
+const headers = { 'content-type': 'application/json' };
+await server.call(`/configuration/${tenant}/configurations`, { token, method: 'POST', headers, body });
 /** A second one on the same database. */
-let beside: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  smtp = await startMailServer();
-  const environment = { OPENAI_BASE_URL: vendor.baseUrl, SMTP_URL: smtp.url, MAIL_FROM: 'annals@annals.example' };
-  server = await startTestServer({ environment, secretKeys: [secretKey] });
-  token = await server.token(tenant);
-  const body = JSON.stringify([{ key: 'notificationEmail', value: address }]);
-  const headers = { 'content-type': 'application/json' };
-  await server.call(`/configuration/${tenant}/configurations`, { token, method: 'POST', headers, body });
-  beside = await startTestServer({ environment, secretKeys: [secretKey], database: server.database });
-});
+const beside = closeAfterAll(
+  await startTestServer({ environment, secretKeys: [secretKey], database: server.database }),
+);
 
 afterEach(() => {
   vendor.behave({ kind: 'answer' });
-});
-
-afterAll(async () => {
-  await beside.close();
-  await server.close();
-  await smtp.close();
-  await vendor.close();
 });
 
 const refused: Behaviour = { kind: 'status', status: 401 };

@@ -1,30 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { sealedAgentKeys } from '../../../src/desk/agents/secrets.ts';
 import { openHeaders, sealedToolHeaders } from '../../../src/desk/mcp/headers.ts';
 import { resealColumn } from '../../../src/postgres/reseal.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
 
-let vendor: Vendor;
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({ secretKeys: [oldKey], environment: { OPENAI_BASE_URL: vendor.baseUrl } });
-  token = await server.token(tenant);
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-});
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(
+  await startTestServer({ secretKeys: [oldKey], environment: { OPENAI_BASE_URL: vendor.baseUrl } }),
+);
+const token = await server.token(tenant);
 
 const secretKeysOf = (...secretKeys: Uint8Array[]) =>
   startTestServer({ secretKeys, environment: { OPENAI_BASE_URL: vendor.baseUrl }, database: server.database });

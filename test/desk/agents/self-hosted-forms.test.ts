@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic } from '../../support/server/agents.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
-let vendor: Vendor;
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  const allow = new URL(vendor.baseUrl).host;
-  server = await startTestServer({ environment: { ANNALS_SELF_HOSTED_ALLOW: allow } });
-  token = await server.token(tenant);
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-});
+const vendor = closeAfterAll(await startVendor());
+const allow = new URL(vendor.baseUrl).host;
+const server = closeAfterAll(await startTestServer({ environment: { ANNALS_SELF_HOSTED_ALLOW: allow } }));
+const token = await server.token(tenant);
 
 const call = (method: string, path: string, body?: unknown) =>
   callAgentic(server, { tenant, token, path, method }, body);

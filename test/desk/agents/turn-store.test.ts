@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { hasEarlierRunning, takePlace } from '../../../src/desk/agents/turn-store.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 
 const tenant = 'acme';
 const sessionId = '00000000-0000-4000-8000-000000000001';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+await createTenant(database.db, tenant);
 
 test('a request waits for an earlier one of its session whose process lives, and not for one whose process has died', async () => {
   const take = (requestId: string) =>

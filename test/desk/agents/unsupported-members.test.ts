@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic } from '../../support/server/agents.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const tenant = 'acme';
 const vendor = { provider: 'openai', model: 'gpt-5.4-mini', apiKey: agentKey };
 const ofServer = { provider: 'self_hosted_vllm', model: 'm' };
 const url = 'https://models.example.com';
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token(tenant);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token(tenant);
 
 const call = (method: string, path: string, body?: unknown) =>
   callAgentic(server, { tenant, token, path, method }, body);

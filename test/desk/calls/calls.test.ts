@@ -2,13 +2,13 @@ import { randomUUIDv7 } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { callRetentionDays, dropOldCalls, sumCalls } from '../../../src/desk/calls/store.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import { complete, newTenant, setProviderToken, usageOf } from '../../support/server/completions.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 interface Call {
   id: string;
@@ -19,39 +19,33 @@ interface Call {
   [member: string]: unknown;
 }
 
-let folder: string;
-let vendor: Vendor;
-let server: TestServer;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-calls-'));
-  const prices = join(folder, 'prices.json');
-  await writeFile(
-    prices,
-    JSON.stringify([
-      {
-        provider: 'openai',
-        models: ['gpt-small'],
-        prices: [{ usdPerMillion: { input: '2', cachedInput: '0.5', output: '8' } }],
-      },
-      {
-        provider: 'anthropic',
-        models: ['large'],
-        prices: [{ from: '2026-01-01', usdPerMillion: { input: '1', cacheWrites: '4', output: '5' } }],
-      },
-    ]),
-  );
-  vendor = await startVendor();
-  server = await startTestServer({
-    environment: {
-      OPENAI_BASE_URL: vendor.baseUrl,
-      ANTHROPIC_BASE_URL: vendor.baseUrl,
-      GOOGLE_BASE_URL: vendor.baseUrl,
-      ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
-      ANNALS_COMPLETION_MODEL: 'gpt-small',
-      ANNALS_PRICES_FILE: prices,
+const folder = await mkdtemp(join(tmpdir(), 'annals-calls-'));
+const prices = join(folder, 'prices.json');
+await writeFile(
+  prices,
+  JSON.stringify([
+    {
+      provider: 'openai',
+      models: ['gpt-small'],
+      prices: [{ usdPerMillion: { input: '2', cachedInput: '0.5', output: '8' } }],
     },
-  });
+    {
+      provider: 'anthropic',
+      models: ['large'],
+      prices: [{ from: '2026-01-01', usdPerMillion: { input: '1', cacheWrites: '4', output: '5' } }],
+    },
+  ]),
+);
+const vendor = await startVendor();
+const server = await startTestServer({
+  environment: {
+    OPENAI_BASE_URL: vendor.baseUrl,
+    ANTHROPIC_BASE_URL: vendor.baseUrl,
+    GOOGLE_BASE_URL: vendor.baseUrl,
+    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+    ANNALS_COMPLETION_MODEL: 'gpt-small',
+    ANNALS_PRICES_FILE: prices,
+  },
 });
 
 afterAll(async () => {

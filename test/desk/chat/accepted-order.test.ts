@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { putAgent } from '../../support/server/agents.ts';
@@ -8,22 +9,13 @@ import { endOfJob, type JobSeen } from '../../support/server/jobs.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
 import type { TestServer } from '../../support/server/server.ts';
-import type { Vendor } from '../../support/vendor/vendor-server.ts';
-import { type Chats, startChats, tenant, until } from './chats.ts';
+import { startChats, tenant, until } from './chats.ts';
 
 const random = new Random();
-let chats: Chats;
-let servers: TestServer[];
-let vendor: Vendor;
-
-beforeAll(async () => {
-  chats = await startChats();
-  ({ vendor } = chats);
-  servers = [chats.server, await chats.startBeside(), await chats.startBeside()];
-});
+const chats = closeAfterAll(await startChats());
+const { vendor } = chats;
+const servers = [chats.server, await chats.startBeside(), await chats.startBeside()];
 afterEach(() => chats.forget());
-afterAll(() => chats.close());
-
 const kinds = ['/chat', '/chat-async', '/chat-stream'] as const;
 /** In each round. */
 const requests = 8;

@@ -1,61 +1,49 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { lockTables } from '../../support/server/locked-tables.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { statementsWaiting } from '../../support/server/statements-waiting.ts';
-import { startVendor, type Vendor, type VendorRequest } from '../../support/vendor/vendor-server.ts';
+import { startVendor, type VendorRequest } from '../../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const price = '1234.500';
 const chatting = 'ai.agentexecution_manage ai.agent_read';
 
-let vendor: Vendor;
-let server: TestServer;
-let token: string;
-let withHistory: string;
-let withoutHistory: string;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  const environment = {
-    OPENAI_BASE_URL: vendor.baseUrl,
-    ANTHROPIC_BASE_URL: vendor.baseUrl,
-    GOOGLE_BASE_URL: vendor.baseUrl,
-    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
-  };
-  server = await startTestServer({ environment });
-  token = await server.token(tenant, { name: 'Jane Doe' });
-  withHistory = await server.token(tenant, { scope: `${chatting} changelog.changelog_read` });
-  withoutHistory = await server.token(tenant, { scope: chatting });
-  const schema = (path: string, body: string, method = 'POST', as = token, of = tenant) =>
-    server.call(`/schema/${of}/custom-entities${path}`, {
-      token: as,
-      method,
-      headers: { 'content-type': 'application/json' },
-      body,
-    });
-  await schema('', '{"id":"PRODUCT","name":{"en":"Product"}}');
-  await schema('/PRODUCT/instances', '{"id":"17","price":1}');
-  await schema('/PRODUCT/instances/17', `{"price":${price}}`, 'PUT');
-  const other = await server.token('umbrella', { name: 'Eve' });
-  await schema('', '{"id":"PRODUCT","name":{"en":"Product"}}', 'POST', other, 'umbrella');
-  await schema('/PRODUCT/instances', '{"id":"17","price":98765432.1}', 'POST', other, 'umbrella');
-  for (const provider of ['openai', 'anthropic', 'google', 'shared']) {
-    const llmConfig = provider === 'shared' ? { provider } : { provider, model: 'm', apiKey: agentKey };
-    const agent = { llmConfig, nativeTools: ['change-history'] };
-    await putAgent(server, { tenant, token, id: provider }, agent);
-  }
-});
+const vendor = closeAfterAll(await startVendor());
+const environment = {
+  OPENAI_BASE_URL: vendor.baseUrl,
+  ANTHROPIC_BASE_URL: vendor.baseUrl,
+  GOOGLE_BASE_URL: vendor.baseUrl,
+  ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+};
+const server = closeAfterAll(await startTestServer({ environment }));
+const token = await server.token(tenant, { name: 'Jane Doe' });
+const withHistory = await server.token(tenant, { scope: `${chatting} changelog.changelog_read` });
+const withoutHistory = await server.token(tenant, { scope: chatting });
+const schema = (path: string, body: string, method = 'POST', as = token, of = tenant) =>
+  server.call(`/schema/${of}/custom-entities${path}`, {
+    token: as,
+    method,
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
+await schema('', '{"id":"PRODUCT","name":{"en":"Product"}}');
+await schema('/PRODUCT/instances', '{"id":"17","price":1}');
+await schema('/PRODUCT/instances/17', `{"price":${price}}`, 'PUT');
+const other = await server.token('umbrella', { name: 'Eve' });
+await schema('', '{"id":"PRODUCT","name":{"en":"Product"}}', 'POST', other, 'umbrella');
+await schema('/PRODUCT/instances', '{"id":"17","price":98765432.1}', 'POST', other, 'umbrella');
+for (const provider of ['openai', 'anthropic', 'google', 'shared']) {
+  const llmConfig = provider === 'shared' ? { provider } : { provider, model: 'm', apiKey: agentKey };
+  const agent = { llmConfig, nativeTools: ['change-history'] };
+  await putAgent(server, { tenant, token, id: provider }, agent);
+}
 
 afterEach(() => {
   vendor.requests.length = 0;
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
 });
 
 const rounds = () => vendor.requests.length;

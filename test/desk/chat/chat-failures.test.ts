@@ -1,28 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventsOf, putAgent } from '../../support/server/agents.ts';
-import type { TestServer } from '../../support/server/server.ts';
-import { type Vendor, vendorSecret } from '../../support/vendor/vendor-server.ts';
-import { type Chats, startChats, tenant } from './chats.ts';
+import { vendorSecret } from '../../support/vendor/vendor-server.ts';
+import { startChats, tenant } from './chats.ts';
 
-let chats: Chats;
-let server: TestServer;
+const chats = closeAfterAll(await startChats());
+const { server, vendor, token, chat, logsOf } = chats;
+const completionTimes = { provider: { silence: 1_000, total: 600_000 }, quotaWait: 1_000 };
 /** The same, with less patience with vendors. */
-let hasty: TestServer;
-let vendor: Vendor;
-let token: string;
-let chat: Chats['chat'];
-let logsOf: Chats['logsOf'];
-
-beforeAll(async () => {
-  chats = await startChats();
-  ({ server, vendor, token, chat, logsOf } = chats);
-  const completionTimes = { provider: { silence: 1_000, total: 600_000 }, quotaWait: 1_000 };
-  hasty = await chats.startBeside({ completionTimes });
-});
+const hasty = await chats.startBeside({ completionTimes });
 afterEach(() => chats.forget());
-afterAll(() => chats.close());
-
 test.each([
   [{ kind: 'status', status: 401 }, 400, 'validation_violation'],
   [{ kind: 'status', status: 403 }, 400, 'validation_violation'],

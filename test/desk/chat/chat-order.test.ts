@@ -1,30 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { callAgentic } from '../../support/server/agents.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
-import type { TestServer } from '../../support/server/server.ts';
-import type { Vendor } from '../../support/vendor/vendor-server.ts';
-import { type Chats, startChats, tenant, until } from './chats.ts';
+import { startChats, tenant, until } from './chats.ts';
 
 const random = new Random();
-let chats: Chats;
-let server: TestServer;
-let second: TestServer;
-let vendor: Vendor;
-let token: string;
-let chat: Chats['chat'];
-let logsOf: Chats['logsOf'];
-
-beforeAll(async () => {
-  chats = await startChats();
-  ({ server, vendor, token, chat, logsOf } = chats);
-  second = await chats.startBeside();
-});
+const chats = closeAfterAll(await startChats());
+const { server, vendor, token, chat, logsOf } = chats;
+const second = await chats.startBeside();
 afterEach(() => chats.forget());
-afterAll(() => chats.close());
-
 test('requests of one session keep their order, sent at once to two processes', async () => {
   const sessionId = randomUUID();
   vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: 40 + random.below(40) }));

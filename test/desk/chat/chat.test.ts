@@ -1,26 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic, eventsOf, putAgent } from '../../support/server/agents.ts';
-import type { TestServer } from '../../support/server/server.ts';
-import type { Vendor } from '../../support/vendor/vendor-server.ts';
-import { type Chats, type RequestLog, startChats, tenant, until } from './chats.ts';
+import { type RequestLog, startChats, tenant, until } from './chats.ts';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-let chats: Chats;
-let server: TestServer;
-let vendor: Vendor;
-let token: string;
-let chat: Chats['chat'];
-let logsOf: Chats['logsOf'];
-
-beforeAll(async () => {
-  chats = await startChats();
-  ({ server, vendor, token, chat, logsOf } = chats);
-});
+const chats = closeAfterAll(await startChats());
+const { server, vendor, token, chat, logsOf } = chats;
 afterEach(() => chats.forget());
-afterAll(() => chats.close());
-
 test('a chat answers an array of one, in a session that is made', async () => {
   vendor.behave({ kind: 'answer', text: 'Good day', usage: { input: 21, output: 4 } });
   const response = await chat({ agentId: 'desk', message: 'Hello' }, { 'x-request-id': 'r-1' });

@@ -1,29 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { callAgentic, eventsOf, putAgent } from '../../support/server/agents.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
-import { type DatabaseProxy, type LinkFault, startDatabaseProxy } from '../../support/server/database-proxy.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
+import { type LinkFault, startDatabaseProxy } from '../../support/server/database-proxy.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 
-let vendor: Vendor;
-let database: TestDatabase;
-let proxy: DatabaseProxy;
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  database = await createTestDatabase();
-  proxy = await startDatabaseProxy(database.url);
-  server = await startTestServer({
-    environment: { OPENAI_BASE_URL: vendor.baseUrl },
-    database: { ...database, url: proxy.url },
-  });
-  token = await server.token(tenant);
-  await putAgent(server, { tenant, token, id: 'desk' });
+const vendor = await startVendor();
+const database = await createTestDatabase();
+const proxy = await startDatabaseProxy(database.url);
+const server = await startTestServer({
+  environment: { OPENAI_BASE_URL: vendor.baseUrl },
+  database: { ...database, url: proxy.url },
 });
+const token = await server.token(tenant);
+await putAgent(server, { tenant, token, id: 'desk' });
 
 afterAll(async () => {
   proxy.mend();

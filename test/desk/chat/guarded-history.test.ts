@@ -1,36 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { callAgentic, putAgent } from '../../support/server/agents.ts';
 import { endOfJob, startExport } from '../../support/server/jobs.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 // Clients that may read jobs and logs, but not the change history, must not read it there.
 const tenant = 'acme';
 const secret = 'Ermintrude';
 const chatting = 'ai.agentexecution_manage ai.agent_read';
 
-let vendor: Vendor;
-let server: TestServer;
-let insider: string;
-let outsider: string;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
-  const author = await server.token(tenant, { name: secret });
-  insider = await server.token(tenant, { scope: `${chatting} ai.agent_manage changelog.changelog_read` });
-  outsider = await server.token(tenant, { scope: chatting });
-  await putAgent(server, { tenant, token: author, id: 'desk' }, { nativeTools: ['change-history'] });
-});
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } }));
+const author = await server.token(tenant, { name: secret });
+const insider = await server.token(tenant, { scope: `${chatting} ai.agent_manage changelog.changelog_read` });
+const outsider = await server.token(tenant, { scope: chatting });
+await putAgent(server, { tenant, token: author, id: 'desk' }, { nativeTools: ['change-history'] });
 
 beforeEach(() => {
   vendor.requests.length = 0;
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
 });
 
 type Seen = Record<string, unknown> & { id: string };

@@ -1,22 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, eventsOf, putAgent } from '../../support/server/agents.ts';
-import { type Chats, startChats, tenant } from './chats.ts';
+import { startChats, tenant } from './chats.ts';
 
-let chats: Chats;
-
-beforeAll(async () => {
-  chats = await startChats();
-  const { server, token } = chats;
-  for (const provider of ['openai', 'anthropic', 'google']) {
-    const llmConfig = { provider, model: 'm', apiKey: agentKey };
-    await putAgent(server, { tenant, token, id: provider }, { llmConfig, nativeTools: ['change-history'] });
-  }
-});
+const chats = closeAfterAll(await startChats());
+const { server, token } = chats;
+for (const provider of ['openai', 'anthropic', 'google']) {
+  const llmConfig = { provider, model: 'm', apiKey: agentKey };
+  await putAgent(server, { tenant, token, id: provider }, { llmConfig, nativeTools: ['change-history'] });
+}
 afterEach(() => chats.forget());
-afterAll(() => chats.close());
-
 const data = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
 
 test.each([

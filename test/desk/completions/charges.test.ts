@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { quotaLimits } from '../../../src/desk/completions/quota.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
 import {
   complete,
@@ -11,38 +12,28 @@ import {
   usageOf,
 } from '../../support/server/completions.ts';
 import { comesTrueWithin, eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor, vendorSecret } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor, vendorSecret } from '../../support/vendor/vendor-server.ts';
 
-let vendor: Vendor;
-let server: TestServer;
+const vendor = closeAfterAll(await startVendor());
+const environment = {
+  OPENAI_BASE_URL: `${vendor.baseUrl}/v1`,
+  ANNALS_COMPLETION_MAX_TOKENS: '100',
+  ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared-token-of-the-service',
+};
+const server = closeAfterAll(await startTestServer({ environment }));
 /** The same, but for its patience with vendors and with others' reservations. */
-let hasty: TestServer;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  const environment = {
-    OPENAI_BASE_URL: `${vendor.baseUrl}/v1`,
-    ANNALS_COMPLETION_MAX_TOKENS: '100',
-    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared-token-of-the-service',
-  };
-  server = await startTestServer({ environment });
-  hasty = await startTestServer({
+const hasty = closeAfterAll(
+  await startTestServer({
     environment,
     database: server.database,
     completionTimes: { provider: { silence: 500, total: 600_000 }, quotaWait: 500 },
-  });
-});
+  }),
+);
 
 beforeEach(() => {
   vendor.behave({ kind: 'answer' });
   vendor.requests.length = 0;
-});
-
-afterAll(async () => {
-  await hasty.close();
-  await server.close();
-  await vendor.close();
 });
 
 const nothing = { inputTokens: 0, outputTokens: 0 };

@@ -1,33 +1,25 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { complete, newTenant, postCompletion, setProviderToken, usageOf } from '../../support/server/completions.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
-let vendor: Vendor;
-let server: TestServer;
-let tokenless: TestServer;
 const shared = 'sk-shared-token-of-the-service';
 const own = 'sk-own-token-of-the-tenant';
 
-beforeAll(async () => {
-  vendor = await startVendor();
-  const environment = { OPENAI_BASE_URL: `${vendor.baseUrl}/v1`, ANNALS_COMPLETION_MAX_TOKENS: '100' };
-  server = await startTestServer({ environment: { ...environment, ANNALS_SHARED_PROVIDER_TOKEN: shared } });
-  tokenless = await startTestServer({ environment, database: server.database });
-});
+const vendor = closeAfterAll(await startVendor());
+const environment = { OPENAI_BASE_URL: `${vendor.baseUrl}/v1`, ANNALS_COMPLETION_MAX_TOKENS: '100' };
+const server = closeAfterAll(
+  await startTestServer({ environment: { ...environment, ANNALS_SHARED_PROVIDER_TOKEN: shared } }),
+);
+const tokenless = closeAfterAll(await startTestServer({ environment, database: server.database }));
 
 beforeEach(() => {
   vendor.behave({ kind: 'answer' });
   vendor.requests.length = 0;
-});
-
-afterAll(async () => {
-  await tokenless.close();
-  await server.close();
-  await vendor.close();
 });
 
 test('the text goes on from the messages, whatever the case of their roles, and the id is echoed', async () => {

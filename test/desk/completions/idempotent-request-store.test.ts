@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   claimRequest,
   extendRequest,
@@ -7,16 +7,11 @@ import {
   readRequest,
 } from '../../../src/desk/completions/idempotent-request-store.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, 'acme');
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+await createTenant(database.db, 'acme');
 
 test('an attempt that counted as dead neither ends nor extends the attempt after it', async () => {
   const { db, pool } = database;

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { createClient } from '../../../src/access/oauth/clients.ts';
-import { createQuota, type Quota, quotaLimits } from '../../../src/desk/completions/quota.ts';
+import { createQuota, quotaLimits } from '../../../src/desk/completions/quota.ts';
 import { defaultTimes } from '../../../src/desk/completions/service.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { overspent } from '../../support/server/budgets.ts';
 import { wrongSums } from '../../support/server/calls.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
 import { chatFormat } from '../../support/vendor/vendor-formats.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const random = new Random();
 
@@ -29,21 +29,15 @@ const start = wholeQuota
   : // So little that the calls, an answer of which has some 600 tokens, use it up in all but one of a million runs.
     { input: quotaLimits.input - 40_000, output: quotaLimits.output - 15_000 };
 
-let database: TestDatabase;
-let quota: Quota;
-let services: ServiceProcesses;
-let vendor: Vendor;
 let secret: string;
 /** What the vendor has counted so far, and what of it the clients have had answers for. */
 let counted: { input: number; output: number };
 let answered: { input: number; output: number };
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  quota = createQuota({ pool: database.pool, db: database.db, logger: createLogger('silent') });
-  vendor = await startVendor();
-  services = await startAll();
-});
+const database = await createTestDatabase();
+const quota = createQuota({ pool: database.pool, db: database.db, logger: createLogger('silent') });
+const vendor = await startVendor();
+const services = await startAll();
 
 beforeEach(() => {
   counted = { ...start };

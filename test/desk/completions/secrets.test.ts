@@ -1,27 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { type Behaviour, startVendor, type Vendor, vendorSecret } from '../../support/vendor/vendor-server.ts';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { type Behaviour, startVendor, vendorSecret } from '../../support/vendor/vendor-server.ts';
 
-let vendor: Vendor;
-let server: TestServer;
 const shared = `sk-shared-${randomBytes(12).toString('hex')}`;
 const own = `sk-own-${randomBytes(12).toString('hex')}`;
 const later = `sk-later-${randomBytes(12).toString('hex')}`;
 const prompt = `prompt-${randomBytes(12).toString('hex')}`;
 
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(
+  await startTestServer({
     environment: { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: shared },
     completionTimes: { provider: { silence: 200, total: 600_000 }, quotaWait: 200 },
-  });
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-});
+  }),
+);
 
 // Vendors do quote keys and prompts in their errors.
 const echoing = { error: { message: `Incorrect API key provided: ${own} ${shared}, in ${prompt}` } };

@@ -1,40 +1,31 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { hello, newTenant, postCompletion, setProviderToken, usageOf } from '../../support/server/completions.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { type Behaviour, startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { type Behaviour, startVendor } from '../../support/vendor/vendor-server.ts';
 
 const random = new Random();
 
-let vendor: Vendor;
-let server: TestServer;
+const vendor = closeAfterAll(await startVendor());
+const environment = {
+  OPENAI_BASE_URL: vendor.baseUrl,
+  ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+  ANNALS_COMPLETION_MAX_TOKENS: '100',
+};
+const server = closeAfterAll(await startTestServer({ environment: { ...environment, ANNALS_COMPLETION_DRAIN: '1' } }));
+const { database } = server;
 /** Reads on for longer than any test takes. */
-let patient: TestServer;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  const environment = {
-    OPENAI_BASE_URL: vendor.baseUrl,
-    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
-    ANNALS_COMPLETION_MAX_TOKENS: '100',
-  };
-  server = await startTestServer({ environment: { ...environment, ANNALS_COMPLETION_DRAIN: '1' } });
-  const { database } = server;
-  patient = await startTestServer({ environment: { ...environment, ANNALS_COMPLETION_DRAIN: '600' }, database });
-});
+const patient = closeAfterAll(
+  await startTestServer({ environment: { ...environment, ANNALS_COMPLETION_DRAIN: '600' }, database }),
+);
 
 beforeEach(() => {
   vendor.behave({ kind: 'answer', text: 'one two three', usage: { input: 7, output: 3 } });
   vendor.requests.length = 0;
   vendor.abandoned.length = 0;
-});
-
-afterAll(async () => {
-  await patient.close();
-  await server.close();
-  await vendor.close();
 });
 
 const tokenByTenant = new Map<string, Promise<string>>();

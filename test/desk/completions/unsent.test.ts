@@ -1,34 +1,29 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
 import { createClient } from '../../../src/access/oauth/clients.ts';
 import { createQuota } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { startAnnals } from '../../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const nothing = { input: 0, output: 0 };
 
-let database: TestDatabase;
-let vendor: Vendor;
-/** Takes connections and says nothing, so that no handshake of TLS ends. */
-let mute: Server;
 const sockets: Socket[] = [];
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-  vendor = await startVendor();
-  vendor.behave({ kind: 'hang' });
-  mute = createServer((socket) => sockets.push(socket.on('error', () => {})));
-  mute.listen(0, '127.0.0.1');
-  await once(mute, 'listening');
-});
+const database = await createTestDatabase();
+await createTenant(database.db, tenant);
+const vendor = await startVendor();
+vendor.behave({ kind: 'hang' });
+/** Takes connections and says nothing, so that no handshake of TLS ends. */
+const mute = createServer((socket) => sockets.push(socket.on('error', () => {})));
+mute.listen(0, '127.0.0.1');
+await once(mute, 'listening');
 
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { calcPrice } from '@pydantic/genai-prices';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { pricesOfTable } from '../../../build/prices.ts';
 import { ConfigError } from '../../../src/core/config/config.ts';
 import { createPriceList } from '../../../src/desk/costs/price-list.ts';
@@ -13,11 +13,7 @@ import { type CallPrice, costOfCall } from '../../../src/providers/call-cost.ts'
 
 const find = createPriceList(builtInPrices);
 const now = Date.UTC(2026, 10, 24);
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'annals-prices-'));
-});
+const folder = await mkdtemp(join(tmpdir(), 'annals-prices-'));
 
 afterAll(async () => {
   await rm(folder, { recursive: true });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import { waitsForSession } from '../../../src/desk/agents/turn-store.ts';
 import type { JobDocument } from '../../../src/desk/jobs/schemas.ts';
@@ -10,23 +10,16 @@ import type { QueuedChat, RunQueuedChat } from '../../../src/desk/queued-chat.ts
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { letOthersWork } from '../../support/server/patience.ts';
 
 const tenant = 'chats';
 const reader = { tenant, clientId: 'reader', readsHistory: true, seesAll: true };
 const unguarded = { guardsMessage: false };
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-});
-
-afterAll(async () => {
-  await database.drop();
-});
+const database = closeAfterAll(await createTestDatabase());
+await createTenant(database.db, tenant);
 
 describe('a chat that is a job', () => {
   test('is run with what was queued, and its job ends with the response', async () => {

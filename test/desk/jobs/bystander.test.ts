@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { callAgentic, putAgent } from '../../support/server/agents.ts';
 import { endOfJob, startExport } from '../../support/server/jobs.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
-let vendor: Vendor;
-let server: TestServer;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-});
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } }));
 
 test('over HTTP: a bystander has its chat and its export at once, behind 20 chats that last and 10 exports of others', async () => {
   const { promise: over, resolve: end } = Promise.withResolvers<void>();

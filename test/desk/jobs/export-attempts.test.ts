@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { ExportHistory, ExportPiece } from '../../../src/core/export-history.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { waitsForSession } from '../../../src/desk/agents/turn-store.ts';
@@ -15,23 +15,19 @@ import { createWorker } from '../../../src/desk/jobs/worker.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 
 const unpack = promisify(zstdDecompress);
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15);
 
-let database: TestDatabase;
 let jobs = 0;
 let id: string;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+await createTenant(database.db, tenant);
 
 beforeEach(async () => {
   jobs += 1;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { waitsForSession } from '../../../src/desk/agents/turn-store.ts';
 import { createDispatcher, jobPlaces } from '../../../src/desk/jobs/dispatcher.ts';
 import { chatDocument, exportDocument, type JobType } from '../../../src/desk/jobs/job.ts';
@@ -10,20 +10,15 @@ import { createJobs, maxWaiting } from '../../../src/desk/jobs/service.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
 
 const tenants = ['busy', 'busier', 'busiest', ...Array.from({ length: 6 }, (_, index) => `busy${index}`)];
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  for (const tenant of [...tenants, 'bystander', 'counted']) await createTenant(database.db, tenant);
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+for (const tenant of [...tenants, 'bystander', 'counted']) await createTenant(database.db, tenant);
 
 test('a bystander has its chat begun, whatever four other tenants have queued', async () => {
   const { begun, start, endAll } = dispatching();

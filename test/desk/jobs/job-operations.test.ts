@@ -1,26 +1,19 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { chatDocument, exportDocument } from '../../../src/desk/jobs/job.ts';
 import { insertJob } from '../../../src/desk/jobs/job-store.ts';
 import type { JobDocument } from '../../../src/desk/jobs/schemas.ts';
 import type { QueuedChat } from '../../../src/desk/queued-chat.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { type Call, endOfJob, startExport } from '../../support/server/jobs.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const json = { 'content-type': 'application/json' };
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer();
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer());
 
 describe('who may do what with jobs', () => {
   const history = 'changelog.changelog_read';

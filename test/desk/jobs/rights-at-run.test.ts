@@ -1,38 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type NewClient, revokeClient } from '../../../src/access/oauth/clients.ts';
 import type { QueuedChat } from '../../../src/desk/queued-chat.ts';
 import { isScope } from '../../../src/http/scopes.ts';
 import type { DatabaseTransaction } from '../../../src/postgres/database.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { callAgentic, putAgent } from '../../support/server/agents.ts';
 import { endOfJob } from '../../support/server/jobs.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const scope = 'ai.agentexecution_manage changelog.changelog_read';
 
-let vendor: Vendor;
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
-  token = await server.token(tenant);
-});
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } }));
+const token = await server.token(tenant);
 
 beforeEach(async () => {
   vendor.requests.length = 0;
   vendor.behave({ kind: 'answer' });
   await putAgent(server, { tenant, token, id: 'desk' }, { nativeTools: ['change-history'], enabled: true });
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
 });
 
 const revoked = 'The client of this chat has been revoked.';

@@ -1,26 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Mail } from '../../../src/desk/mail/mail-store.ts';
 import { createMailQueue, type MailQueue } from '../../../src/desk/mail/service.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { startTestServer } from '../../support/server/server.ts';
-import { type MailServer, startMailServer } from '../../support/vendor/mail-server.ts';
+import { startMailServer } from '../../support/vendor/mail-server.ts';
 
 const never = new AbortController().signal;
 
-let server: MailServer;
-
-beforeAll(async () => {
-  server = await startMailServer();
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const server = closeAfterAll(await startMailServer());
 
 test('a mail arrives as it was queued, once, at a real server', async () => {
   const { database, queue } = await open();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { toolLimits } from '../../../src/desk/agents/conversation.ts';
 import { maxServers, maxTools } from '../../../src/desk/mcp/schemas.ts';
 import { hashOfTool, maxDefinitionBytes, type ToolDefinition } from '../../../src/desk/mcp/tool-definition.ts';
@@ -8,7 +8,7 @@ import { textOf as textOfFigures } from '../../../src/metrics/metrics.ts';
 import { defaultCallTimes } from '../../../src/providers/deadline.ts';
 import { toolAnswerLimits } from '../../../src/providers/tool-fetch.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import {
   objectSchema,
   type RpcMessage,
@@ -34,26 +34,21 @@ let stub: ToolServerStub;
 /** A server at an address that the operator has not allowed. */
 let inner: ToolServerStub;
 let everything: Awaited<ReturnType<typeof startServerEverything>>;
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  [vendor, stub, inner, everything] = await Promise.all([
-    startVendor(),
-    startToolServer(),
-    startToolServer(),
-    startServerEverything(),
-  ]);
-  server = await startTestServer({
-    environment: {
-      OPENAI_BASE_URL: vendor.baseUrl,
-      ANNALS_METRICS_PORT: '0',
-      ANNALS_SELF_HOSTED_ALLOW: [stub.url, everything.url].map((url) => new URL(url).host).join(','),
-    },
-    completionTimes: { provider: defaultCallTimes, quotaWait: 60_000, toolCall: 3_000 },
-  });
-  token = await server.token(tenant, { name: 'Jane Doe' });
+[vendor, stub, inner, everything] = await Promise.all([
+  startVendor(),
+  startToolServer(),
+  startToolServer(),
+  startServerEverything(),
+]);
+const server = await startTestServer({
+  environment: {
+    OPENAI_BASE_URL: vendor.baseUrl,
+    ANNALS_METRICS_PORT: '0',
+    ANNALS_SELF_HOSTED_ALLOW: [stub.url, everything.url].map((url) => new URL(url).host).join(','),
+  },
+  completionTimes: { provider: defaultCallTimes, quotaWait: 60_000, toolCall: 3_000 },
 });
+const token = await server.token(tenant, { name: 'Jane Doe' });
 
 afterEach(() => {
   stub.requests.length = 0;

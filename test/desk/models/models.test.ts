@@ -3,20 +3,15 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { ConfigError } from '../../../src/core/config/config.ts';
 import { builtInModels } from '../../../src/desk/models/catalogue.ts';
 import { readModels } from '../../../src/desk/models/read-models.ts';
 import { annals } from '../../support/server/command.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
-let server: TestServer;
-let folder: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  folder = await mkdtemp(join(tmpdir(), 'annals-models-'));
-});
+const server = await startTestServer();
+const folder = await mkdtemp(join(tmpdir(), 'annals-models-'));
 
 afterAll(async () => {
   await server.close();

@@ -3,32 +3,26 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { type AIMessageChunk, HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createKey } from '../../../src/access/keys/key-store.ts';
 import { openaiLimits } from '../../../src/desk/openai/limits.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { errorOf } from './errors.ts';
-import { type OpenaiServer, providers, startOpenai } from './openai-server.ts';
+import { providers, startOpenai } from './openai-server.ts';
 
 const tenant = 'acme';
 const user = { role: 'user', content: 'Hello' } as const;
 
-let openai: OpenaiServer;
-let client: OpenAI;
-
-beforeAll(async () => {
-  openai = await startOpenai();
-  await openai.tenantWithKeys(tenant);
-  client = await openai.clientOf(tenant);
-});
+const openai = closeAfterAll(await startOpenai());
+await openai.tenantWithKeys(tenant);
+const client = await openai.clientOf(tenant);
 
 beforeEach(() => {
   openai.vendor.behave({ kind: 'answer', text: 'one two three', usage: { input: 7, output: 3 } });
   openai.vendor.requests.length = 0;
   openai.vendor.abandoned.length = 0;
 });
-
-afterAll(() => openai.close());
 
 /** The body of the last request that a vendor got. */
 function sent(): Record<string, unknown> {

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { openaiLimits } from '../../../src/desk/openai/limits.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { recordStatements } from '../../support/server/statements.ts';
-import { type OpenaiServer, startOpenai } from './openai-server.ts';
+import { startOpenai } from './openai-server.ts';
 
 const tenant = 'acme';
 const chat = { model: 'openai/gpt-4.1', messages: [{ role: 'user', content: 'Hello' }] };
 const response = { model: 'openai/gpt-4.1', input: 'Hello' };
 
-let openai: OpenaiServer;
-let token: string;
-
-beforeAll(async () => {
-  openai = await startOpenai();
-  await openai.tenantWithKeys(tenant);
-  token = await openai.server.token(tenant);
-});
+const openai = closeAfterAll(await startOpenai());
+await openai.tenantWithKeys(tenant);
+const token = await openai.server.token(tenant);
 
 beforeEach(() => {
   let answers = 0;
@@ -24,8 +20,6 @@ beforeEach(() => {
   );
   openai.vendor.requests.length = 0;
 });
-
-afterAll(() => openai.close());
 
 /** The vendor's answer to a request of `/responses`, which is streamed where that asks for it. */
 function passedThrough(number: number) {

@@ -1,28 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { type OpenaiServer, startOpenai } from './openai-server.ts';
+import { startOpenai } from './openai-server.ts';
 
 const tenant = 'acme';
 const model = 'openai/gpt-5.4';
 
-let openai: OpenaiServer;
-let client: OpenAI;
-
-beforeAll(async () => {
-  openai = await startOpenai();
-  await openai.tenantWithKeys(tenant);
-  client = await openai.clientOf(tenant);
-});
+const openai = closeAfterAll(await startOpenai());
+await openai.tenantWithKeys(tenant);
+const client = await openai.clientOf(tenant);
 
 beforeEach(() => {
   openai.vendor.behave({ kind: 'answer', text: 'one two three', usage: { input: 7, output: 3 } });
   openai.vendor.requests.length = 0;
   openai.vendor.abandoned.length = 0;
 });
-
-afterAll(() => openai.close());
 
 function sent(): Record<string, unknown> {
   return { ...openai.vendor.requests.at(-1)?.body };

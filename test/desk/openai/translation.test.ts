@@ -2,9 +2,10 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { HumanMessage } from '@langchain/core/messages';
 import { ChatOpenAI } from '@langchain/openai';
 import type OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { errorOf } from './errors.ts';
-import { type OpenaiServer, providers, startOpenai } from './openai-server.ts';
+import { providers, startOpenai } from './openai-server.ts';
 
 const tenant = 'acme';
 const user = { role: 'user', content: 'Hello' } as const;
@@ -13,21 +14,14 @@ const tools = [
   { type: 'function', function: { name: 'pay', parameters: { type: 'object', properties: {} } } },
 ] as const;
 
-let openai: OpenaiServer;
-let client: OpenAI;
-
-beforeAll(async () => {
-  openai = await startOpenai();
-  await openai.tenantWithKeys(tenant);
-  client = await openai.clientOf(tenant);
-});
+const openai = closeAfterAll(await startOpenai());
+await openai.tenantWithKeys(tenant);
+const client = await openai.clientOf(tenant);
 
 beforeEach(() => {
   openai.vendor.behave({ kind: 'answer', text: 'one two three', usage: { input: 7, output: 3 } });
   openai.vendor.requests.length = 0;
 });
-
-afterAll(() => openai.close());
 
 type Messages = OpenAI.ChatCompletionMessageParam[];
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { FindPage } from '../../../src/history/search/find-page.ts';
+import { describe, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { maxIds, tryOnIds } from '../../../src/history/search/plan/id-patterns.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
@@ -9,25 +8,19 @@ import { documentSatisfies } from '../../../src/history/search/predicate.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { QueryError } from '../../../src/query/query-error.ts';
-import { RegexBudget, type RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import { RegexBudget } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { uuidOf } from '../../../src/recording/entry-columns.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
-import type { TestDatabase } from '../../support/server/database.ts';
-import { openTestHistory, type TestHistory } from '../../support/server/history.ts';
-import { recordStatements, type Statement } from '../../support/server/statements.ts';
+import { openTestHistory } from '../../support/server/history.ts';
+import { recordStatements } from '../../support/server/statements.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** More than are fetched at a time. */
 const documents = 5_100;
-
-let history: TestHistory;
-let database: TestDatabase;
-let regexes: RegexMatcherPool;
-let findPage: FindPage;
-let statements: Statement[];
 
 const changes: Omit<Change, 'identity'>[] = Array.from({ length: documents }, (_none, place) => ({
   at: now - 1 - (place % 3_000),
@@ -53,23 +46,19 @@ const someLong: typeof changes = [
   })),
 ];
 
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-  ({ database, regexes, findPage } = history);
-  await createTenant(database.db, 'long');
-  for (const [name, all] of [
-    [tenant, changes],
-    ['long', someLong],
-  ] as const) {
-    const record = createRecorder(database.db, name, () => now);
-    for (let first = 0; first < all.length; first += 2_000) {
-      await record(all.slice(first, first + 2_000).map((change) => ({ ...change, identity: randomBytes(16) })));
-    }
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
+const { database, regexes, findPage } = history;
+await createTenant(database.db, 'long');
+for (const [name, all] of [
+  [tenant, changes],
+  ['long', someLong],
+] as const) {
+  const record = createRecorder(database.db, name, () => now);
+  for (let first = 0; first < all.length; first += 2_000) {
+    await record(all.slice(first, first + 2_000).map((change) => ({ ...change, identity: randomBytes(16) })));
   }
-  statements = recordStatements(database.pool);
-});
-
-afterAll(() => history.close());
+}
+const statements = recordStatements(database.pool);
 
 const keyOf = ({ at, entity, entityId, actor }: Pick<Change, 'at' | 'entity' | 'entityId'> & { actor?: string }) =>
   JSON.stringify([at, entity, entityId, actor]);

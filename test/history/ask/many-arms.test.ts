@@ -26,11 +26,7 @@ const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const always = 'occurredAt:>="1970-01-01T00:00:00Z"';
 
-let regexes: RegexMatcherPool;
-
-beforeAll(() => {
-  regexes = new RegexMatcherPool();
-});
+const regexes = new RegexMatcherPool();
 
 function before(days: number): string {
   return new Date(now - days * day).toISOString();

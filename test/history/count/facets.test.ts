@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
 import { type Facets, readFacets } from '../../../src/history/search/facets.ts';
 import { readHistogram } from '../../../src/history/search/histogram.ts';
@@ -11,9 +11,10 @@ import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 
 const tenant = 'acme';
 const minute = 60_000;
@@ -24,13 +25,7 @@ const types = ['create', 'update', 'delete'] as const;
 const asked = trials(10);
 
 const random = new Random();
-let history: TestHistory;
-
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
 
 /** Some entity types have most entries, and many have as many as others. Each actor has a favourite of its own. */
 function someChanges(): Change[] {

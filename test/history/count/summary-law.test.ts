@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { nameOfPath } from '../../../src/recording/path-names.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const tenant = 'alpha';
@@ -21,15 +22,8 @@ const lengths = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_00
 
 type Entry = Omit<Change, 'identity'>;
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  token = await server.token(tenant);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+const token = await server.token(tenant);
 
 test('buckets, facets and others are what an evaluator counts that tests every entry', async () => {
   const scenario = arbitraryHistory([tenant], now).chain((history) =>

@@ -1,34 +1,28 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { takeDatabaseAway } from '../../support/server/database-away.ts';
 import { changeOf } from '../../support/server/history.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const day = 86_400_000;
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  token = await server.token('acme', { scope: 'changelog.changelog_read' });
-  await createRecorder(
-    server.context.db,
-    'acme',
-    () => now,
-  )([
-    changeOf({ at: now - 40 * day, actor: 'too old' }),
-    changeOf({ at: now - 2 * day, type: 'create', actor: 'Zoë' }),
-    changeOf({ at: now - day, actor: 'a' }),
-    changeOf({ at: now - day, actor: '\u{1F600}' }),
-    changeOf({ at: now - day, actor: '\uE000' }),
-    changeOf({ at: now, type: 'delete', actor: 'Zoë', entity: 'site' }),
-    changeOf({ at: now + 1, actor: 'a', entity: 'quote' }),
-  ]);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+const token = await server.token('acme', { scope: 'changelog.changelog_read' });
+await createRecorder(
+  server.context.db,
+  'acme',
+  () => now,
+)([
+  changeOf({ at: now - 40 * day, actor: 'too old' }),
+  changeOf({ at: now - 2 * day, type: 'create', actor: 'Zoë' }),
+  changeOf({ at: now - day, actor: 'a' }),
+  changeOf({ at: now - day, actor: '\u{1F600}' }),
+  changeOf({ at: now - day, actor: '\uE000' }),
+  changeOf({ at: now, type: 'delete', actor: 'Zoë', entity: 'site' }),
+  changeOf({ at: now + 1, actor: 'a', entity: 'quote' }),
+]);
 
 async function ask(target: string): Promise<{ status: number; body: unknown }> {
   const response = await server.call(`/changelog/acme/${target}`, { token });

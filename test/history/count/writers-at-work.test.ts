@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readFacets } from '../../../src/history/search/facets.ts';
 import { readHistogram } from '../../../src/history/search/histogram.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
@@ -11,9 +11,10 @@ import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 
 const tenant = 'acme';
 const minute = 60_000;
@@ -24,13 +25,7 @@ const fields = ['entity', 'type', 'actor'] as const;
 const rounds = trials(1);
 
 const random = new Random();
-let history: TestHistory;
-
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
 
 const hour = new Date(now - 60 * minute).toISOString();
 const manyArms = Array.from({ length: 40 }, (_none, arm) => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { documentNumber, entityNumber } from '../../../src/history/documents/name-documents.ts';
 import {
   type DocumentSearch,
@@ -20,29 +20,25 @@ import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { uuidOf } from '../../../src/recording/entry-columns.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { foundDocuments } from '../../support/oracle/found-documents.ts';
 import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { hardNames } from '../../support/oracle/query-arbitrary.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { activityView } from '../../support/server/statements-waiting.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const day = 86_400_000;
 const tenants = ['alpha', 'beta'];
 
-let server: TestServer;
 const tokens = new Map<string, string>();
 
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  for (const tenant of [...tenants, 'acme'])
-    tokens.set(tenant, await server.token(tenant, { scope: 'changelog.changelog_read' }));
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+for (const tenant of [...tenants, 'acme'])
+  tokens.set(tenant, await server.token(tenant, { scope: 'changelog.changelog_read' }));
 
 test('the documents that are found agree with an evaluator that reads all entries', async () => {
   const prefix = fc.oneof(

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { shareFigures } from '../../../src/core/fairness/semaphore.ts';
 import { memberOf } from '../../../src/core/json/members.ts';
 import { parseJson } from '../../../src/core/json/parse.ts';
@@ -9,26 +9,20 @@ import { maxSmallBytes } from '../../../src/history/documents/document-at.ts';
 import { maxLargeDocuments } from '../../../src/history/history-reads.ts';
 import { type Change, type ChangeType, changeOfDocuments } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { checkLaw } from '../../support/oracle/law.ts';
 import { entriesOf, isSame, type Written, writings } from '../../support/oracle/written-documents.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const second = 1_000;
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  token = await server.token(tenant, { scope: 'changelog.changelog_read' });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+const token = await server.token(tenant, { scope: 'changelog.changelog_read' });
 
 async function record(...changes: Change[]): Promise<void> {
   const outcomes = await createRecorder(server.context.db, tenant, () => now)(changes);

@@ -2,13 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { annals } from '../../support/server/command.ts';
 import { copyDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
-import { createEmptyTestDatabase, createSingleTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createEmptyTestDatabase, createSingleTestDatabase } from '../../support/server/database.ts';
 import { runErasureLaw } from '../../support/server/erasure-law.ts';
 import type { Call } from '../../support/server/jobs.ts';
 import { tablesWith } from '../../support/server/places-with.ts';
@@ -18,15 +19,10 @@ import { startReceiver } from '../../support/vendor/receiver.ts';
 const secret = Buffer.alloc(32, 9).toString('base64');
 const now = Date.now();
 
-let database: TestDatabase;
 let environment: Record<string, string>;
 
-beforeAll(async () => {
-  database = await createSingleTestDatabase();
-  environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: secret };
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createSingleTestDatabase());
+environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: secret };
 
 const run = (...args: string[]) => annals(args, environment);
 

@@ -1,26 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { eraseSubject } from '../../../src/history/erasure/erase.ts';
 import { places } from '../../../src/history/erasure/places.ts';
 import { replaceInJson, replaceInText } from '../../../src/history/erasure/replace-in-text.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { rejectedRow } from '../../../src/recording/batches/rejected-changes.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { plantCanaries } from '../../support/server/planted-canaries.ts';
 
 const tenant = 'acme';
 const jane = 'Jane "J." Canary';
 const sealer = createSealer([Buffer.alloc(32, 3)]);
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-  await createTenant(database.db, 'globex');
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+await createTenant(database.db, tenant);
+await createTenant(database.db, 'globex');
 
 test.each([
   ['by Jane and Janet, Mary-Jane', 'Jane', 'by X and Janet, Mary-X'],

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { clearOnErasure, forgetAll } from '../../../src/core/forgetting.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { type EraseOptions, eraseSubject, findSubject } from '../../../src/history/erasure/erase.ts';
@@ -18,25 +18,20 @@ import { createBatchRecorder } from '../../../src/recording/batches/record-batch
 import { findErasedDocuments } from '../../../src/recording/erased-changes.ts';
 import { readReceipts } from '../../../src/recording/receipt-store.ts';
 import { createRecorder, maxRetries, recordChange } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { eventually, letOthersWork } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.now();
 const secret = Buffer.alloc(32, 7);
 const jane = 'Jane Canary';
 
-let server: TestServer;
-let environment: Record<string, string>;
 let tenants = 0;
 
-beforeAll(async () => {
-  server = await startTestServer();
-  environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: secret.toString('base64') };
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: secret.toString('base64') };
 
 async function newTenant() {
   tenants += 1;

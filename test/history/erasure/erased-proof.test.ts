@@ -30,7 +30,7 @@ import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { hashOf } from '../../../src/recording/entry-columns.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 
 const tenant = 'acme';
@@ -38,14 +38,9 @@ const now = () => Date.UTC(2026, 8, 15);
 const sealer = createSealer([Buffer.alloc(32, 3)]);
 const hashBytes = 32;
 
-let database: TestDatabase;
-let folder: string;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'annals-erased-'));
-  await createTenant(database.db, tenant);
-});
+const database = await createTestDatabase();
+const folder = await mkdtemp(join(tmpdir(), 'annals-erased-'));
+await createTenant(database.db, tenant);
 
 afterAll(async () => {
   await database.drop();

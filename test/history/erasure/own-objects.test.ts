@@ -3,38 +3,32 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { recordChanges } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { putAgent } from '../../support/server/agents.ts';
 import { annals } from '../../support/server/command.ts';
 import { buildGo } from '../../support/server/go-program.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { tablesWith } from '../../support/server/places-with.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const jane = 'Jane Canary';
 const folder = mkdtempSync(join(tmpdir(), 'annals-own-objects-'));
 const keyFile = join(folder, 'key');
 
-let server: TestServer;
-let environment: Record<string, string>;
-
-beforeAll(async () => {
-  makeProofKey(keyFile);
-  server = await startTestServer();
-  environment = {
-    DATABASE_URL: server.database.url,
-    ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
-    ANNALS_PROOF_KEY_FILE: keyFile,
-  };
-});
-
-afterAll(() => server.close());
+makeProofKey(keyFile);
+const server = closeAfterAll(await startTestServer());
+const environment = {
+  DATABASE_URL: server.database.url,
+  ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+  ANNALS_PROOF_KEY_FILE: keyFile,
+};
 
 interface Tenant {
   readonly tenant: string;

@@ -1,17 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { packageFolder } from '../../../src/core/package-folder.ts';
 import { type Doing, places } from '../../../src/history/erasure/places.ts';
-import { createSingleTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createSingleTestDatabase } from '../../support/server/database.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createSingleTestDatabase();
-});
-afterAll(() => database.drop());
-
+const database = closeAfterAll(await createSingleTestDatabase());
 test('of every column that can hold a name or a content it is said what an erasure does with it', async () => {
   const { rows } = await database.pool.query(`
     select c.relname || '.' || a.attname as "column"

@@ -1,23 +1,19 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { olderSnapshotsEnded } from '../../../src/history/erasure/older-snapshots.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
 import { startCapture } from '../../sources/capture/captured.ts';
 import { startRelay } from '../../sources/outbox/relayed.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
 import { countOfEntries } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { databaseFilesWith, tablesWith } from '../../support/server/places-with.ts';
-import { startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import {
-  createSourceDatabase,
-  type SourceDatabase,
-  type SourceServer,
-  startSourceServer,
-} from '../../support/server/source-server.ts';
+import { startTestRecorder } from '../../support/server/recorder.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { createSourceDatabase, type SourceDatabase, startSourceServer } from '../../support/server/source-server.ts';
 
 const tenant = 'acme';
 const secret = Buffer.alloc(32);
@@ -29,21 +25,9 @@ const mappingOf = (table: string) => ({
   tables: { [`public.${table}`]: { entity: 'customer', id: ['id'], name: 'email' } },
 });
 
-let source: SourceServer;
-let server: TestServer;
-let recorder: TestRecorder;
-
-beforeAll(async () => {
-  source = await startSourceServer();
-  server = await startTestServer({ secretKeys: [secret] });
-  recorder = await startTestRecorder(server, { mapping: JSON.stringify(mappingOf('sent')) });
-});
-
-afterAll(async () => {
-  await recorder.close();
-  await server.close();
-  await source.close();
-});
+const source = closeAfterAll(await startSourceServer());
+const server = closeAfterAll(await startTestServer({ secretKeys: [secret] }));
+const recorder = closeAfterAll(await startTestRecorder(server, { mapping: JSON.stringify(mappingOf('sent')) }));
 
 test('a person who was recorded in every way is nowhere after an erasure, and what comes again is a duplicate, or told', async () => {
   const history = server.database;

@@ -1,19 +1,14 @@
 import { EventSource } from 'eventsource';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { startNginx } from '../../support/server/nginx.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15);
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer();
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
 
 async function record(at: number): Promise<void> {
   await createRecorder(server.context.db, tenant, () => now)([changeOf({ at: now + at })]);

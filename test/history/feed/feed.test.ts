@@ -1,15 +1,16 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
 import { shareFigures } from '../../../src/core/fairness/semaphore.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
 import { requestShares } from '../../../src/http/request-work.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { openFeed } from '../../support/server/feed-events.ts';
 import { changeOf } from '../../support/server/history.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
@@ -20,14 +21,9 @@ interface FeedAnswer {
   expired: number;
 }
 
-let server: TestServer;
 let tenants = 0;
 
-beforeAll(async () => {
-  server = await startTestServer();
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
 
 async function newTenant() {
   tenants += 1;

@@ -1,16 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { sealFeedCursor } from '../../../src/history/feed/feed-cursor.ts';
 import { givePositions, type Position } from '../../../src/history/feed/positions.ts';
-import {
-  createFeedReads,
-  type FeedReads,
-  type Matches,
-  type MatchOptions,
-} from '../../../src/history/feed/read-matches.ts';
+import { createFeedReads, type Matches, type MatchOptions } from '../../../src/history/feed/read-matches.ts';
 import { setRetention } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
@@ -21,11 +16,12 @@ import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { arbitraryHistory } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -33,21 +29,12 @@ const day = 86_400_000;
 const sealer = createSealer([randomBytes(32)]);
 const beforeAllOthers: Position = { position: 0, fingerprint: 0 };
 
-let database: TestDatabase;
-let regexes: RegexMatcherPool;
-let feed: FeedReads;
 let tenants = 0;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  regexes = new RegexMatcherPool();
-  const { pool, db } = database;
-  feed = createFeedReads({ pool, db, regexes, sealer, now: () => now, dictionaries: new DictionaryCache(pool) });
-});
-
-afterAll(async () => {
-  await database.drop();
-});
+const database = closeAfterAll(await createTestDatabase());
+const regexes = new RegexMatcherPool();
+const { pool, db } = database;
+const feed = createFeedReads({ pool, db, regexes, sealer, now: () => now, dictionaries: new DictionaryCache(pool) });
 
 async function newTenant(): Promise<string> {
   tenants += 1;

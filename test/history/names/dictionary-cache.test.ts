@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { doWork } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
@@ -14,14 +14,13 @@ import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** More reads in a row than Annals tries. */
 const many = 9_000;
-
-let database: TestDatabase;
 
 function change(actor: string): Change {
   const rest = { type: 'update', entity: 'order', entityId: '1', related: [], paths: '{}' } as const;
@@ -33,20 +32,16 @@ function nameOf(place: number): string {
   return `${['"', '\\', "'", '😀', '\n', '{', ','][place % 7]}${place}`;
 }
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  for (const tenant of ['many', 'little1', 'little2', 'little3']) {
-    await createTenant(database.db, tenant);
-    const record = createRecorder(database.db, tenant, () => now);
-    const count = tenant === 'many' ? many : 20;
-    for (let first = 0; first < count; first += 1_500) {
-      const some = Array.from({ length: Math.min(1_500, count - first) }, (_none, place) => nameOf(first + place));
-      await record(some.map(change));
-    }
+const database = closeAfterAll(await createTestDatabase());
+for (const tenant of ['many', 'little1', 'little2', 'little3']) {
+  await createTenant(database.db, tenant);
+  const record = createRecorder(database.db, tenant, () => now);
+  const count = tenant === 'many' ? many : 20;
+  for (let first = 0; first < count; first += 1_500) {
+    const some = Array.from({ length: Math.min(1_500, count - first) }, (_none, place) => nameOf(first + place));
+    await record(some.map(change));
   }
-});
-
-afterAll(() => database.drop());
+}
 
 test('names are read whole, however many rows they come in, and found by their numbers', async () => {
   const dictionary = extendDictionary(undefined, await readNames(database.pool, 'many', undefined));

@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createExportHistory } from '../../../src/history/export/export-history.ts';
 import { createFindPage, type FindPage } from '../../../src/history/search/find-page.ts';
 import type { Dictionary } from '../../../src/history/search/names/dictionary.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
-import type { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import type { TestDatabase } from '../../support/server/database.ts';
-import { openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { openTestHistory } from '../../support/server/history.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -47,18 +46,11 @@ class NamesThatKeepComing extends DictionaryCache {
   }
 }
 
-let history: TestHistory;
-let database: TestDatabase;
-let regexes: RegexMatcherPool;
 let dictionaries: NamesThatKeepComing;
 let findPage: FindPage;
 
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-  ({ database, regexes } = history);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
+const { database, regexes } = history;
 
 beforeEach(async () => {
   const { pool, db } = database;

@@ -1,40 +1,36 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { trials } from '../../support/oracle/trials.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 /** How many names of 1,000 characters the expressions are tried on. */
 const names = trials(500);
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
-let server: TestServer;
 const tokens = new Map<string, string>();
 
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  for (const tenant of ['hostile', 'bystander']) {
-    tokens.set(tenant, await server.token(tenant));
-    const record = createRecorder(server.context.db, tenant, () => now);
-    const count = tenant === 'hostile' ? names : 10;
-    for (let first = 0; first < count; first += 1_000) {
-      await record(
-        Array.from({ length: Math.min(1_000, count - first) }, (_, nth) => ({
-          identity: randomBytes(16),
-          at: now - nth,
-          type: 'update' as const,
-          entity: 'order',
-          entityId: longName(first + nth),
-          actor: longName(first + nth),
-          related: [],
-          paths: '{}',
-        })),
-      );
-    }
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+for (const tenant of ['hostile', 'bystander']) {
+  tokens.set(tenant, await server.token(tenant));
+  const record = createRecorder(server.context.db, tenant, () => now);
+  const count = tenant === 'hostile' ? names : 10;
+  for (let first = 0; first < count; first += 1_000) {
+    await record(
+      Array.from({ length: Math.min(1_000, count - first) }, (_, nth) => ({
+        identity: randomBytes(16),
+        at: now - nth,
+        type: 'update' as const,
+        entity: 'order',
+        entityId: longName(first + nth),
+        actor: longName(first + nth),
+        related: [],
+        paths: '{}',
+      })),
+    );
   }
-});
-
-afterAll(() => server.close());
+}
 
 /** What backtracks longest: one letter over and over, and at the end something else. */
 function longName(nth: number): string {

@@ -1,33 +1,24 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
-import type { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
-import type { TestDatabase } from '../../support/server/database.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 
 const tenant = 'acme';
 const minute = 60_000;
 const day = 86_400_000;
 const begun = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
-let history: TestHistory;
-let database: TestDatabase;
-let regexes: RegexMatcherPool;
-
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => begun);
-  ({ database, regexes } = history);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => begun));
+const { database, regexes } = history;
 
 const lastWeek = begun - 7 * day;
 const asked: [q: string, matches: (change: Change) => boolean][] = [

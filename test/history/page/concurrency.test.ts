@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { repeat } from '../../../src/core/repeat.ts';
 import { givePositions } from '../../../src/history/feed/positions.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
@@ -14,10 +14,11 @@ import { parseQuery } from '../../../src/query/parse.ts';
 import type { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import type { TestDatabase } from '../../support/server/database.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 
 const random = new Random();
 
@@ -27,17 +28,12 @@ const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** How often a total is compared with a full count of its snapshot. */
 const reads = trials(8);
 
-let history: TestHistory;
 let database: TestDatabase;
 let regexes: RegexMatcherPool;
 let findPage: FindPage;
 
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-  ({ database, regexes, findPage } = history);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
+({ database, regexes, findPage } = history);
 
 beforeEach(async () => {
   await database.pool.query(

@@ -1,33 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const tenants = ['alpha', 'beta'];
 const histories = 3;
 const queriesOfHistory = 16;
 
-let server: TestServer;
 const tokens = new Map<string, string>();
 
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  for (const tenant of tenants) tokens.set(tenant, await server.token(tenant));
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+for (const tenant of tenants) tokens.set(tenant, await server.token(tenant));
 
 test('filters, order and totals agree with an evaluator that reads all entries and tests each one', async () => {
   const scenario = arbitraryHistory(tenants, now).chain((history) =>

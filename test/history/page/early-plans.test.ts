@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
@@ -6,18 +6,13 @@ import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
-let history: TestHistory;
-
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
 
 // To skip through the index of documents costs nothing while there is little in it, and the plans that are made then are
 // kept: after an import each such step would go through all of what it has brought.

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -11,12 +12,7 @@ const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const maxEntries = 2_500;
 const maxActors = 128;
 
-let history: TestHistory;
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-});
-afterAll(() => history.close());
-
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
 /** An entry at a moment of its own, so that its id tells its place. */
 function entryOf(place: number, actor: string) {
   const type = place % 4 === 0 ? ('delete' as const) : ('update' as const);

@@ -1,23 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { idRangeOf } from '../../../src/history/search/predicate.ts';
 import { buildHistoryIndexes } from '../../../src/history/upkeep/statistics.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
 import { createMigratedTestDatabase } from '../../support/server/database.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
-import { recordStatements, type Statement } from '../../support/server/statements.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
+import { recordStatements } from '../../support/server/statements.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** Entries with the ids of a range, up to which one statement answers. */
 const maxInOneStatement = 20_000;
-
-let history: TestHistory;
-let statements: Statement[];
 
 const long = 'ä'.repeat(63);
 const ids = ['d1', 'd10', 'd1%', 'd1_x', 'd2', 'D1', 'd\u{10ffff}', 'd\u{10ffff}x', 'e', '\ud7ff1', '\ue000', long];
@@ -34,13 +32,9 @@ async function ask(q: string): Promise<{ total: number; ids: string[] }> {
   return { total, ids: entries.map(({ entity, entityId }) => `${entity} ${entityId}`) };
 }
 
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now, createMigratedTestDatabase);
-  await createRecorder(history.database.db, tenant, () => now)(changes);
-  statements = recordStatements(history.database.pool);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now, createMigratedTestDatabase));
+await createRecorder(history.database.db, tenant, () => now)(changes);
+const statements = recordStatements(history.database.pool);
 
 describe.each(['before the index of ids is built', 'after the index of ids is built'])('%s', (when) => {
   beforeAll(async () => {

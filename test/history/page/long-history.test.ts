@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random, seed } from '../../support/oracle/random.ts';
-import type { TestDatabase } from '../../support/server/database.ts';
-import { openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { openTestHistory } from '../../support/server/history.ts';
 import { day, entities, firstRow, now, randomChange } from '../../support/server/random-history.ts';
 
 const tenant = 'acme';
@@ -11,31 +11,24 @@ const tenant = 'acme';
 const count = 4_000;
 const sets = ['{"{0}"}', ''];
 
-let history: TestHistory;
-let database: TestDatabase;
-
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-  ({ database } = history);
-  const random = new Random(seed);
-  const changes = Array.from({ length: count }, (_none, index) => ({
-    ...randomChange(random, 60),
-    at: now - Math.floor((index * 3_000 * day) / count),
-    entity: entities[index % 2] ?? 'order',
-  }));
-  for (const start of [0, count / 2]) {
-    await createRecorder(database.db, tenant, () => now)(changes.slice(start, start + count / 2));
-  }
-  await foldHistory(database.db, tenant);
-  const { kinds } = await firstRow<{ kinds: string }>(
-    database,
-    `(select '{"{' || string_agg(distinct kind::text, ',') || '}"}' as kinds from change_entry where tenant = $1) as k`,
-    [tenant],
-  );
-  sets[1] = kinds;
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
+const { database } = history;
+const random = new Random(seed);
+const changes = Array.from({ length: count }, (_none, index) => ({
+  ...randomChange(random, 60),
+  at: now - Math.floor((index * 3_000 * day) / count),
+  entity: entities[index % 2] ?? 'order',
+}));
+for (const start of [0, count / 2]) {
+  await createRecorder(database.db, tenant, () => now)(changes.slice(start, start + count / 2));
+}
+await foldHistory(database.db, tenant);
+const { kinds } = await firstRow<{ kinds: string }>(
+  database,
+  `(select '{"{' || string_agg(distinct kind::text, ',') || '}"}' as kinds from change_entry where tenant = $1) as k`,
+  [tenant],
+);
+sets[1] = kinds;
 
 test('a checkpoint is near its entry, however long before the first entry the window begins', async () => {
   for (const wanted of [count / 2, count - 1]) {

@@ -1,17 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12);
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 
 test('a page of more text than is sent at once arrives whole', async () => {
   const tenant = 'acme';

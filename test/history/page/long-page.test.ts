@@ -1,34 +1,25 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { historyBody } from '../../../src/history/entries/entry-text.ts';
-import { createFindPage, type FindPage } from '../../../src/history/search/find-page.ts';
+import { createFindPage } from '../../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { piecesOf } from '../../../src/pagination/pieces.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { trials } from '../../support/oracle/trials.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 
 const megabyte = 1024 * 1024;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** From tallies, by one document, and in several statements. */
 const queries = ['', 'entity:order entityId:1', 'entity:order entityId:1*'];
 
-let database: TestDatabase;
-let regexes: RegexMatcherPool;
-let findPage: FindPage;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  regexes = new RegexMatcherPool();
-  findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
-});
-
-afterAll(async () => {
-  await database.drop();
-});
+const database = closeAfterAll(await createTestDatabase());
+const regexes = new RegexMatcherPool();
+const findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
 
 /** A tenant with entries whose `paths` have so many bytes, more or less, newest first. */
 async function makeHistory(tenant: string, lengths: readonly number[]): Promise<void> {

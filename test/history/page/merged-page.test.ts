@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { TimeSlice } from '../../../src/core/fairness/time-slice.ts';
 import { readEntries } from '../../../src/history/entries/entry-store.ts';
-import type { FindPage } from '../../../src/history/search/find-page.ts';
 import { mergedPage } from '../../../src/history/search/merged-page.ts';
 import { extendDictionary } from '../../../src/history/search/names/dictionary.ts';
 import { readNames } from '../../../src/history/search/names/name-store.ts';
@@ -15,21 +14,16 @@ import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { statementsOf } from '../../../src/postgres/statements.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
-import { RegexBudget, type RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import { RegexBudget } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
-import type { TestDatabase } from '../../support/server/database.ts';
-import { openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { openTestHistory } from '../../support/server/history.ts';
 
 const tenant = 'acme';
 const hour = 3_600_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-
-let history: TestHistory;
-let database: TestDatabase;
-let regexes: RegexMatcherPool;
-let findPage: FindPage;
 
 /**
  * 5,400 changes, in the order of recording: spread over 20 days, crowded in one second, and 300 in one millisecond, so that
@@ -51,18 +45,14 @@ const changes = Array.from({ length: 5_400 }, (_none, place): Omit<Change, 'iden
   paths: '{}',
 }));
 
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-  ({ database, regexes, findPage } = history);
-  const record = createRecorder(database.db, tenant, () => now);
-  for (let first = 0; first < changes.length; first += 900) {
-    await record(changes.slice(first, first + 900).map((change) => ({ ...change, identity: randomBytes(16) })));
-    // The last of them is not folded.
-    if (first < 3_000) await foldHistory(database.db, tenant);
-  }
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
+const { database, regexes, findPage } = history;
+const record = createRecorder(database.db, tenant, () => now);
+for (let first = 0; first < changes.length; first += 900) {
+  await record(changes.slice(first, first + 900).map((change) => ({ ...change, identity: randomBytes(16) })));
+  // The last of them is not folded.
+  if (first < 3_000) await foldHistory(database.db, tenant);
+}
 
 /** What entries satisfy because of their documents, and what whatever these are; each more than 1,000. */
 const queries = [

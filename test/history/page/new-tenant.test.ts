@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createExportHistory } from '../../../src/history/export/export-history.ts';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
@@ -8,18 +8,13 @@ import { createDatabase } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const entries = 3_000;
 
-let history: TestHistory;
-
-beforeAll(async () => {
-  history = await openTestHistory('known', () => now);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory('known', () => now));
 
 test('of a tenant that the statistics do not know, a query reads each row a few times and not once for each entry', async () => {
   const { url, pool: others, db: theirs } = history.database;

@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { entryText } from '../../../src/history/entries/entry-text.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
-import { recordStatements, type Statement } from '../../support/server/statements.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
+import { recordStatements } from '../../support/server/statements.ts';
 
 // One statement answers a page as one text, which Annals splits. These are texts that could go wrong on the way.
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -15,15 +16,8 @@ const maxTextBytes = 256 * 1024;
 const separator = '\u001e';
 const digits = '{"a":{"before":12345678901234567890.1234567890123456789,"after":1e400}}';
 
-let history: TestHistory;
-let statements: Statement[];
-
-beforeAll(async () => {
-  history = await openTestHistory('acme', () => now);
-  statements = recordStatements(history.database.pool);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory('acme', () => now));
+const statements = recordStatements(history.database.pool);
 
 /** Records the changes for a tenant of their own, newest first. */
 async function recordFor(tenant: string, changes: readonly Partial<Change>[]): Promise<void> {

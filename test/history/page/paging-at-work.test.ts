@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { repeat } from '../../../src/core/repeat.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
@@ -15,9 +15,10 @@ import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 
 const random = new Random();
 
@@ -27,13 +28,7 @@ const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** Pages that each of four readers asks for. */
 const reads = trials(10);
 
-let history: TestHistory;
-
-beforeAll(async () => {
-  history = await openTestHistory('acme', () => now);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory('acme', () => now));
 
 const below = (limit: number) => random.below(limit);
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createHistoryReads } from '../../../src/history/history-reads.ts';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
@@ -7,27 +7,23 @@ import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 
 const tenant = 'acme';
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
-let history: TestHistory;
 /** The statements of a read. */
 const statements: { text: string; values: unknown[] }[] = [];
 
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-  // The oldest entries are more than the first look takes.
-  const old = Array.from({ length: 400 }, (_none, place) => changeOf({ at: now - 20 * day + place, paths }));
-  const news = Array.from({ length: 10 }, (_none, place) => changeOf({ at: now - day + place, paths }));
-  await createRecorder(history.database.db, tenant, () => now)([...old, ...news]);
-});
-
-afterAll(() => history.close());
-
 const paths = '{"price":{"before":1,"after":2}}';
+
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
+// The oldest entries are more than the first look takes.
+const old = Array.from({ length: 400 }, (_none, place) => changeOf({ at: now - 20 * day + place, paths }));
+const news = Array.from({ length: 10 }, (_none, place) => changeOf({ at: now - day + place, paths }));
+await createRecorder(history.database.db, tenant, () => now)([...old, ...news]);
 
 test('a page of a search that joins nothing asks for no estimate, and one that joins rows does', async () => {
   const texts = async (q: string) => {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { foldHistory, foldPortion } from '../../../src/history/upkeep/fold.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random, seed } from '../../support/oracle/random.ts';
 import {
   columnsOf,
@@ -11,22 +12,14 @@ import {
   type Sets,
 } from '../../support/oracle/selections.ts';
 import { trials } from '../../support/oracle/trials.ts';
-import type { TestDatabase } from '../../support/server/database.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 import { day, firstRow, now, readEntries, recordRandom } from '../../support/server/random-history.ts';
 import { checkTallyRows } from '../../support/server/tally-rows.ts';
 
 const tenant = 'acme';
 
-let history: TestHistory;
-let database: TestDatabase;
-
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-  ({ database } = history);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
+const { database } = history;
 
 function record(random: Random, count: number, actors: number): Promise<void> {
   return recordRandom(database, tenant, { random, count, actors });

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 import { pathsOf } from '../../support/server/path-history.ts';
 
 const tenant = 'acme';
@@ -30,14 +31,8 @@ const changes = Array.from({ length: looked + 200 }, (_none, place) =>
   }),
 ).map((change) => ({ ...change, identity: randomBytes(16) }));
 
-let history: TestHistory;
-
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-  await createRecorder(history.database.db, tenant, () => now)(changes);
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
+await createRecorder(history.database.db, tenant, () => now)(changes);
 
 /** A window with the newest so many entries. */
 const newest = (entries: number) => `occurredAt:>"${new Date(now - entries * 1_000).toISOString()}"`;

@@ -1,22 +1,17 @@
 import * as fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { searchPaths } from '../../../src/history/search/search-paths.ts';
 import { inHistorySnapshot } from '../../../src/history/search/snapshot.ts';
 import { projectedText } from '../../../src/query/json-projection.ts';
 import { maxNameLength, maxNamesOfEntry, nameOfPath, numberOfRest } from '../../../src/recording/path-names.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { seed } from '../../support/oracle/random.ts';
 import { type Call, contentOf, endOfJob, startExport } from '../../support/server/jobs.ts';
-import { type PathHistory, pathsOf, startPathHistory } from '../../support/server/path-history.ts';
+import { pathsOf, startPathHistory } from '../../support/server/path-history.ts';
 
-let history: PathHistory;
-
-beforeAll(async () => {
-  history = await startPathHistory();
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await startPathHistory());
 
 async function namesOf(tenant: string, parameters: Record<string, string> = {}): Promise<string[]> {
   const { body } = await history.ask<{ values: string[] }>(tenant, 'names', { field: 'path', ...parameters });

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { pathCandidates } from '../../../src/history/search/plan/path-candidates.ts';
 import { match } from '../../../src/query/ast.ts';
 import { RegexBudget, RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { numberOfPath } from '../../../src/recording/path-names.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { changeOf } from '../../support/server/history.ts';
-import { type PathHistory, pathsOf, startPathHistory } from '../../support/server/path-history.ts';
+import { pathsOf, startPathHistory } from '../../support/server/path-history.ts';
 
-let history: PathHistory;
-
-beforeAll(async () => {
-  history = await startPathHistory();
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await startPathHistory());
 
 test('a regular expression finds changes of paths that no entry has beside a place in an array', async () => {
   await history.record('plain', [

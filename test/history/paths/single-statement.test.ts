@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { readHistogram } from '../../../src/history/search/histogram.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { inQuerySnapshot, queryAt } from '../../../src/history/search/snapshot.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { changeOf, openTestHistory } from '../../support/server/history.ts';
 import { pathsOf } from '../../support/server/path-history.ts';
-import { recordStatements, type Statement } from '../../support/server/statements.ts';
+import { recordStatements } from '../../support/server/statements.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -39,17 +40,10 @@ const changes = [
   ),
 ].map((change) => ({ ...change, identity: randomBytes(16) }));
 
-let history: TestHistory;
-let statements: Statement[];
-
-beforeAll(async () => {
-  history = await openTestHistory(tenant, () => now);
-  await createRecorder(history.database.db, tenant, () => now)(changes);
-  statements = recordStatements(history.database.pool);
-  await ask('');
-});
-
-afterAll(() => history.close());
+const history = closeAfterAll(await openTestHistory(tenant, () => now));
+await createRecorder(history.database.db, tenant, () => now)(changes);
+const statements = recordStatements(history.database.pool);
+await ask('');
 
 beforeEach(() => {
   statements.length = 0;

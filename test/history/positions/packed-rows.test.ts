@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { prepareCertificate, writeCertificate } from '../../../src/history/erasure/certificate.ts';
 import { eraseSubject } from '../../../src/history/erasure/erase.ts';
@@ -12,7 +12,7 @@ import { checkHistory } from '../../../src/history/proof/check/check-history.ts'
 import { readProof } from '../../../src/history/proof/routes/read-proof.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
-import { type LogSigner, openSigner } from '../../../src/history/proof/sealing/signer.ts';
+import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { readLog } from '../../../src/history/proof/tree/log-store.ts';
 import { tellPortion } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
@@ -22,7 +22,7 @@ import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { readReceipts } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { expectDense, placesOf } from '../../support/server/positions.ts';
 
@@ -32,18 +32,13 @@ const now = Date.UTC(2026, 8, 15);
 const day = 86_400_000;
 const sealer = createSealer([Buffer.alloc(32, 3)]);
 
-let database: TestDatabase;
-let folder: string;
-let signer: LogSigner;
 let tenants = 0;
 const regexes = new RegexMatcherPool();
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'annals-packed-'));
-  makeProofKey(join(folder, 'key'));
-  signer = openSigner(join(folder, 'key'), 'annals.example');
-});
+const database = await createTestDatabase();
+const folder = await mkdtemp(join(tmpdir(), 'annals-packed-'));
+makeProofKey(join(folder, 'key'));
+const signer = openSigner(join(folder, 'key'), 'annals.example');
 
 afterAll(async () => {
   signer.newest.close();

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { seed } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { runPositionLaw } from '../../support/server/position-law.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
 
 // bench/kills also kills the database.
 test('positions are dense, each entry once, in the order of commits, and a reader that reads on sees exactly that', {

@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import {
   fingerprintAt,
   firstKept,
@@ -11,11 +11,12 @@ import {
 } from '../../../src/history/feed/positions.ts';
 import { dropPortion } from '../../../src/history/retention/retention.ts';
 import { foldHistory, unfolded } from '../../../src/history/upkeep/fold.ts';
-import type { Database, DatabaseTransaction } from '../../../src/postgres/database.ts';
+import type { DatabaseTransaction } from '../../../src/postgres/database.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { expectDense, placesOf } from '../../support/server/positions.ts';
@@ -23,16 +24,10 @@ import { expectDense, placesOf } from '../../support/server/positions.ts';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const day = 86_400_000;
 
-let database: TestDatabase;
-let db: Database;
 let tenants = 0;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  ({ db } = database);
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+const { db } = database;
 
 async function newTenant(): Promise<string> {
   tenants += 1;

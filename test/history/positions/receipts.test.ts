@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { firstKept, givePositions } from '../../../src/history/feed/positions.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
@@ -12,21 +12,17 @@ import {
   writeReceipt,
 } from '../../../src/recording/receipt-store.ts';
 import { createRecorder, recordChanges } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { expectDense } from '../../support/server/positions.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15);
 
-let server: TestServer;
 let tenants = 0;
 
-beforeAll(async () => {
-  server = await startTestServer();
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
 
 async function newTenant(): Promise<string> {
   tenants += 1;

@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { givePositions } from '../../../src/history/feed/positions.ts';
 import { Cosigner, openCosigner, uncosigned } from '../../../src/history/proof/sealing/cosign-logs.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
-import { type Sealing, sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { sealPortion } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import {
   formatVerifierKey,
@@ -17,12 +17,11 @@ import {
 } from '../../../src/history/proof/tlog/note.ts';
 import { parseLogs, parsePolicy, witnessesOf } from '../../../src/history/proof/tlog/policy.ts';
 import { readLog } from '../../../src/history/proof/tree/log-store.ts';
-import type { Database } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { annals, startAnnals } from '../../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { startPlainWitness } from './plain-witness.ts';
 import { signerOf } from './signers.ts';
@@ -30,22 +29,15 @@ import { signerOf } from './signers.ts';
 const now = () => Date.UTC(2026, 8, 15);
 const { signal } = new AbortController();
 
-let database: TestDatabase;
-let db: Database;
-let folder: string;
-let sealing: Sealing;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = database.db;
-  folder = await mkdtemp(join(tmpdir(), 'annals-cosigning-'));
-  makeProofKey(join(folder, 'key'));
-  sealing = { signer: openSigner(join(folder, 'key'), 'annals.example'), now };
-  for (const tenant of ['one', 'two']) {
-    await createTenant(db, tenant);
-    await recordAndSeal(tenant, 3);
-  }
-});
+const database = await createTestDatabase();
+const db = database.db;
+const folder = await mkdtemp(join(tmpdir(), 'annals-cosigning-'));
+makeProofKey(join(folder, 'key'));
+const sealing = { signer: openSigner(join(folder, 'key'), 'annals.example'), now };
+for (const tenant of ['one', 'two']) {
+  await createTenant(db, tenant);
+  await recordAndSeal(tenant, 3);
+}
 
 afterAll(async () => {
   sealing.signer.newest.close();

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { givePositions, lastPosition, readPlaces } from '../../../src/history/feed/positions.ts';
 import { commitmentOfEntry } from '../../../src/history/proof/encoding/commitment.ts';
 import { fieldsOf } from '../../../src/history/proof/encoding/fields.ts';
@@ -26,7 +26,6 @@ import { readLog } from '../../../src/history/proof/tree/log-store.ts';
 import { lockProof } from '../../../src/history/proof/tree/proof-lock.ts';
 import { readNodes } from '../../../src/history/proof/tree/tile-store.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
-import type { Database } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith, workInTurn } from '../../../src/postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
@@ -34,7 +33,7 @@ import { readReceipts, writeReceipt } from '../../../src/recording/receipt-store
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { eventually, letOthersWork } from '../../support/server/patience.ts';
 import { runSealingLaw } from '../../support/server/sealing-law.ts';
@@ -42,17 +41,12 @@ import { setBack } from '../../support/server/set-back.ts';
 
 const now = () => Date.UTC(2026, 8, 15);
 
-let database: TestDatabase;
-let db: Database;
-let folder: string;
 let tenants = 0;
 const opened: Sealing[] = [];
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = database.db;
-  folder = await mkdtemp(join(tmpdir(), 'annals-sealing-'));
-});
+const database = await createTestDatabase();
+const db = database.db;
+const folder = await mkdtemp(join(tmpdir(), 'annals-sealing-'));
 
 afterAll(async () => {
   for (const { signer } of opened) signer.newest.close();

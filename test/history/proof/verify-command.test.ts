@@ -3,7 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { bundleVerifier } from '../../../build/bundle.ts';
 import { formatInclusionProof } from '../../../src/history/proof/tlog/inclusion-proof.ts';
 import { hashOfRange, inclusionRanges, rootOf } from '../../../src/history/proof/tlog/merkle.ts';
@@ -30,11 +30,9 @@ const run = promisify(execFile);
 const folder = mkdtempSync(join(tmpdir(), 'annals-verify-'));
 const elsewhere = join(folder, 'annals-verify.mjs');
 
-beforeAll(async () => {
-  await bundleVerifier(join(import.meta.dirname, '../../..'), folder);
-  // Nothing of the package is beside it.
-  copyFileSync(join(folder, 'annals-verify.js'), elsewhere);
-});
+await bundleVerifier(join(import.meta.dirname, '../../..'), folder);
+// Nothing of the package is beside it.
+copyFileSync(join(folder, 'annals-verify.js'), elsewhere);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The command of the package, which is the same program in this process: to start one takes longer than what it does here. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ExportRequest } from '../../../src/core/export-history.ts';
 import type { WrittenRestriction } from '../../../src/core/written-restriction.ts';
 import { hideValues } from '../../../src/history/entries/hide-values.ts';
@@ -9,6 +9,7 @@ import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import type { Restriction } from '../../../src/http/restriction.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { rowsOfCsv } from '../../support/oracle/csv.ts';
 import { arbitraryHistory } from '../../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../../support/oracle/law.ts';
@@ -16,7 +17,7 @@ import { hardPaths } from '../../support/oracle/path-arbitrary.ts';
 import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
 import { holds } from '../../support/oracle/query-evaluator.ts';
 import type { QueryVocabulary } from '../../support/oracle/query-vocabulary.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const histories = 2;
@@ -35,14 +36,9 @@ const always: readonly Asked[] = [
   ),
 ];
 
-let server: TestServer;
 let tenants = 0;
 
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 
 test('whoever has a restriction gets what a tenant answers into which the entries that it shows were imported, masked', async () => {
   const scenario = arbitraryHistory(['any'], now).chain(({ batches, vocabulary }) =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { dropOldAccesses } from '../../../src/access/accesses/store.ts';
 import { holdTenant, releaseTenant } from '../../../src/history/retention/hold.ts';
 import {
@@ -15,22 +15,18 @@ import { createTenant, tenantExists } from '../../../src/postgres/tenants/tenant
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { readReceipts } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { statementsWaiting } from '../../support/server/statements-waiting.ts';
 
 const day = 86_400_000;
 const today = Date.UTC(2026, 8, 15);
 
-let database: TestDatabase;
 let tenants = 0;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
 
 /** A tenant with `each` entries on each of twenty days. */
 async function newTenant(each = 2): Promise<string> {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { CompiledQuery } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { dropExpired, dropPortion, readHorizon, setRetention } from '../../../src/history/retention/retention.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
@@ -8,23 +8,19 @@ import { createDatabase } from '../../../src/postgres/database.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { refuseStatements } from '../../support/server/refused-statements.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
 
 const day = 86_400_000;
 const today = Date.UTC(2026, 8, 15);
 const always = 'occurredAt:>="1970-01-01T00:00:00Z"';
 
-let server: TestServer;
 let now = today + 36_000_000;
 const tokens = new Map<string, string>();
 
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 
 function change(daysAgo: number, options: Partial<Change> = {}): Change {
   return {

@@ -1,16 +1,16 @@
 import { CompiledQuery } from 'kysely';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { foldTenants, unfolded } from '../../../src/history/upkeep/fold.ts';
 import type { DatabaseTransaction } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import {
   createSingleTestDatabase,
   createTestDatabase,
   createTestDatabaseForThisTest,
-  type TestDatabase,
 } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
@@ -19,18 +19,12 @@ import { startTestServer } from '../../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15);
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  for (const tenant of ['acme', 'globex', 'umbrella']) await createTenant(database.db, tenant);
-});
+const database = closeAfterAll(await createTestDatabase());
+for (const tenant of ['acme', 'globex', 'umbrella']) await createTenant(database.db, tenant);
 
 beforeEach(async () => {
   await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
 });
-
-afterAll(() => database.drop());
 
 /** Each a transaction, and so a delta, of its own. */
 async function record(tenant: string, transactions: number): Promise<void> {

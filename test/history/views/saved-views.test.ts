@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { maxViews } from '../../../src/history/views/schemas.ts';
 import { maxNameCharacters } from '../../../src/http/chosen-id.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { historyOf } from '../../support/server/schema-client.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { statementsWaiting } from '../../support/server/statements-waiting.ts';
 
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token('acme', { name: 'Jane Doe' });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token('acme', { name: 'Jane Doe' });
 
 interface Called {
   readonly tenant?: string;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
@@ -6,6 +6,7 @@ import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedd
 import { distribute } from '../../../src/postgres/migrate/distribute.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { placementOf } from '../../support/server/cluster.ts';
 import { changesOf, now } from '../../support/server/cluster-changes.ts';
 import { makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
@@ -15,16 +16,8 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const tenants = ['alpha', 'beta', 'gamma'];
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  for (const tenant of tenants) await server.createTenant(tenant);
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+for (const tenant of tenants) await server.createTenant(tenant);
 
 const queries = [
   '',

@@ -1,26 +1,19 @@
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { distribute } from '../../../src/postgres/migrate/distribute.ts';
 import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createClusterDatabase, onAllNodes, workerUrlOf } from '../../support/server/cluster.ts';
 import { changesOf, now } from '../../support/server/cluster-changes.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const cluster = inject('cluster') ?? { url: '', workers: [] };
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  await server.createTenant('alpha');
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+await server.createTenant('alpha');
 
 test('a database with tenants is distributed with all that they have, and a second call changes nothing', async () => {
   const name = `test_distributed_${process.pid}`;

@@ -1,27 +1,19 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import type { ExportPiece, ExportRequest } from '../../../src/core/export-history.ts';
 import { createExportHistory } from '../../../src/history/export/export-history.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { moveTenant, workerUrlOf } from '../../support/server/cluster.ts';
 import { changesOf, now } from '../../support/server/cluster-changes.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const cluster = inject('cluster') ?? { url: '', workers: [] };
-let server: TestServer;
-let regexes: RegexMatcherPool;
-
-beforeAll(async () => {
-  regexes = new RegexMatcherPool();
-  server = await startTestServer({ clock: { now: () => now } });
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const regexes = new RegexMatcherPool();
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 
 /** Exports the history in small pieces. A first piece takes the place of all that came before. */
 function exporterOf(tenant: string) {

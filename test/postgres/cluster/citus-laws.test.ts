@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventSource } from 'eventsource';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { RestoredCursor } from '../../../src/history/feed/feed-cursor.ts';
 import { createFeedReads } from '../../../src/history/feed/read-matches.ts';
@@ -14,11 +14,12 @@ import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { moveTenant } from '../../support/server/cluster.ts';
 import { startAnnals } from '../../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { runPositionLaw } from '../../support/server/position-law.ts';
 import { placesOf } from '../../support/server/positions.ts';
@@ -28,13 +29,7 @@ import { startTestServer, testSecretKeys } from '../../support/server/server.ts'
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const cluster = inject('cluster') ?? { url: '', workers: [] };
 const random = new Random();
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
 
 /** Reads on by cursors until it is told to end, then to the end. Returns the identities that it has seen. */
 function followFeed(tenant: string) {

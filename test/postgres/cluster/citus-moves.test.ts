@@ -1,36 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { doWork } from '../../../src/core/fairness/work.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { callAgentic, putAgent } from '../../support/server/agents.ts';
 import { moveTenant, placementOf } from '../../support/server/cluster.ts';
 import { changeOf, changesOf, now } from '../../support/server/cluster-changes.ts';
 import { annals } from '../../support/server/command.ts';
 import type { TestDatabase } from '../../support/server/database.ts';
 import { routinesOn } from '../../support/server/routines-on.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const cluster = inject('cluster') ?? { url: '', workers: [] };
 const tenants = ['alpha', 'beta', 'gamma'];
-let server: TestServer;
-let vendor: Vendor;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl }, clock: { now: () => now } });
-  for (const tenant of tenants) await server.createTenant(tenant);
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-});
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(
+  await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl }, clock: { now: () => now } }),
+);
+for (const tenant of tenants) await server.createTenant(tenant);
 
 test('recording, folding, pages and a chat go on while a shard moves, forth and back, and nothing is lost', async () => {
   const tenant = 'moving';

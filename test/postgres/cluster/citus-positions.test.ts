@@ -1,23 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { givePositions, readPlaces } from '../../../src/history/feed/positions.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { moveTenant, placementOf } from '../../support/server/cluster.ts';
 import { changesOf, now } from '../../support/server/cluster-changes.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { expectDense, keyOf } from '../../support/server/positions.ts';
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const cluster = inject('cluster') ?? { url: '', workers: [] };
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
 
 test('positions are given by two processes while the tenant moves, forth and back: dense, each entry once', async () => {
   const tenant = 'moving';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
 import { logExpiredChats } from '../../../src/desk/agents/expired-chats.ts';
 import { createQuota } from '../../../src/desk/completions/quota.ts';
 import { createMailQueue } from '../../../src/desk/mail/service.ts';
@@ -9,6 +9,7 @@ import { madeIndexes } from '../../../src/postgres/indexes/late-indexes.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { createValueIndex, valueIndexName } from '../../../src/tenants/custom-entities/value-index.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { callAgentic, putAgent } from '../../support/server/agents.ts';
 import { callStart, reserveTokens } from '../../support/server/calls.ts';
 import { placementOf, workerUrlOf } from '../../support/server/cluster.ts';
@@ -16,37 +17,26 @@ import { takeDatabaseAway } from '../../support/server/database-away.ts';
 import { cancelIndexBuilds } from '../../support/server/index-builds.ts';
 import { endOfJob, startExport } from '../../support/server/jobs.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { type MailServer, startMailServer } from '../../support/vendor/mail-server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startMailServer } from '../../support/vendor/mail-server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const day = 86_400_000;
 const { signal } = new AbortController();
 const logger = createLogger('silent');
 
-let vendor: Vendor;
-let mailServer: MailServer;
-let server: TestServer;
 /** Two tenants on two workers. The worker of the first one goes away. */
 let first: string;
 let other: string;
 const tokens = new Map<string, string>();
 
-beforeAll(async () => {
-  expect(inject('cluster')).not.toBeNull();
-  vendor = await startVendor();
-  mailServer = await startMailServer();
-  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
-  // Ended on purpose.
-  server.database.pool.on('error', () => {});
-});
-
-afterAll(async () => {
-  await server.close();
-  await mailServer.close();
-  await vendor.close();
-});
+expect(inject('cluster')).not.toBeNull();
+const vendor = closeAfterAll(await startVendor());
+const mailServer = closeAfterAll(await startMailServer());
+const server = closeAfterAll(await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } }));
+// Ended on purpose.
+server.database.pool.on('error', () => {});
 
 let pairs = 0;
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import { doWork } from '../../../src/core/fairness/work.ts';
 import { createQuota } from '../../../src/desk/completions/quota.ts';
@@ -12,25 +12,18 @@ import { createDatabase } from '../../../src/postgres/database.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { callStart, endedCall } from '../../support/server/calls.ts';
 import { placementOf, workerUrlOf } from '../../support/server/cluster.ts';
 import { changesOf, now } from '../../support/server/cluster-changes.ts';
 import { takeDatabaseAway } from '../../support/server/database-away.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
 const tenants = ['alpha', 'beta', 'gamma'];
 const logger = createLogger('error', { write: () => {} });
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-  for (const tenant of tenants) await server.createTenant(tenant);
-});
-
-afterAll(async () => {
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
+for (const tenant of tenants) await server.createTenant(tenant);
 
 test('a statement over its limit, and one whose caller has gone, end on the worker too', async () => {
   const tenant = 'alpha';

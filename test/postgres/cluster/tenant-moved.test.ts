@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { currentWork, doWork } from '../../../src/core/fairness/work.ts';
 import { createCanceller } from '../../../src/postgres/connections/canceller.ts';
 import { TenantConnection } from '../../../src/postgres/connections/tenant-connection.ts';
 import { isWorkerUnreachable } from '../../../src/postgres/connections/unreachable.ts';
 import { isLostRace } from '../../../src/postgres/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 
 // What Citus says, word for word.
 const message = 'cannot execute a distributed query from a query on a shard';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
 
 /** The error of a statement on a tenant's connection, and how often the connection asked about moves. */
 async function errorOf(statement: string, moved: boolean): Promise<{ error: unknown; asked: number }> {

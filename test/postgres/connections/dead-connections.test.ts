@@ -1,30 +1,24 @@
 import { CompiledQuery } from 'kysely';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { doWork } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
-import { createTenantPool, type TenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
+import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import { isUnreachable } from '../../../src/postgres/connections/unreachable.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
-import { type DatabaseProxy, startDatabaseProxy } from '../../support/server/database-proxy.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
+import { startDatabaseProxy } from '../../support/server/database-proxy.ts';
 import { eventually } from '../../support/server/patience.ts';
 
 const one = { text: 'select 1 as one' };
 const answer = [{ one: 1 }];
 const forever = { text: 'select pg_sleep(600)' };
 
-let database: TestDatabase;
-let proxy: DatabaseProxy;
+const database = await createTestDatabase();
+const proxy = await startDatabaseProxy(database.url);
 /** A tenant has one connection for reading and one for writing. */
-let pool: TenantPool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  proxy = await startDatabaseProxy(database.url);
-  pool = createTenantPool(proxy.url, { reads: 2, writes: 2, own: 1, maxSilence: 300 });
-});
+const pool = createTenantPool(proxy.url, { reads: 2, writes: 2, own: 1, maxSilence: 300 });
 
 afterEach(() => proxy.mend());
 

@@ -1,22 +1,17 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { enterTrace, type Tracer } from '../../../src/core/trace.ts';
 import { createPool, maxOpening } from '../../../src/postgres/connections/pool.ts';
 import { createTenant, tenantExists, tenantPattern } from '../../../src/postgres/tenants/tenants.ts';
 import { inPoolTransaction, inTransaction } from '../../../src/postgres/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { startDatabaseProxy } from '../../support/server/database-proxy.ts';
 import { eventually, letOthersWork } from '../../support/server/patience.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
 
 test('an int8 is a number, and one that a number cannot hold is an error rather than rounded', async () => {
   const { rows } = await database.pool.query('select 9007199254740991::int8 as n, count(*) as c');

@@ -1,18 +1,13 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { doWork } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { startDatabaseProxy } from '../../support/server/database-proxy.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
 
 test('statements on few connections that are cancelled, late, wrong or good each have their own end', async () => {
   const few = createTenantPool(database.url, { reads: 4, writes: 0, own: 1 });

@@ -3,24 +3,19 @@ import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { doWork } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
-import { createTenantPool, type TenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
+import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 
 const applicationName = 'tenant pool';
 const forever = { text: 'select pg_sleep(600)' };
 const soon = { text: 'select 1 as answer' };
 
-let database: TestDatabase;
-let pool: TenantPool;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  pool = createTenantPool(database.url, { applicationName, reads: 4, writes: 2, own: 2 });
-  await database.pool.query('create table noted (what text)');
-});
+const database = await createTestDatabase();
+const pool = createTenantPool(database.url, { applicationName, reads: 4, writes: 2, own: 2 });
+await database.pool.query('create table noted (what text)');
 
 afterAll(async () => {
   await pool.end();

@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { doWork } from '../../../src/core/fairness/work.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createTenantPool, keptOf, type TenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import { WarmConnections } from '../../../src/postgres/connections/warm-connections.ts';
-import { createSingleTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createSingleTestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { recordStatements, type Statement } from '../../support/server/statements.ts';
 
 const preparation = { text: 'select $1::text as prepared', values: ['plan'] };
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createSingleTestDatabase();
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createSingleTestDatabase());
 
 /** A pool for tenants, and the statements that were sent through it. */
 function openPool(kept: number): { pool: TenantPool; prepared: () => number } {

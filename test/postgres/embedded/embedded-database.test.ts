@@ -2,7 +2,7 @@ import { chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { findHome } from '../../../src/postgres/embedded/home.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { isAlive, readPostmasterFile, servesCluster } from '../../../src/postgres/embedded/postmaster-file.ts';
@@ -11,14 +11,11 @@ import { homeOf, makeDataFolder, removeDataFolder } from '../../support/server/d
 import { type Member, startMember } from '../../support/server/member.ts';
 import { ownPort } from '../../support/server/own-port.ts';
 
-let dataDir: string;
 /** What ends those that a test has left in the database. */
 let endings: (() => Promise<void>)[];
 
-beforeAll(async () => {
-  // A name that needs quoting in every language that it may pass through.
-  dataDir = await makeDataFolder(`my "data" folder, Grüße d'été $HOME`);
-});
+// A name that needs quoting in every language that it may pass through.
+const dataDir = await makeDataFolder(`my "data" folder, Grüße d'été $HOME`);
 
 beforeEach(() => {
   endings = [];

@@ -1,20 +1,16 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { analyseChanged } from '../../../src/postgres/analyse-changed.ts';
 import { buildIndex } from '../../../src/postgres/indexes/build-index.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 
-let database: TestDatabase;
 const index = { name: 'thing_late', table: 'thing', definition: sql`(number)` };
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await database.pool.query('create table thing (number integer) with (autovacuum_enabled = off)');
-  await database.pool.query('insert into thing select generate_series(1, 1000)');
-});
-
-afterAll(() => database.drop());
+const database = closeAfterAll(await createTestDatabase());
+await database.pool.query('create table thing (number integer) with (autovacuum_enabled = off)');
+await database.pool.query('insert into thing select generate_series(1, 1000)');
 
 async function state(): Promise<{ valid: boolean; oid: number } | undefined> {
   const { rows } = await database.pool.query(

@@ -1,21 +1,16 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { packageFolder } from '../../../src/core/package-folder.ts';
 import { type Routine, readRoutines } from '../../../src/postgres/schema/routines.ts';
 import { createForShard, isForShards, preferShardRoutine } from '../../../src/postgres/schema/shard-routines.ts';
 import { tablesOf } from '../../support/cluster-faults.ts';
 
-let routines: Routine[];
-let names: { schema: string; tables: Map<string, string> };
-
-beforeAll(async () => {
-  const folder = join(packageFolder(), 'migrations');
-  const files = (await readdir(folder)).filter((name) => name.endsWith('.sql'));
-  const { distributed } = tablesOf(await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8'))));
-  names = { schema: 'annals_shard_7', tables: new Map([...distributed].map((name) => [name, `public.${name}_8`])) };
-  routines = (await readRoutines(join(packageFolder(), 'sql'), 'shard')).filter(isForShards);
-});
+const folder = join(packageFolder(), 'migrations');
+const files = (await readdir(folder)).filter((name) => name.endsWith('.sql'));
+const { distributed } = tablesOf(await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8'))));
+const names = { schema: 'annals_shard_7', tables: new Map([...distributed].map((name) => [name, `public.${name}_8`])) };
+const routines = (await readRoutines(join(packageFolder(), 'sql'), 'shard')).filter(isForShards);
 
 /** The body of the statement that creates a routine, without comments and texts in quotes. */
 const bodyOf = (statement: string) =>

@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { sharedLook, type TenantWork, tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 
 const used: TenantWork = { table: 'usage_count', condition: 'amount > 0' };
 const tenants: TenantWork = { table: 'tenant', condition: 'true' };
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  for (const tenant of ['umbrella', 'acme', 'globex']) await createTenant(database.db, tenant);
-});
+const database = closeAfterAll(await createTestDatabase());
+for (const tenant of ['umbrella', 'acme', 'globex']) await createTenant(database.db, tenant);
 
 beforeEach(async () => {
   await database.pool.query('delete from usage_count');
   await database.pool.query('delete from found_work');
 });
-
-afterAll(() => database.drop());
 
 const use = (tenant: string, requests: number) =>
   database.pool.query("insert into usage_count values ($1, 1, 'requests', $2)", [tenant, requests]);

@@ -1,24 +1,17 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { PostgresTypes } from '../../../src/recording/mapping/postgres-types.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 
-let database: TestDatabase;
-let client: pg.Client;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client(database.url);
-  await client.connect();
-  await client.query(
-    `set timezone = 'UTC'; set datestyle = 'ISO'; set bytea_output = 'hex'; set extra_float_digits = 1`,
-  );
-  await client.query(`
+const database = await createTestDatabase();
+const client = new pg.Client(database.url);
+await client.connect();
+await client.query(`set timezone = 'UTC'; set datestyle = 'ISO'; set bytea_output = 'hex'; set extra_float_digits = 1`);
+await client.query(`
     create type mood as enum ('glad', 'sad');
     create type pair as (a integer, b text);
     create domain price as numeric(20, 4);
     create domain prices as price[]`);
-});
 
 afterAll(async () => {
   await client.end();

@@ -2,17 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { annals } from '../../support/server/command.ts';
-import { createSourceDatabase, type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
+import { createSourceDatabase, startSourceServer } from '../../support/server/source-server.ts';
 
-let server: SourceServer;
-let folder: string;
-
-beforeAll(async () => {
-  server = await startSourceServer();
-  folder = await mkdtemp(join(tmpdir(), 'annals-script-'));
-});
+const server = await startSourceServer();
+const folder = await mkdtemp(join(tmpdir(), 'annals-script-'));
 
 afterAll(async () => {
   await rm(folder, { recursive: true });

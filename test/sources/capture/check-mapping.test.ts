@@ -2,20 +2,18 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readSource } from '../../../src/postgres/source/source.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { checkMapping, checkMappingAt, type TableReport } from '../../../src/sources/capture/check-mapping.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  const client = new pg.Client(database.url);
-  await client.connect();
-  await client.query(`
+const database = closeAfterAll(await createTestDatabase());
+const client = new pg.Client(database.url);
+await client.connect();
+await client.query(`
     create schema shop;
     create table shop.orders (
       id bigint primary key, title text, card text, payload text, tags text[], placed timestamptz, at timestamp,
@@ -28,10 +26,7 @@ beforeAll(async () => {
     create table shop.tokens (secret text primary key, title text);
     alter table shop.tokens replica identity full;
     create view shop.seen as select 1 as id`);
-  await client.end();
-});
-
-afterAll(() => database.drop());
+await client.end();
 
 async function reports(
   tables: Record<string, object>,

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readSource } from '../../../src/postgres/source/source.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { checkMappingAt } from '../../../src/sources/capture/check-mapping.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
-import { createSourceDatabase, type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
+import { createSourceDatabase, startSourceServer } from '../../support/server/source-server.ts';
 
-let server: SourceServer;
-
-beforeAll(async () => {
-  server = await startSourceServer();
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startSourceServer());
 
 /** `annals mapping init` of a database with these tables. */
 async function init(tables: string, ...args: string[]) {

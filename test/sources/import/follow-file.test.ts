@@ -2,15 +2,15 @@ import { appendFile, mkdtemp, readFile, rename, rm, stat, truncate, writeFile } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { followFile } from '../../../src/sources/import/follow-file.ts';
 import { nextRotated } from '../../../src/sources/import/followed-file.ts';
 import type { ImportCounts } from '../../../src/sources/import/line-batch.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 
 const at = '2026-01-15T14:05:12.250Z';
-let database: TestDatabase;
 let folder: string;
 let path: string;
 let tenant: string;
@@ -24,9 +24,7 @@ interface Following {
   ended: Promise<ImportCounts>;
 }
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
+const database = closeAfterAll(await createTestDatabase());
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'annals-follow-'));
@@ -40,8 +38,6 @@ afterEach(async () => {
   await Promise.allSettled(running.splice(0).map(({ stop }) => stop()));
   await rm(folder, { recursive: true });
 });
-
-afterAll(() => database.drop());
 
 function follow({ acceptGap = false } = {}): Following {
   const stopper = new AbortController();

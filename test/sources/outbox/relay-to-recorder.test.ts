@@ -2,17 +2,17 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { Tracer } from '../../../src/core/trace.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import type { SourceChange } from '../../../src/recording/mapping/record-mapped.ts';
 import { RecorderClient, recordOverHttp } from '../../../src/sources/outbox/record-over-http.ts';
 import { relay } from '../../../src/sources/outbox/relay.ts';
-import { type Collector, type Seen, startCollector, startTracing } from '../../support/server/collector.ts';
+import { type Seen, startCollector, startTracing } from '../../support/server/collector.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestRecorder } from '../../support/server/recorder.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { tenant, useHistory } from '../history.ts';
 import { type Application, createApplication } from './relayed.ts';
 
@@ -21,15 +21,9 @@ const openHistory = useHistory();
 const scope = 'recorder.change_record recorder.actor_set changelog.changelog_manage';
 const tables = { 'public.orders': { entity: 'order', mask: ['card', 'payload.cards.number'] } };
 const orders = 'create table orders (id text primary key, card text, payload jsonb)';
-let collector: Collector;
-let server: TestServer;
-let recorder: TestRecorder;
-
-beforeAll(async () => {
-  collector = await startCollector();
-  server = await startTestServer({ environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
-  recorder = await startTestRecorder(server);
-});
+const collector = await startCollector();
+const server = await startTestServer({ environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
+const recorder = await startTestRecorder(server);
 
 afterAll(async () => {
   await recorder.close();

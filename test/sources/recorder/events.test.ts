@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createBatchRecorder } from '../../../src/recording/batches/record-batch.ts';
 import { listRejected, openRejected } from '../../../src/recording/batches/rejected-changes.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { retryRejected } from '../../../src/recording/mapping/retry-rejected.ts';
-import { type PostOptions, startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { type PostOptions, startTestRecorder } from '../../support/server/recorder.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const tenant = 'acme';
 const canary = '4111-1111-8712';
@@ -21,21 +22,11 @@ const mapping = JSON.stringify({
 });
 const counts = { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: [] };
 
-let server: TestServer;
-let recorder: TestRecorder;
-let token: string;
 let lsn = 0;
 
-beforeAll(async () => {
-  server = await startTestServer();
-  recorder = await startTestRecorder(server, { mapping });
-  token = await server.token(tenant, { name: 'Debezium' });
-});
-
-afterAll(async () => {
-  await recorder.close();
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer());
+const recorder = closeAfterAll(await startTestRecorder(server, { mapping }));
+const token = await server.token(tenant, { name: 'Debezium' });
 
 async function post(body: unknown, options: PostOptions = {}): Promise<unknown> {
   const text = typeof body === 'string' ? body : JSON.stringify(body);

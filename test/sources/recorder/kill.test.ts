@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createClient } from '../../../src/access/oauth/clients.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
@@ -12,8 +11,8 @@ import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { homeOf } from '../../support/server/data-folder.ts';
-import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
-import { type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
+import { startServices } from '../../support/server/service-processes.ts';
+import { startSourceServer } from '../../support/server/source-server.ts';
 
 const tenant = 'acme';
 const clients = trials(8);
@@ -22,29 +21,22 @@ const changesOfRequest = 10;
 const victims = ['recorder', 'database'] as const;
 
 // Of its own, because it is killed.
-let server: SourceServer;
-let pool: pg.Pool;
-let recorders: ServiceProcesses;
-let authorization: string;
-
-beforeAll(async () => {
-  server = await startSourceServer();
-  pool = createPool(server.url);
-  pool.on('error', () => {});
-  await migrate(pool);
-  const db = createDatabase(pool);
-  await createTenant(db, tenant);
-  const scope = 'recorder.change_record';
-  const { clientId, clientSecret } = await createClient(db, { tenant, scope, name: 'Shop' });
-  authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
-  const environment = {
-    DATABASE_URL: server.url,
-    ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
-    ANNALS_RECORDER_PORT: '0',
-    LOG_LEVEL: 'warn',
-  };
-  recorders = await startServices(2, environment, 'recorder');
-});
+const server = await startSourceServer();
+const pool = createPool(server.url);
+pool.on('error', () => {});
+await migrate(pool);
+const db = createDatabase(pool);
+await createTenant(db, tenant);
+const scope = 'recorder.change_record';
+const { clientId, clientSecret } = await createClient(db, { tenant, scope, name: 'Shop' });
+const authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
+const environment = {
+  DATABASE_URL: server.url,
+  ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+  ANNALS_RECORDER_PORT: '0',
+  LOG_LEVEL: 'warn',
+};
+const recorders = await startServices(2, environment, 'recorder');
 
 afterAll(async () => {
   await recorders.end();

@@ -1,30 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
 import { measureJson } from '../../../src/core/json/measure.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { takeDatabaseAway } from '../../support/server/database-away.ts';
-import { type PostOptions, startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { type PostOptions, startTestRecorder } from '../../support/server/recorder.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const tenant = 'acme';
 const scope = 'recorder.change_record recorder.actor_set changelog.changelog_manage';
-let server: TestServer;
-let recorder: TestRecorder;
-let token: string;
-let withoutActor: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  recorder = await startTestRecorder(server);
-  token = await server.token(tenant, { scope, name: 'Shop' });
-  withoutActor = await server.token(tenant, { scope: 'recorder.change_record', name: 'Plain shop' });
-});
-
-afterAll(async () => {
-  await recorder.close();
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer());
+const recorder = closeAfterAll(await startTestRecorder(server));
+const token = await server.token(tenant, { scope, name: 'Shop' });
+const withoutActor = await server.token(tenant, { scope: 'recorder.change_record', name: 'Plain shop' });
 
 const post = async (body: string | Uint8Array<ArrayBuffer>, options: PostOptions = {}) =>
   await recorder.post(tenant, body, { token, ...options });

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
-import { startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
-import { startTestServer, type TestServer, testSecretKeys } from '../../support/server/server.ts';
+import { startTestRecorder } from '../../support/server/recorder.ts';
+import { startTestServer, testSecretKeys } from '../../support/server/server.ts';
 
 // What the recorder refused of a client is judged by the same rules when it is tried again.
 
@@ -15,17 +16,8 @@ const mapping = JSON.stringify({
   version: 1,
   tables: { 'public.orders': { entity: 'order', id: ['id'], actor: 'by' } },
 });
-let server: TestServer;
-let recorder: TestRecorder;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  recorder = await startTestRecorder(server, { mapping });
-});
-afterAll(async () => {
-  await recorder.close();
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer());
+const recorder = closeAfterAll(await startTestRecorder(server, { mapping }));
 beforeEach(async () => {
   await server.database.pool.query('delete from change_rejected');
 });

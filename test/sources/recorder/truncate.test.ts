@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
@@ -8,7 +8,8 @@ import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { retryRejected } from '../../../src/recording/mapping/retry-rejected.ts';
 import { maxRetries } from '../../../src/recording/record-change.ts';
 import { type InOwnTransaction, type Recordable, recordRead } from '../../../src/sources/recorder/record-changes.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 
 const tenant = 'acme';
@@ -20,13 +21,8 @@ const take = createBatchRecorder({ sealer, now: () => at });
 /** The mask is newer than the documents. */
 const mapping = readMapping('{"version": 1, "entities": {"draft": {"mask": ["card"]}}}');
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-});
-afterAll(() => database.drop());
-
+const database = closeAfterAll(await createTestDatabase());
+await createTenant(database.db, tenant);
 /** The same truncate each time. `transactions`: after so many the request's time is over. */
 async function truncate(strict: boolean, transactions = Number.POSITIVE_INFINITY, taking = take) {
   let begun = 0;

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sentValues } from '../../../src/tenants/configuration/sent-values.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { statementsWaiting } from '../../support/server/statements-waiting.ts';
 
-let server: TestServer;
-let token: string;
 const base = '/configuration/acme/configurations';
 
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token('acme', { name: 'Jane Doe' });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token('acme', { name: 'Jane Doe' });
 
 test('POST makes all items of the array with version 1 and answers them with 201', async () => {
   const made = await send(

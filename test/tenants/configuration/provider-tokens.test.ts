@@ -1,27 +1,21 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { createConfiguration } from '../../../src/tenants/configuration/service.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const json = { 'content-type': 'application/json' };
-let vendor: Vendor;
-let server: TestServer;
 let tenants = 0;
 
-beforeAll(async () => {
-  vendor = await startVendor();
-  server = await startTestServer({
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(
+  await startTestServer({
     environment: { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared' },
-  });
-});
+  }),
+);
 
 afterEach(() => vendor.behave({ kind: 'answer' }));
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-});
 
 async function newTenant() {
   tenants += 1;

@@ -1,25 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { annals } from '../../support/server/command.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const [old = Buffer.alloc(0), fresh = Buffer.alloc(0)] = [randomBytes(32), randomBytes(32)];
 const body = JSON.stringify({ messages: [{ role: 'USER', content: 'Hello' }] });
 
-let database: TestDatabase;
-let vendor: Vendor;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  vendor = await startVendor();
-});
-
-afterAll(async () => {
-  await vendor.close();
-  await database.drop();
-});
+const database = closeAfterAll(await createTestDatabase());
+const vendor = closeAfterAll(await startVendor());
 
 test('a key in front seals, reseal finishes the rotation, and then the old key is needed no more', async () => {
   const before = await serverWith([old]);

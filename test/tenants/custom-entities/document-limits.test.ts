@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { agentKey, callAgentic } from '../../support/server/agents.ts';
-import { type SchemaClient, schemaClient } from '../../support/server/schema-client.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { schemaClient } from '../../support/server/schema-client.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 // A stored instance or agent has at most 1 MiB and 100,000 JSON values after the write (contract 11).
 const maxBytes = 1_048_576;
 const maxValues = 100_000;
 
-let server: TestServer;
-let client: SchemaClient;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token('acme', { name: 'Jane Doe' });
-  client = schemaClient(server, 'acme', token);
-  await client.type('THING');
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token('acme', { name: 'Jane Doe' });
+const client = schemaClient(server, 'acme', token);
+await client.type('THING');
 
 /** The bytes that an instance of this id has without its text. */
 async function bytesOfEmpty(id: string): Promise<number> {

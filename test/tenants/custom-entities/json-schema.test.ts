@@ -1,20 +1,15 @@
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ThreadPool } from '../../../src/core/fairness/threads.ts';
 import { createSchemaChecker } from '../../../src/tenants/custom-entities/schema-checker.ts';
-import { type SchemaClient, schemaClient } from '../../support/server/schema-client.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { schemaClient } from '../../support/server/schema-client.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
-let server: TestServer;
-let client: SchemaClient;
 let types = 0;
 
-beforeAll(async () => {
-  server = await startTestServer();
-  client = schemaClient(server, 'acme', await server.token('acme'));
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const client = schemaClient(server, 'acme', await server.token('acme'));
 
 /** A type of its own with that schema; answers its path. */
 async function typeWith(jsonSchema: unknown): Promise<string> {

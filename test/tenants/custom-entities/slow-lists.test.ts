@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { parseSort } from '../../../src/pagination/sort.ts';
 import { parseDocumentQuery } from '../../../src/query/parse.ts';
 import { slowPage, timingOfSlowPage } from '../../../src/tenants/custom-entities/slow-lists.ts';
 import { createSortIndex } from '../../../src/tenants/custom-entities/sort-indexes.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 
-let database: TestDatabase;
 const warnings: string[] = [];
 const logger = { warn: (_fields: object, message: string) => void warnings.push(message) } as never;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createSortIndex(database.db, 'price:DESC,name');
-});
+const database = closeAfterAll(await createTestDatabase());
+await createSortIndex(database.db, 'price:DESC,name');
 
 beforeEach(() => {
   warnings.length = 0;
 });
-
-afterAll(() => database.drop());
 
 const headersOf = (took: number, sort: string | undefined, q: string) =>
   timingOfSlowPage(database.db, logger, { took, sort: parseSort(sort), query: parseDocumentQuery(q) });

@@ -1,32 +1,25 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createSortIndex } from '../../../src/tenants/custom-entities/sort-indexes.ts';
 import { createValueIndex, valueIndexName } from '../../../src/tenants/custom-entities/value-index.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import type { JsonModel } from '../../support/oracle/json-model.ts';
 import { annals } from '../../support/server/command.ts';
 import { cancelIndexBuilds } from '../../support/server/index-builds.ts';
 import { readInstances, storeInstances } from '../../support/server/instances.ts';
 import { schemaClient } from '../../support/server/schema-client.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
 
 const place = { tenant: 'acme', type: 'THING' };
-let server: TestServer;
-let token: string;
-let environment: Record<string, string>;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token('acme');
-  await schemaClient(server, 'acme', token).type('THING');
-  environment = {
-    DATABASE_URL: server.database.url,
-    ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
-    LOG_LEVEL: 'silent',
-  };
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token('acme');
+await schemaClient(server, 'acme', token).type('THING');
+const environment = {
+  DATABASE_URL: server.database.url,
+  ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+  LOG_LEVEL: 'silent',
+};
 
 /** What `index list` shows. The service may have built its own indexes already, or not. */
 async function listed(of: 'sort' | 'filters' | 'history'): Promise<Record<string, unknown>[]> {

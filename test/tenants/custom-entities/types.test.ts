@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { historyOf, type SchemaClient, schemaClient } from '../../support/server/schema-client.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { describe, expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
+import { historyOf, schemaClient } from '../../support/server/schema-client.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
-let server: TestServer;
-let token: string;
-let client: SchemaClient;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  token = await server.token('acme', { name: 'Jane Doe' });
-  client = schemaClient(server, 'acme', token);
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer());
+const token = await server.token('acme', { name: 'Jane Doe' });
+const client = schemaClient(server, 'acme', token);
 
 test('a type is made, shown, replaced and deleted', async () => {
   const made = await client.post('', { id: 'CLAIM', name: { en: 'Claim', de: 'Reklamation' } });

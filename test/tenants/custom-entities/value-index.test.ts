@@ -1,53 +1,43 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   createValueIndex,
   maxIndexedValues,
   valueIndexName,
 } from '../../../src/tenants/custom-entities/value-index.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import type { JsonModel } from '../../support/oracle/json-model.ts';
 import { annals } from '../../support/server/command.ts';
-import { createMigratedTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createMigratedTestDatabase } from '../../support/server/database.ts';
 import { cancelIndexBuilds } from '../../support/server/index-builds.ts';
 import { readInstances, storeInstances } from '../../support/server/instances.ts';
 import { schemaClient } from '../../support/server/schema-client.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
 
 const place = { tenant: 'acme', type: 'THING' };
-let database: TestDatabase;
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  database = await createMigratedTestDatabase();
-  server = await startTestServer({ database });
-  token = await server.token('acme');
-  await schemaClient(server, 'acme', token).type('THING');
-  await storeInstances(
-    server,
-    place,
-    Array.from({ length: 500 }, (_, index) => ({
-      id: String(index).padStart(5, '0'),
-      content: {
-        members: {
-          name: `thing ${index}`,
-          amount: { number: `${index}.0` },
-          even: index % 2 === 0,
-          deep: { members: { 'a\0b': `x${index}` } },
-          lines: [{ members: { sku: `s${index}`, amounts: [{ number: String(-index) }, index % 2 === 0] } }],
-          grid: [[[`g${index}`]], []],
-          digits: { members: { '0': `d${index}` } },
-        } satisfies Record<string, JsonModel>,
-      },
-    })),
-  );
-});
-
-afterAll(async () => {
-  await server.close();
-  await database.drop();
-});
+const database = closeAfterAll(await createMigratedTestDatabase());
+const server = closeAfterAll(await startTestServer({ database }));
+const token = await server.token('acme');
+await schemaClient(server, 'acme', token).type('THING');
+await storeInstances(
+  server,
+  place,
+  Array.from({ length: 500 }, (_, index) => ({
+    id: String(index).padStart(5, '0'),
+    content: {
+      members: {
+        name: `thing ${index}`,
+        amount: { number: `${index}.0` },
+        even: index % 2 === 0,
+        deep: { members: { 'a\0b': `x${index}` } },
+        lines: [{ members: { sku: `s${index}`, amounts: [{ number: String(-index) }, index % 2 === 0] } }],
+        grid: [[[`g${index}`]], []],
+        digits: { members: { '0': `d${index}` } },
+      } satisfies Record<string, JsonModel>,
+    },
+  })),
+);
 
 async function isValid(): Promise<boolean | undefined> {
   const { rows } = await server.database.pool.query<{ valid: boolean }>(

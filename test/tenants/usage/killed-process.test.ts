@@ -1,38 +1,31 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createClient } from '../../../src/access/oauth/clients.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { trials } from '../../support/oracle/trials.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
-import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
+import { startServices } from '../../support/server/service-processes.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const random = new Random();
 const tenant = 'acme';
 const kills = trials(1);
 const usage = { input: 10, output: 5 };
 
-let database: TestDatabase;
-let services: ServiceProcesses;
-let vendor: Vendor;
-let authorization: string;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-  vendor = await startVendor();
-  vendor.behave({ kind: 'answer', usage });
-  services = await startServices(1, {
-    DATABASE_URL: database.url,
-    ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
-    ANNALS_BASE_URL: 'http://annals.example',
-    OPENAI_BASE_URL: vendor.baseUrl,
-  });
-  const scope = 'ai.completion_manage configuration.configuration_manage usage.usage_read';
-  const client = await createClient(database.db, { tenant, scope });
-  authorization = `Basic ${Buffer.from(`${client.clientId}:${client.clientSecret}`).toString('base64')}`;
+const database = await createTestDatabase();
+await createTenant(database.db, tenant);
+const vendor = await startVendor();
+vendor.behave({ kind: 'answer', usage });
+const services = await startServices(1, {
+  DATABASE_URL: database.url,
+  ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+  ANNALS_BASE_URL: 'http://annals.example',
+  OPENAI_BASE_URL: vendor.baseUrl,
 });
+const scope = 'ai.completion_manage configuration.configuration_manage usage.usage_read';
+const client = await createClient(database.db, { tenant, scope });
+const authorization = `Basic ${Buffer.from(`${client.clientId}:${client.clientSecret}`).toString('base64')}`;
 
 afterAll(async () => {
   await services.end();

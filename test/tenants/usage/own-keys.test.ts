@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+import { startTestServer } from '../../support/server/server.ts';
+import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const calls = 30;
 
-let vendor: Vendor;
-let server: TestServer;
-let token: string;
-
-beforeAll(async () => {
-  vendor = await startVendor();
-  vendor.behave({ kind: 'answer', usage: { input: 10, output: 5 } });
-  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
-  token = await server.token(tenant);
-  await send(`/configuration/${tenant}/configurations`, [{ key: 'providerApiToken', value: 'sk-own' }]);
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-});
+const vendor = closeAfterAll(await startVendor());
+vendor.behave({ kind: 'answer', usage: { input: 10, output: 5 } });
+const server = closeAfterAll(await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } }));
+const token = await server.token(tenant);
+await send(`/configuration/${tenant}/configurations`, [{ key: 'providerApiToken', value: 'sk-own' }]);
 
 async function send(path: string, body: unknown): Promise<number> {
   const headers = { 'content-type': 'application/json' };

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   applyToQuota,
   chargeExpired,
@@ -11,16 +11,16 @@ import { dropExpired, setRetention } from '../../../src/history/retention/retent
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { recordOf, startOfRecord } from '../../../src/providers/call-record.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { closeAfterAll } from '../../support/close-after-all.ts';
 import { checkLaw } from '../../support/oracle/law.ts';
 import { callStart, endedCall } from '../../support/server/calls.ts';
 import { changeOf } from '../../support/server/history.ts';
-import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startTestServer } from '../../support/server/server.ts';
 
 const dayLength = 86_400_000;
 const today = Date.UTC(2026, 8, 15);
 let now = today;
 
-let server: TestServer;
 let tenants = 0;
 
 interface UsageLine {
@@ -32,11 +32,7 @@ interface UsageLine {
   outputTokens: number;
 }
 
-beforeAll(async () => {
-  server = await startTestServer({ clock: { now: () => now } });
-});
-
-afterAll(() => server.close());
+const server = closeAfterAll(await startTestServer({ clock: { now: () => now } }));
 
 test('entries and bytes are those of a plain count, whatever is folded, repeated or dropped', async () => {
   const batch = fc.record({

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestRecorder, type TestRecorder } from '../../../support/server/recorder.ts';
-import { startTestServer, type TestServer } from '../../../support/server/server.ts';
+import { expect, test } from 'vitest';
+import { closeAfterAll } from '../../../support/close-after-all.ts';
+import { startTestRecorder } from '../../../support/server/recorder.ts';
+import { startTestServer } from '../../../support/server/server.ts';
 
 const tenant = 'acme';
 const mapping = JSON.stringify({
@@ -14,20 +15,9 @@ const mapping = JSON.stringify({
   },
 });
 
-let server: TestServer;
-let recorder: TestRecorder;
-let token: string;
-
-beforeAll(async () => {
-  server = await startTestServer();
-  recorder = await startTestRecorder(server, { mapping });
-  token = await server.token(tenant, { name: 'Debezium' });
-});
-
-afterAll(async () => {
-  await recorder.close();
-  await server.close();
-});
+const server = closeAfterAll(await startTestServer());
+const recorder = closeAfterAll(await startTestRecorder(server, { mapping }));
+const token = await server.token(tenant, { name: 'Debezium' });
 
 async function post(name: string): Promise<unknown> {
   const body = readFileSync(join(import.meta.dirname, 'samples', `${name}.json`), 'utf8');
