@@ -1,5 +1,11 @@
 import { render } from 'preact';
-import { App } from './app/app.tsx';
+import { useEffect, useState } from 'preact/hooks';
+import { isAborted } from './api/failure.ts';
+import { readSession, session } from './api/session.ts';
+import { Shell } from './app/shell.tsx';
+import { Button } from './components/buttons.tsx';
+import { FailureBox, later } from './components/states.tsx';
+import { closeToast, toasts } from './components/toasts.ts';
 import '../../docs/site/tokens.css';
 import './design/base.css';
 import './components/layout.css';
@@ -9,6 +15,64 @@ import './components/tables.css';
 import './components/states.css';
 import './components/values.css';
 import './components/overlays.css';
+
+/** Most who open the console are signed in. */
+const SignInPage = later(async () => (await import('./session/sign-in-page.tsx')).SignInPage);
+
+type Start =
+  | { readonly step: 'asking' }
+  | { readonly step: 'ready' }
+  | { readonly step: 'failed'; readonly error: unknown };
+
+/** The whole page: the sign-in page, or the shell of those who have signed in. */
+function App() {
+  const [start, setStart] = useState<Start>({ step: 'asking' });
+  const [link] = useState(takeLink);
+
+  const ask = () => {
+    setStart({ step: 'asking' });
+    readSession().then(
+      () => setStart({ step: 'ready' }),
+      (error: unknown) => setStart(isAborted(error) ? { step: 'ready' } : { step: 'failed', error }),
+    );
+  };
+  // Asked once. A link is redeemed by the sign-in page.
+  useEffect(() => (link === undefined ? ask() : setStart({ step: 'ready' })), []);
+
+  if (start.step === 'failed') {
+    return (
+      <main class="start-failed">
+        <FailureBox error={start.error} onRetry={ask} />
+      </main>
+    );
+  }
+  return (
+    <>
+      {start.step === 'asking' ? undefined : session.value === undefined ? <SignInPage link={link} /> : <Shell />}
+      <Toasts />
+    </>
+  );
+}
+
+/** Takes a sign-in link's secret from the address and removes it there and in the browser's history. */
+function takeLink(): string | undefined {
+  const [, link] = /^#link=(.+)$/.exec(location.hash) ?? [];
+  if (link !== undefined) history.replaceState(null, '', location.pathname + location.search);
+  return link;
+}
+
+function Toasts() {
+  return (
+    <div class="toasts" role="status">
+      {toasts.value.map(({ id, text, isError }) => (
+        <div key={id} class={`toast${isError ? ' error' : ''}`}>
+          <span>{text}</span>
+          <Button kind="quiet" icon="close" aria-label="Close the message" onClick={() => closeToast(id)} />
+        </div>
+      ))}
+    </div>
+  );
+}
 
 const root = document.getElementById('app');
 if (root !== null) render(<App />, root);

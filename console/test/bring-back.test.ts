@@ -84,7 +84,7 @@ describe('an agent', () => {
     });
   });
 
-  test('with a key that is deleted cannot be made anew', () => {
+  test('with a key that is deleted cannot be created again', () => {
     expect(plan('agent', agent(openai, 'old'), undefined)).toMatch(/key/);
   });
 });
@@ -122,7 +122,7 @@ describe('a setting', () => {
     });
   });
 
-  test('that is deleted is made anew, unless its value was secured', () => {
+  test('that is deleted is created again, unless its value was secured', () => {
     expect(plan('configuration', setting('5', false, 'old'), undefined)).toMatchObject({ today: undefined });
     expect(plan('configuration', setting(secret, true, 'old'), undefined)).toMatch(/secured/);
   });

@@ -1,15 +1,15 @@
 import type { Job, RequestLog } from '@annals/client';
 import { expect, test } from 'vitest';
 import { durationText } from '../src/components/numbers.ts';
+import { directionOf, nextSort } from '../src/components/table.tsx';
 import { turnsOf } from '../src/desk/logs/session-turns.ts';
-import { directionOf, turnedSort } from '../src/lists/sort-order.ts';
 import { quoted } from '../src/query-text/quoted.ts';
 
 test('a click on a heading sorts up, a second one down, and another field begins anew', () => {
-  expect(turnedSort('', 'name')).toBe('name:ASC');
-  expect(turnedSort('name:ASC', 'name')).toBe('name:DESC');
-  expect(turnedSort('name:desc', 'name')).toBe('name:ASC');
-  expect(turnedSort('name:DESC,_id:ASC', 'amount')).toBe('amount:ASC');
+  expect(nextSort('', 'name')).toBe('name:ASC');
+  expect(nextSort('name:ASC', 'name')).toBe('name:DESC');
+  expect(nextSort('name:desc', 'name')).toBe('name:ASC');
+  expect(nextSort('name:DESC,_id:ASC', 'amount')).toBe('amount:ASC');
   expect(directionOf('name', 'name')).toBe('ASC');
   expect(directionOf('name', 'nam')).toBeUndefined();
 });

@@ -2,15 +2,16 @@ import { useState } from 'preact/hooks';
 import { readEntries } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { Button, CopyButton } from '../components/buttons.tsx';
-import { PageHeader, Pager } from '../components/page.tsx';
+import { PageHeader } from '../components/page.tsx';
 import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
+import { Pager } from '../components/table.tsx';
 import { Name } from '../components/values.tsx';
 import { EmptyHistory, EntryList } from '../history/entry-list.tsx';
 import { FacetList } from '../history/facet-list.tsx';
 import { HistoryChart } from '../history/history-chart.tsx';
-import { historyOf, OpenEntry, startsWide } from '../history/history-view.ts';
+import { historyOf, OpenEntry } from '../history/history-view.ts';
 import { useQueryCheck } from '../history/query-faults.ts';
-import { TermChips, TimePresets } from '../history/query-terms.tsx';
+import { Facets, TermChips, TimePresets } from '../history/query-terms.tsx';
 import { withTime } from '../query-text/edit-query.ts';
 import { writtenValue } from '../query-text/written-value.ts';
 import { Link, navigate, place, setParameters } from '../router/router.tsx';
@@ -63,12 +64,11 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
         </div>
         <HistoryChart q={accepted} round={round} onRange={(from, before) => show(withTime(rest, { from, before }))} />
         <div class="history-columns">
-          <details class="facets" open={startsWide}>
-            <summary>Narrow by type, entity or field</summary>
+          <Facets summary="Narrow by type, entity or field">
             <FacetList field="type" title="By type" asked={accepted} q={rest} round={round} onQuery={show} />
             <FacetList field="entity" title="By entity" asked={accepted} q={rest} round={round} onQuery={show} />
             <FacetList field="path" title="By field" asked={accepted} q={rest} round={round} onQuery={show} />
-          </details>
+          </Facets>
           <section class="card history-entries" aria-label="Entries">
             <LoadingLine active={list.isLoading} />
             {list.error === undefined ? undefined : (

@@ -135,7 +135,7 @@ export function useInSlices<Result>(work: () => Steps<Result>, inputs: readonly 
     };
     const pause = async () => {
       await giveWay();
-      if (!isWanted) throw new Error('Nobody waits for this any more.');
+      if (!isWanted) throw new Error('This work is no longer needed.');
     };
     finishInSlices(rest, pause).then(
       (value) => end({ value, error: undefined }),
@@ -169,4 +169,18 @@ export function giveWay(): Promise<void> {
     };
     port2.postMessage(undefined);
   });
+}
+
+/** Repeats a request every `pause` milliseconds while the tab is seen: states and counts move while work is under way. */
+export function useReloads(
+  { isLoading, reload }: Pick<Requested<unknown>, 'isLoading' | 'reload'>,
+  { pause = 5_000, isOn = true }: { readonly pause?: number; readonly isOn?: boolean } = {},
+): void {
+  useEffect(() => {
+    if (isLoading || !isOn) return;
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') reload();
+    }, pause);
+    return () => clearInterval(timer);
+  }, [isLoading, isOn]);
 }

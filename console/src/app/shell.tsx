@@ -1,15 +1,15 @@
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
+import { useCode } from '../api/requests.ts';
 import { allows, changeTenant, isOutdated, type Session, session, signOut } from '../api/session.ts';
 import { Button, Icon } from '../components/buttons.tsx';
 import { EmptyState, FailureBox, Skeleton } from '../components/states.tsx';
-import { tellFailure } from '../components/toasts.tsx';
+import { tellFailure } from '../components/toasts.ts';
 import { Name, TimeZoneSwitch } from '../components/values.tsx';
 import { Find, FindButton } from '../find/find-button.tsx';
 import { basePath, Link, path } from '../router/router.tsx';
 import { ViewsNavigation } from '../views/views.tsx';
 import { type Page, pages } from './pages.ts';
 import './shell.css';
-import { useCode } from '../api/requests.ts';
 
 /** What stands around every page: the navigation, who is signed in, and what holds for all pages. */
 export function Shell() {

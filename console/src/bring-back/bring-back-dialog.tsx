@@ -4,10 +4,9 @@ import { useMemo, useState } from 'preact/hooks';
 import { useInSlices, useRequest } from '../api/requests.ts';
 import { differences } from '../compare/compare-documents.ts';
 import { PathChanges } from '../compare/path-changes.tsx';
-import { Button } from '../components/buttons.tsx';
 import { Dialog } from '../components/overlays.tsx';
-import { FailureBox, Skeleton } from '../components/states.tsx';
-import { tell } from '../components/toasts.tsx';
+import { Answer, Skeleton } from '../components/states.tsx';
+import { tell } from '../components/toasts.ts';
 import { Name, Time } from '../components/values.tsx';
 import type { DocumentKey } from '../history/document-queries.ts';
 import { readToday, writePlanned } from './own-documents.ts';
@@ -27,9 +26,7 @@ interface BringBackDialogProps {
 /** Shows what will change, and asks, before a document is written as it was. */
 export function BringBackDialog({ kind, document, then, at, onClose, onDone }: BringBackDialogProps) {
   const [round, setRound] = useState(0);
-  const [failure, setFailure] = useState<unknown>();
   const [hasChanged, setChanged] = useState(false);
-  const [isBusy, setBusy] = useState(false);
   const today = useRequest(`today ${round}`, async (signal) => ({ read: await readToday(kind, document, signal) }));
   const read = today.isCurrent ? today.value : undefined;
   const planned = useMemo(() => (read === undefined ? undefined : planOf(kind, then, read.read)), [read]);
@@ -37,58 +34,35 @@ export function BringBackDialog({ kind, document, then, at, onClose, onDone }: B
   const paths = useInSlices(() => differences(plan?.today, plan?.next), [plan]).value;
   const isSame = plan?.today !== undefined && paths?.length === 0;
 
-  const write = async () => {
-    if (plan === undefined) return;
-    setBusy(true);
-    setFailure(undefined);
+  const run = async () => {
+    if (plan === undefined) return false;
     try {
       await writePlanned(kind, { document, plan, read: read?.read });
-      tell(`${document.entity} ${document.entityId} is as it was.`);
-      onClose();
-      onDone();
     } catch (error) {
-      const isConflict = error instanceof ApiError && error.type === 'conflict_resource';
-      setChanged(isConflict);
-      setFailure(isConflict ? undefined : error);
-      if (isConflict) setRound(round + 1);
-      setBusy(false);
+      if (!(error instanceof ApiError) || error.type !== 'conflict_resource') throw error;
+      setChanged(true);
+      setRound(round + 1);
+      return false;
     }
+    tell(`${document.entity} ${document.entityId} is as it was.`);
+    return onDone();
   };
+  const label = plan?.today === undefined ? 'Create it again' : 'Bring back';
   return (
-    <Dialog
-      title="Bring back?"
-      onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          {plan === undefined || isSame ? undefined : (
-            <Button kind="primary" disabled={isBusy} onClick={() => void write()}>
-              {plan.today === undefined ? 'Make it anew' : 'Bring back'}
-            </Button>
-          )}
-        </>
-      }
-    >
+    <Dialog title="Bring back?" onClose={onClose} actions={[{ label, isReady: plan !== undefined && !isSame, run }]}>
       <p>
         <Name text={`${document.entity} ${document.entityId}`} /> as it was from{' '}
         {at === undefined ? 'its beginning' : <Time at={at} />}
       </p>
-      {today.error === undefined ? undefined : <FailureBox error={today.error} onRetry={today.reload} />}
-      {failure === undefined ? undefined : <FailureBox error={failure} />}
       {hasChanged ? (
         <p class="note" role="alert">
-          Somebody else has changed this document meanwhile, so nothing was written. Below is what would change now.
+          Somebody else has changed this document in the meantime, so nothing was written. Below is what would change
+          now.
         </p>
       ) : undefined}
-      {planned === undefined ? (
-        today.error === undefined ? (
-          <Skeleton />
-        ) : undefined
-      ) : 'refused' in planned ? (
-        <p role="alert">{planned.refused}</p>
-      ) : (
-        <Changes plan={planned} paths={paths} />
-      )}
+      <Answer of={{ ...today, value: planned }}>
+        {(made) => ('refused' in made ? <p role="alert">{made.refused}</p> : <Changes plan={made} paths={paths} />)}
+      </Answer>
     </Dialog>
   );
 }
@@ -116,7 +90,7 @@ function Changes({ plan: { today, stays }, paths }: ChangesProps) {
         <p>It is like this today. There is nothing to bring back.</p>
       ) : (
         <>
-          <p>{today === undefined ? 'It is deleted. It is made anew with:' : 'This will change:'}</p>
+          <p>{today === undefined ? 'It is deleted. It is created again with:' : 'This will change:'}</p>
           <PathChanges paths={paths} />
         </>
       )}

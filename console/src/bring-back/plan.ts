@@ -134,7 +134,7 @@ function planOfKey(was: JsonObject, today: JsonObject | undefined): Plan | Refus
   const wasConfig = was.get('llmConfig');
   if (!(wasConfig instanceof Map) || !wasConfig.has('apiKey')) return { today, next: was, stays: [] };
   if (today === undefined) {
-    return { refused: 'It had a key, which nobody can read again. Make the agent anew with its key.' };
+    return { refused: 'It had a key, which cannot be read again. Create the agent again with its key.' };
   }
   const isConfig = today.get('llmConfig');
   const keepsKey =
@@ -164,7 +164,7 @@ function planOfSetting(was: JsonObject, today: JsonObject | undefined): Plan | R
   const wasSecured = was.get('secured') === true || was.get('value') === mask;
   if (!wasSecured && today?.get('secured') !== true) return { today, next: was, stays: [] };
   if (today === undefined) {
-    return { refused: 'Its value was secured, so nobody can read it again. Make the setting anew with its value.' };
+    return { refused: 'Its value was secured, so it cannot be read again. Create the setting again with its value.' };
   }
   const next = new Map(was);
   for (const member of ['value', 'secured']) next.set(member, today.get(member) ?? null);

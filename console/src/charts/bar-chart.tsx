@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
-import './bar-chart.css';
 import { useCode } from '../api/requests.ts';
 import { FailureBox } from '../components/states.tsx';
 import { timeZone } from '../components/times.ts';
 import { type BarChartProps, chartHeight, middleOf, showBar } from './bars.ts';
+import './bar-chart.css';
 
 /** What draws comes after the page's own code: the entries below do not wait for it. */
 const loadDrawing = async () => (await import('./draw-bars.ts')).drawBars;

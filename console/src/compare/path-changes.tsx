@@ -1,4 +1,5 @@
 import { type JsonValue, type Steps, stringifyJson } from '@annals/client/json';
+import { diffWordsWithSpace } from 'diff';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { PathChange } from '../api/history-reads.ts';
@@ -9,7 +10,6 @@ import { type Items, LazyList } from '../components/lazy-list.tsx';
 import { counted, countText } from '../components/numbers.ts';
 import { Text } from '../components/values.tsx';
 import './compare.css';
-import { diffWordsWithSpace } from 'diff';
 
 type Paths = Items<readonly [string, PathChange]>;
 

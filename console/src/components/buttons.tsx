@@ -1,6 +1,6 @@
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { tellFailure } from './toasts.tsx';
+import { tellFailure } from './toasts.ts';
 
 const shapes = {
   history: 'M3 12a9 9 0 1 0 3-6.7M3 4v4.5h4.5M12 7.5V12l3 2',
@@ -75,6 +75,29 @@ export function Button({ kind = 'plain', icon, type = 'button', children, class:
   );
 }
 
+/** Runs one piece of work at a time, and keeps its error. */
+export function useWork(onDone?: () => void) {
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<unknown>();
+  const act = async (work: () => unknown) => {
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      if ((await work()) !== false) onDone?.();
+    } catch (error) {
+      setFailure(error);
+    }
+    setBusy(false);
+  };
+  return { isBusy, failure, forget: () => setFailure(undefined), act };
+}
+
+/** A button whose work takes a moment. An error becomes a message at the edge of the page. */
+export function WorkButton({ run, ...button }: ButtonProps & { readonly run: () => Promise<unknown> }) {
+  const { isBusy, act } = useWork();
+  return <Button {...button} disabled={isBusy} onClick={() => void act(() => run().catch(tellFailure))} />;
+}
+
 interface SaveButtonProps {
   readonly label: string;
   /** Of the file. */
@@ -82,23 +105,19 @@ interface SaveButtonProps {
   readonly text: () => Promise<string>;
 }
 
-/** Saves a text as a file. Where there is none, it says why. */
+/** Saves a text as a file. */
 export function SaveButton({ label, name, text }: SaveButtonProps) {
   const save = async () => {
-    try {
-      const link = document.createElement('a');
-      link.href = URL.createObjectURL(new Blob([await text()], { type: 'text/plain' }));
-      link.download = name;
-      link.click();
-      URL.revokeObjectURL(link.href);
-    } catch (error) {
-      tellFailure(error);
-    }
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([await text()], { type: 'text/plain' }));
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
   };
   return (
-    <Button icon="download" onClick={() => void save()}>
+    <WorkButton icon="download" run={save}>
       {label}
-    </Button>
+    </WorkButton>
   );
 }
 

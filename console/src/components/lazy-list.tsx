@@ -80,7 +80,7 @@ export function LazyList<Item>({ items, render, portion = 60, rest = (buttons) =
         ? undefined
         : rest(
             <div class="list-rest">
-              <Button onClick={() => goTo(rangeEnd)}>Go on with {countText(rangeEnd + 1)}</Button>
+              <Button onClick={() => goTo(rangeEnd)}>Continue with {countText(rangeEnd + 1)}</Button>
             </div>,
           )}
     </>

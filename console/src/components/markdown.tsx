@@ -1,7 +1,7 @@
 import { lexer, type MarkedToken, type Token, type Tokens } from 'marked';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { TableScroll } from './page.tsx';
+import { TableScroll } from './table.tsx';
 import { LongText, Text } from './values.tsx';
 import './markdown.css';
 

@@ -1,43 +1,55 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, ComponentProps } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { Button } from './buttons.tsx';
+import { Button, useWork } from './buttons.tsx';
 import { FailureBox } from './states.tsx';
+
+/** A button of a dialog and the work behind it. The dialog closes once that is done; an error stays in it. */
+export interface DialogAction {
+  readonly label: string;
+  readonly kind?: 'primary' | 'danger' | 'plain';
+  readonly isReady?: boolean;
+  /** `false`: the dialog stays open. */
+  readonly run: () => unknown;
+}
 
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
-  /** Buttons at the bottom. */
-  readonly actions?: ComponentChildren;
+  /** Make the dialog a form with a Cancel button. Enter runs the last one. */
+  readonly actions?: readonly DialogAction[];
+  /** The footer of a dialog without actions. */
+  readonly footer?: ComponentChildren;
 }
 
-/** Asks for something before anything else goes on. The browser keeps the focus inside; Escape closes it. */
-export function Dialog({ title, onClose, children, actions }: DialogProps) {
+/** Asks for something before anything else. The browser keeps the focus inside; Escape closes it. */
+export function Dialog({ title, onClose, children, actions, footer }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  const heading = useId();
+  const id = useId();
   const isGone = useRef(false);
-  // In the same turn as it is drawn: a key that is pressed between the two would go to the page.
+  // Together with drawing it: a key that is pressed in between would go to the page.
   useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     return () => {
-      // A dialog that closes gives the focus back to the element that had it. One that is removed while it is open does
-      // not.
+      // A dialog that closes returns the focus to the element that had it. One that is removed while it is open does not.
       isGone.current = true;
       dialog?.close();
     };
   }, []);
-  /** The browser would tell of the end only some time after it: meanwhile the page would take the dialog for open. */
+  /** The browser reports the end some time later: until then the page would take the dialog for open. */
   const close = () => {
     isGone.current = true;
     element.current?.close();
     onClose();
   };
+  const { isBusy, failure, forget, act } = useWork(onClose);
+  const submitted = actions?.at(-1);
   return (
     <dialog
       ref={element}
       class="dialog"
-      aria-labelledby={heading}
+      aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
         close();
@@ -45,56 +57,75 @@ export function Dialog({ title, onClose, children, actions }: DialogProps) {
       onClose={() => isGone.current || onClose()}
     >
       <header>
-        <h2 id={heading}>{title}</h2>
+        <h2 id={id}>{title}</h2>
         <Button kind="quiet" icon="close" aria-label="Close" onClick={close} />
       </header>
-      <div class="dialog-body">{children}</div>
-      {actions === undefined ? undefined : <footer>{actions}</footer>}
+      {submitted === undefined ? (
+        <div class="dialog-body">{children}</div>
+      ) : (
+        <form
+          id={`${id}-form`}
+          class="dialog-body"
+          noValidate
+          // An error of what was sent says nothing about what is written now.
+          onInput={forget}
+          onSubmit={(event) => {
+            event.preventDefault();
+            // The page around the dialog may be a form as well.
+            event.stopPropagation();
+            if (submitted.isReady !== false) void act(submitted.run);
+          }}
+        >
+          {children}
+          <FailureBox error={failure} />
+        </form>
+      )}
+      {submitted === undefined ? (
+        footer === undefined ? undefined : (
+          <footer>{footer}</footer>
+        )
+      ) : (
+        <footer>
+          <Button onClick={close}>Cancel</Button>
+          {actions?.map((action) => {
+            const { label, kind = 'primary', isReady = true, run } = action;
+            const how =
+              action === submitted ? { type: 'submit', form: `${id}-form` } : { onClick: () => void act(run) };
+            return (
+              <Button key={label} kind={kind} disabled={isBusy || !isReady} {...(how as ComponentProps<typeof Button>)}>
+                {label}
+              </Button>
+            );
+          })}
+        </footer>
+      )}
     </dialog>
   );
 }
 
-interface ConfirmDialogProps {
-  readonly title: string;
-  /** What is lost. */
-  readonly children: ComponentChildren;
-  /** The word on the button: `Delete`. */
-  readonly action: string;
-  readonly onConfirm: () => Promise<void>;
-  readonly onClose: () => void;
+interface ConfirmButtonProps extends ComponentProps<typeof Button> {
+  readonly ask: {
+    readonly title: string;
+    /** The word on the button that goes ahead; left out: Delete. */
+    readonly label?: string;
+    readonly run: () => unknown;
+    /** What is lost. */
+    readonly body: ComponentChildren;
+  };
 }
 
-/** Asks before something is lost. An error of the action stays in the dialog. */
-export function ConfirmDialog({ title, children, action, onConfirm, onClose }: ConfirmDialogProps) {
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const confirm = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await onConfirm();
-      onClose();
-    } catch (reason) {
-      setError(reason);
-      setBusy(false);
-    }
-  };
+/** A button that asks before something is lost. */
+export function ConfirmButton({ ask: { title, label = 'Delete', run, body }, ...button }: ConfirmButtonProps) {
+  const [isAsking, setAsking] = useState(false);
   return (
-    <Dialog
-      title={title}
-      onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="danger" disabled={isBusy} onClick={() => void confirm()}>
-            {action}
-          </Button>
-        </>
-      }
-    >
-      {children}
-      {error === undefined ? undefined : <FailureBox error={error} />}
-    </Dialog>
+    <>
+      <Button {...button} onClick={() => setAsking(true)} />
+      {isAsking ? (
+        <Dialog title={title} onClose={() => setAsking(false)} actions={[{ label, kind: 'danger', run }]}>
+          {body}
+        </Dialog>
+      ) : undefined}
+    </>
   );
 }
 
@@ -105,10 +136,7 @@ interface SidePanelProps {
   readonly actions?: ComponentChildren;
 }
 
-/**
- * Details beside a list, which stays usable. On a narrow screen it covers the list. Escape closes it, and the focus goes back to where
- * it was.
- */
+/** Details beside a list, which stays usable; on a narrow screen over it. Escape closes it, and the focus returns. */
 export function SidePanel({ title, onClose, children, actions }: SidePanelProps) {
   const heading = useId();
   const panel = useRef<HTMLElement>(null);
@@ -116,9 +144,7 @@ export function SidePanel({ title, onClose, children, actions }: SidePanelProps)
   close.current = onClose;
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key === 'Escape' && !event.defaultPrevented && document.querySelector('dialog[open]') === null) {
-        close.current();
-      }
+      if (event.key === 'Escape' && !event.defaultPrevented && !isDialogOpen()) close.current();
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
@@ -141,12 +167,16 @@ export function SidePanel({ title, onClose, children, actions }: SidePanelProps)
           <Button kind="quiet" icon="close" aria-label="Close" onClick={onClose} />
         </div>
       </header>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls what is longer than the screen. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls a panel that is longer than the screen. */}
       <section class="panel-body" tabIndex={0} aria-labelledby={heading}>
         {children}
       </section>
     </aside>
   );
+}
+
+export function isDialogOpen(): boolean {
+  return document.querySelector('dialog[open]') !== null;
 }
 
 /** Whether keys that are pressed there are text. */

@@ -1,9 +1,8 @@
 import type { ComponentChildren, ComponentType } from 'preact';
 import { allows } from '../api/session.ts';
 import { Link, path } from '../router/router.tsx';
-import { Button } from './buttons.tsx';
-import { countText } from './numbers.ts';
 import { EmptyState } from './states.tsx';
+import { Name } from './values.tsx';
 
 interface PageHeaderProps {
   readonly title: ComponentChildren;
@@ -81,59 +80,22 @@ function Tabs({ label, tabs, current }: { label: string; tabs: readonly Tab[]; c
   );
 }
 
-interface TableScrollProps {
-  /** What is in it, for those who do not see it. */
+interface FactProps {
   readonly label: string;
-  readonly children: ComponentChildren;
+  readonly class?: string | undefined;
+  /** A text from data, in place of children. */
+  readonly text?: string | undefined;
+  readonly children?: ComponentChildren;
 }
 
-/** A table that scrolls sideways on a narrow screen. The keyboard reaches it, so that it scrolls without a pointer. */
-export function TableScroll({ label, children }: TableScrollProps) {
+/** A term with its value in a list of facts. Without a value it is left out. */
+export function Fact({ label, class: name, text, children }: FactProps) {
+  const value = text === undefined ? children : <Name text={text} />;
+  if (value === undefined || value === null || value === false) return null;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it.
-    <section class="table-scroll" tabIndex={0} aria-label={label}>
-      {children}
-    </section>
-  );
-}
-
-interface PagerProps {
-  /** From 1. */
-  readonly page: number;
-  readonly pages: number;
-  readonly onPage: (page: number) => void;
-}
-
-/** The pages of a list whose total is known. */
-export function Pager({ page, pages, onPage }: PagerProps) {
-  if (pages < 2 && page === 1) return null;
-  return (
-    <nav class="pager" aria-label="Pages">
-      <Button icon="previous" aria-label="Previous page" disabled={page <= 1} onClick={() => onPage(page - 1)} />
-      <span class="number">
-        Page {countText(page)} of {countText(pages)}
-      </span>
-      <Button icon="next" aria-label="Next page" disabled={page >= pages} onClick={() => onPage(page + 1)} />
-    </nav>
-  );
-}
-
-interface CursorPagerProps {
-  readonly onPrevious: (() => void) | undefined;
-  readonly onNext: (() => void) | undefined;
-}
-
-/** A list that goes on by cursors. A direction without anything more is undefined. */
-export function CursorPager({ onPrevious, onNext }: CursorPagerProps) {
-  if (onPrevious === undefined && onNext === undefined) return null;
-  return (
-    <nav class="pager" aria-label="Pages">
-      <Button icon="previous" disabled={onPrevious === undefined} onClick={() => onPrevious?.()}>
-        Previous
-      </Button>
-      <Button icon="next" class="icon-last" disabled={onNext === undefined} onClick={() => onNext?.()}>
-        Next
-      </Button>
-    </nav>
+    <>
+      <dt>{label}</dt>
+      <dd class={name}>{value}</dd>
+    </>
   );
 }

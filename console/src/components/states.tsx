@@ -1,15 +1,17 @@
 import type { ComponentChildren, ComponentType } from 'preact';
 import { failureOf } from '../api/failure.ts';
-import { useCode } from '../api/requests.ts';
+import { type Requested, useCode } from '../api/requests.ts';
 import { Button, Icon, type IconName } from './buttons.tsx';
 
 interface FailureBoxProps {
+  /** Undefined: nothing is shown. */
   readonly error: unknown;
   readonly onRetry?: (() => void) | undefined;
 }
 
 /** An error of the service in words, with its request id. */
 export function FailureBox({ error, onRetry }: FailureBoxProps) {
+  if (error === undefined) return null;
   const { title, details, requestId, mayPass, download } = failureOf(error);
   return (
     <div class="failure" role="alert">
@@ -56,7 +58,7 @@ export function EmptyState({ icon, title, isPage = false, children }: EmptyState
   );
 }
 
-/** A line at the top of a part that is being loaded. It takes no room, so nothing moves. */
+/** A line at the top of a part that is loading. It takes no room, so nothing moves. */
 export function LoadingLine({ active }: { readonly active: boolean }) {
   return (
     <div class={`loading-line${active ? ' active' : ''}`} role="status">
@@ -65,8 +67,8 @@ export function LoadingLine({ active }: { readonly active: boolean }) {
   );
 }
 
-/** Grey lines in the place of what is not there yet. */
-export function Skeleton({ lines = 8 }: { readonly lines?: number }) {
+/** Grey lines in place of content that is still loading. */
+export function Skeleton({ lines = 8 }: { readonly lines?: number | undefined }) {
   return (
     <div class="skeleton" aria-hidden="true">
       {Array.from({ length: lines }, (_, index) => (
@@ -76,19 +78,28 @@ export function Skeleton({ lines = 8 }: { readonly lines?: number }) {
   );
 }
 
-/** A state in a word. The word says what the colour says. */
-export function Badge({
-  tone,
-  children,
-}: {
-  tone: 'plain' | 'good' | 'busy' | 'warn' | 'bad';
-  children: ComponentChildren;
-}) {
+interface AnswerProps<Value> {
+  readonly of: Pick<Requested<Value>, 'value' | 'error' | 'reload'>;
+  /** Of the skeleton. */
+  readonly lines?: number;
+  readonly children: (value: Value) => ComponentChildren;
+}
+
+/** What a request answered: its value as `children` draw it, its error in words, or a skeleton until it arrives. */
+export function Answer<Value>({ of: { value, error, reload }, lines, children }: AnswerProps<Value>) {
+  if (value !== undefined) return <>{children(value)}</>;
+  return error === undefined ? <Skeleton lines={lines} /> : <FailureBox error={error} onRetry={reload} />;
+}
+
+type Tone = 'plain' | 'good' | 'busy' | 'warn' | 'bad';
+
+/** A state in a word. The word says what the color says. */
+export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }) {
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
 interface ProgressProps {
-  /** Between 0 and 1; undefined where nobody knows. */
+  /** Between 0 and 1; undefined if unknown. */
   readonly share: number | undefined;
   readonly label: string;
 }

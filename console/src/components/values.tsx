@@ -140,3 +140,30 @@ export function ChangeTypeMark({ type, short = false }: { readonly type: ChangeT
     </span>
   );
 }
+
+interface ChangeLineProps {
+  readonly change: {
+    readonly type: ChangeType;
+    readonly entity: string;
+    readonly entityId: string;
+    readonly actor: string;
+    readonly at: string;
+  };
+  readonly detail?: TimeDetail;
+}
+
+/** A change on one line, without its values. */
+export function ChangeLine({ change: { type, entity, entityId, actor, at }, detail = 'second' }: ChangeLineProps) {
+  return (
+    <>
+      <ChangeTypeMark type={type} short />
+      <span>
+        <Name text={entity} /> <Name text={entityId} />
+      </span>
+      <span class="muted">
+        <Name text={actor} />
+      </span>
+      <Time at={at} detail={detail} />
+    </>
+  );
+}

@@ -2,132 +2,100 @@ import { useState } from 'preact/hooks';
 import { errorOfResponse } from '../api/failure.ts';
 import { useRequest } from '../api/requests.ts';
 import { apiUrl, sessionFetch } from '../api/session.ts';
-import { Button } from '../components/buttons.tsx';
-import { FormField } from '../components/forms.tsx';
-import { ConfirmDialog } from '../components/overlays.tsx';
-import { TableScroll } from '../components/page.tsx';
-import { FailureBox, Skeleton } from '../components/states.tsx';
+import { Button, useWork } from '../components/buttons.tsx';
+import { SelectField } from '../components/forms.tsx';
+import { ConfirmButton } from '../components/overlays.tsx';
+import { Answer, FailureBox } from '../components/states.tsx';
+import { DataTable } from '../components/table.tsx';
 import { Time } from '../components/values.tsx';
 
-const lifetimes = [7, 30, 90];
+const lifetimes = [
+  ['7', '7 days'],
+  ['30', '30 days'],
+  ['90', '90 days'],
+] as const;
 
 interface KeysCardProps {
   readonly made: MadeKey | undefined;
   readonly onMade: (key: MadeKey | undefined) => void;
 }
 
-/** The keys of the person who is signed in: what there is, a new one, and an end. */
+/** The keys of the person who is signed in: the list, a new one, and revocation. */
 export function KeysCard({ made, onMade }: KeysCardProps) {
-  const { value: keys, error, reload } = useRequest('own keys', listOwnKeys);
-  const [days, setDays] = useState(90);
-  const [isBusy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<unknown>();
-  const [revoking, setRevoking] = useState<OwnKey>();
-
-  const make = async () => {
-    setBusy(true);
-    setRefusal(undefined);
-    try {
-      onMade(await makeOwnKey(days));
-      reload();
-    } catch (reason) {
-      setRefusal(reason);
-    }
-    setBusy(false);
-  };
+  const keys = useRequest('own keys', listOwnKeys);
+  const [days, setDays] = useState<(typeof lifetimes)[number][0]>('90');
+  const { isBusy, failure, act } = useWork(keys.reload);
   const revoke = async ({ id }: OwnKey) => {
     await revokeOwnKey(id);
     if (made?.id === id) onMade(undefined);
-    reload();
+    keys.reload();
   };
-
   return (
     <section class="card">
       <h2 class="card-header">Your keys</h2>
       <div class="card-body connect-card">
         <p>
           A key sees what you see, and only reads the history. It ends when its days are over, and within five minutes
-          after your company lets you in no longer.
+          after your company no longer lets you in.
         </p>
         <div class="connect-new">
-          <FormField label="Good for">
-            {(control) => (
-              <select {...control} value={days} onChange={(event) => setDays(Number(event.currentTarget.value))}>
-                {lifetimes.map((count) => (
-                  <option key={count} value={count}>
-                    {count} days
-                  </option>
-                ))}
-              </select>
-            )}
-          </FormField>
-          <Button kind="primary" icon="plus" disabled={isBusy} onClick={() => void make()}>
+          <SelectField label="Valid for" choices={lifetimes} value={days} onChoose={setDays} />
+          <Button
+            kind="primary"
+            icon="plus"
+            disabled={isBusy}
+            onClick={() => void act(async () => onMade(await makeOwnKey(Number(days))))}
+          >
             Make a key
           </Button>
         </div>
-        {refusal === undefined ? undefined : <FailureBox error={refusal} />}
-        {error !== undefined ? <FailureBox error={error} onRetry={reload} /> : undefined}
-        {keys === undefined ? (
-          error === undefined ? (
-            <Skeleton />
-          ) : undefined
-        ) : (
-          <Keys keys={keys} onRevoke={setRevoking} />
-        )}
+        <FailureBox error={failure} />
+        <Answer of={keys}>
+          {(all) =>
+            all.length === 0 ? (
+              <p class="muted">You have no key.</p>
+            ) : (
+              <DataTable
+                label="Your keys"
+                items={all}
+                keyOf={({ id }) => id}
+                columns={[
+                  { label: 'Key', class: 'nowrap', cell: (key) => <code>{shownId(key)}</code> },
+                  { label: 'Made', class: 'nowrap', cell: ({ createdAt }) => <Time at={createdAt} /> },
+                  {
+                    label: 'Last used',
+                    class: 'nowrap',
+                    cell: ({ usedAt }) => (usedAt === null ? 'never' : <Time at={usedAt} />),
+                  },
+                  { label: 'Ends', class: 'nowrap', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+                  {
+                    label: '',
+                    cell: (key) => (
+                      <ConfirmButton
+                        kind="quiet"
+                        aria-label={`Revoke ${shownId(key)}`}
+                        ask={{
+                          title: 'Revoke this key?',
+                          label: 'Revoke',
+                          run: () => revoke(key),
+                          body: (
+                            <p>
+                              Programs that have the key <code>{shownId(key)}</code> stop within five seconds.
+                            </p>
+                          ),
+                        }}
+                      >
+                        Revoke
+                      </ConfirmButton>
+                    ),
+                  },
+                ]}
+              />
+            )
+          }
+        </Answer>
       </div>
-      {revoking === undefined ? undefined : (
-        <ConfirmDialog
-          title="Revoke this key?"
-          action="Revoke"
-          onConfirm={() => revoke(revoking)}
-          onClose={() => setRevoking(undefined)}
-        >
-          <p>
-            Programs that have the key <code>{shownId(revoking)}</code> stop within five seconds.
-          </p>
-        </ConfirmDialog>
-      )}
     </section>
-  );
-}
-
-function Keys({ keys, onRevoke }: { readonly keys: readonly OwnKey[]; readonly onRevoke: (key: OwnKey) => void }) {
-  if (keys.length === 0) return <p class="muted">You have no key.</p>;
-  return (
-    <TableScroll label="Your keys">
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            <th scope="col">Made</th>
-            <th scope="col">Last used</th>
-            <th scope="col">Ends</th>
-            <td />
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <tr key={key.id}>
-              <td class="nowrap">
-                <code>{shownId(key)}</code>
-              </td>
-              <td class="nowrap">
-                <Time at={key.createdAt} />
-              </td>
-              <td class="nowrap">{key.usedAt === null ? 'never' : <Time at={key.usedAt} />}</td>
-              <td class="nowrap">
-                <Time at={key.expiresAt} />
-              </td>
-              <td>
-                <Button kind="quiet" aria-label={`Revoke ${shownId(key)}`} onClick={() => onRevoke(key)}>
-                  Revoke
-                </Button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableScroll>
   );
 }
 

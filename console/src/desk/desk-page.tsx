@@ -1,12 +1,10 @@
 import { TabbedViews, type View } from '../components/page.tsx';
 import { later } from '../components/states.tsx';
 import { AgentEditor } from './agents/agent-editor.tsx';
-import { AgentView } from './agents/agent-view.tsx';
-import { AgentsView } from './agents/agents-view.tsx';
+import { AgentsView, AgentView } from './agents/agents-view.tsx';
 import { ChatView } from './chat/chat-view.tsx';
 import { CompletionsView } from './completions/completions-view.tsx';
-import { RequestsView } from './logs/requests-view.tsx';
-import { SessionsView } from './logs/sessions-view.tsx';
+import { RequestsView, SessionsView } from './logs/logs-view.tsx';
 import { ModelsView } from './models-view.tsx';
 import './desk.css';
 

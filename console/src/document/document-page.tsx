@@ -95,7 +95,7 @@ function OneDocument({ view, onUnknown }: OneDocumentProps) {
           Refresh
         </Button>
       </PageHeader>
-      {state.error === undefined ? undefined : <FailureBox error={state.error} onRetry={state.reload} />}
+      <FailureBox error={state.error} onRetry={state.reload} />
       {life.error === undefined || state.error !== undefined ? undefined : (
         <FailureBox error={life.error} onRetry={life.reload} />
       )}

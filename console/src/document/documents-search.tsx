@@ -106,7 +106,7 @@ export function DocumentsSearch({ unknown }: DocumentsSearchProps) {
             <option key={name} value={name} />
           ))}
         </datalist>
-        <FormField label="Nobody touched it for" hint="Counted from its last change.">
+        <FormField label="Unchanged for" hint="Counted from its last change.">
           {(control) => (
             <select
               {...control}
@@ -161,7 +161,7 @@ function FoundDocuments({ text, entity, unchangedDays }: FoundDocumentsProps) {
   return (
     <section class="card documents-found" aria-label="Documents">
       <LoadingLine active={isLoading} />
-      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+      <FailureBox error={error} onRetry={reload} />
       {value === undefined ? (
         error === undefined ? (
           <Skeleton lines={8} />

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from '../components/buttons.tsx';
-import { isField } from '../components/overlays.tsx';
+import { isDialogOpen, isField } from '../components/overlays.tsx';
 import { later } from '../components/states.tsx';
 import '../app/shell.css';
 
@@ -11,8 +11,6 @@ const FindDialog = later(loadDialog);
 const isOpen = signal(false);
 /** What was typed after the keys that open the search, before its field was there to take it. */
 let typedAhead = '';
-
-const isDialogOpen = () => document.querySelector('dialog[open]') !== null;
 
 /** A dialog that is open already may hold what somebody has written. */
 function open(): void {

@@ -1,5 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useRequest } from '../api/requests.ts';
+import { allows } from '../api/session.ts';
+import { pages } from '../app/pages.ts';
 import { Icon } from '../components/buttons.tsx';
 import { counted } from '../components/numbers.ts';
 import { Dialog } from '../components/overlays.tsx';
@@ -9,8 +11,6 @@ import { addressOf, Link, navigate } from '../router/router.tsx';
 import { Hint, useFindEverything } from './find-everything.tsx';
 import { type Found, type FoundGroup, hasWords, type Source } from './found.ts';
 import './find.css';
-import { allows } from '../api/session.ts';
-import { pages } from '../app/pages.ts';
 
 interface FindDialogProps {
   /** What was typed before the dialog was there. */

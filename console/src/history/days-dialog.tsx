@@ -1,5 +1,4 @@
-import { useId, useState } from 'preact/hooks';
-import { Button } from '../components/buttons.tsx';
+import { useState } from 'preact/hooks';
 import { FormField } from '../components/forms.tsx';
 import { Dialog } from '../components/overlays.tsx';
 import { momentOf, momentText, startOfDay, type TimeBounds, zoneName } from '../components/times.ts';
@@ -19,7 +18,6 @@ interface Chosen {
 
 /** Asks for days, both included, or for times. The month before this one is proposed: it is what auditors ask for. */
 export function DaysDialog({ onClose, onChoose }: DaysDialogProps) {
-  const form = useId();
   const [chosen, setChosen] = useState(lastMonth);
   const range = rangeOf(chosen);
   const isOrdered = range.from < range.before;
@@ -29,44 +27,28 @@ export function DaysDialog({ onClose, onChoose }: DaysDialogProps) {
     ['last', 'Last day', 'date'],
     ['lastTime', 'Until', 'time'],
   ];
+  const run = () => onChoose({ from: momentText(range.from), before: momentText(range.before) });
   return (
-    <Dialog
-      title="Days and times"
-      onClose={onClose}
-      actions={
-        <Button kind="primary" type="submit" form={form} disabled={!isOrdered}>
-          Show
-        </Button>
-      }
-    >
-      <form
-        id={form}
-        class="form-grid"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (isOrdered) onChoose({ from: momentText(range.from), before: momentText(range.before) });
-        }}
-      >
-        <div class="days-fields">
-          {fields.map(([name, label, type]) => (
-            <FormField
-              key={name}
-              label={label}
-              error={name === 'last' && range.from >= range.before ? 'The end is before the beginning.' : undefined}
-            >
-              {(control) => (
-                <input
-                  {...control}
-                  type={type}
-                  value={chosen[name]}
-                  onInput={(event) => setChosen({ ...chosen, [name]: event.currentTarget.value })}
-                />
-              )}
-            </FormField>
-          ))}
-        </div>
-        <p class="muted">Without a time the whole day is meant. Days and times are those of {zoneName()}.</p>
-      </form>
+    <Dialog title="Days and times" onClose={onClose} actions={[{ label: 'Show', isReady: isOrdered, run }]}>
+      <div class="days-fields">
+        {fields.map(([name, label, type]) => (
+          <FormField
+            key={name}
+            label={label}
+            error={name === 'last' && range.from >= range.before ? 'The end is before the beginning.' : undefined}
+          >
+            {(control) => (
+              <input
+                {...control}
+                type={type}
+                value={chosen[name]}
+                onInput={(event) => setChosen({ ...chosen, [name]: event.currentTarget.value })}
+              />
+            )}
+          </FormField>
+        ))}
+      </div>
+      <p class="muted">Without a time the whole day is meant. Days and times are those of {zoneName()}.</p>
     </Dialog>
   );
 }

@@ -1,18 +1,18 @@
+import { type JsonValue, stringifyJson } from '@annals/client/json';
 import { useEffect, useRef } from 'preact/hooks';
 import { countEntries, type Entry, type PathChange } from '../api/history-reads.ts';
-import { isField } from '../components/overlays.tsx';
-import { timeText } from '../components/times.ts';
-import { ChangeTypeMark, Name, Text, Time } from '../components/values.tsx';
-import { Link, place, setParameters, type Target } from '../router/router.tsx';
-import './entry-list.css';
-import { type JsonValue, stringifyJson } from '@annals/client/json';
 import { useRequest } from '../api/requests.ts';
 import { Button } from '../components/buttons.tsx';
 import { part } from '../components/lazy-list.tsx';
 import { counted, countText } from '../components/numbers.ts';
+import { isDialogOpen, isField } from '../components/overlays.tsx';
 import { EmptyState } from '../components/states.tsx';
+import { timeText } from '../components/times.ts';
+import { ChangeTypeMark, Name, Text, Time } from '../components/values.tsx';
 import { hasFromBound, withTime } from '../query-text/edit-query.ts';
+import { Link, place, setParameters, type Target } from '../router/router.tsx';
 import { allTime } from './time-choices.ts';
+import './entry-list.css';
 
 interface EntryListProps {
   readonly entries: readonly Entry[];
@@ -95,7 +95,7 @@ function useMoveKeys(
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if ((event.key !== 'j' && event.key !== 'k') || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (isField(event.target) || document.querySelector('dialog[open]') !== null) return;
+      if (isField(event.target) || isDialogOpen()) return;
       const links = [...(list.current?.querySelectorAll<HTMLElement>('.entry-link') ?? [])];
       const focused = links.findIndex((link) => link.matches(':focus'));
       const current = focused >= 0 ? focused : entries.findIndex(({ ref }) => ref === open);

@@ -4,17 +4,15 @@ import { annals } from '../api/annals.ts';
 import { type Entry, type PathChange, readEntry } from '../api/history-reads.ts';
 import { useInSlices, useRequest } from '../api/requests.ts';
 import { allows, historyAbilities } from '../api/session.ts';
+import { PathChanges } from '../compare/path-changes.tsx';
 import { CopyButton, SaveButton } from '../components/buttons.tsx';
+import { JsonTree } from '../components/json-tree.tsx';
+import { itemsOf } from '../components/lazy-list.tsx';
 import { LinesView } from '../components/lines-view.tsx';
 import { counted } from '../components/numbers.ts';
 import { SidePanel } from '../components/overlays.tsx';
 import { FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
 import { ChangeTypeMark, Name, Time } from '../components/values.tsx';
-import { EntryDocument } from './entry-document.tsx';
-import './entry-panel.css';
-import { PathChanges } from '../compare/path-changes.tsx';
-import { JsonTree } from '../components/json-tree.tsx';
-import { itemsOf } from '../components/lazy-list.tsx';
 import { recorderText } from '../overview/overview-card.tsx';
 import { Link, type Target } from '../router/router.tsx';
 import {
@@ -26,7 +24,9 @@ import {
   queryOfTouching,
   queryOfValue,
 } from './document-queries.ts';
+import { EntryDocument } from './entry-document.tsx';
 import { historyOf } from './history-view.ts';
+import './entry-panel.css';
 
 interface EntryPanelProps {
   /** The ref of the entry. */
@@ -61,7 +61,7 @@ export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
       }
     >
       <LoadingLine active={isLoading} />
-      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+      <FailureBox error={error} onRetry={reload} />
       {value === undefined ? (
         error === undefined ? (
           <Skeleton />

@@ -37,7 +37,7 @@ export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
     <Dialog
       title="Export"
       onClose={onClose}
-      actions={
+      footer={
         jobId === undefined ? (
           <StartButton total={choice.proof ? undefined : total} onStart={start} />
         ) : job?.status === 'success' ? (
@@ -45,7 +45,7 @@ export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
         ) : undefined
       }
     >
-      {error === undefined ? undefined : <FailureBox error={error} />}
+      <FailureBox error={error} />
       {jobId === undefined ? (
         <>
           <p>
@@ -81,7 +81,7 @@ function JobProgress({ job, total }: { readonly job: Job | undefined; readonly t
       <p aria-live="polite">
         {isDone
           ? `Ready: ${counted(entries, 'entry', 'entries')}, ${bytesText(job.metadata.bytes ?? 0)}.`
-          : `${counted(entries, 'entry', 'entries')} written. You may close this; the job goes on.`}
+          : `${counted(entries, 'entry', 'entries')} written. You may close this; the job continues.`}
       </p>
       <Progress share={isDone ? 1 : total === 0 ? undefined : entries / total} label="Progress of the export" />
     </>

@@ -30,7 +30,7 @@ export function HistoryChart({ q, round, onRange }: HistoryChartProps) {
         <p class="history-total number">{value === undefined ? '–' : countText(value.totalElements)}</p>
         <p class="muted">{value === undefined ? 'changes' : describe(value)}</p>
       </header>
-      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+      <FailureBox error={error} onRetry={reload} />
       {chart === undefined || value === undefined || value.buckets.length === 0 ? (
         <div class="history-chart-empty" />
       ) : (

@@ -5,8 +5,9 @@ import { useRequest } from '../api/requests.ts';
 import { allows, historyAbilities } from '../api/session.ts';
 import { Button, CopyButton } from '../components/buttons.tsx';
 import { counted } from '../components/numbers.ts';
-import { PageHeader, Pager } from '../components/page.tsx';
+import { PageHeader } from '../components/page.tsx';
 import { FailureBox, LoadingLine, later, Skeleton } from '../components/states.tsx';
+import { Pager } from '../components/table.tsx';
 import { Name } from '../components/values.tsx';
 import { withTime } from '../query-text/edit-query.ts';
 import { setParameters } from '../router/router.tsx';
@@ -14,11 +15,11 @@ import { rangeText } from '../views/saved-views.ts';
 import { OpenView, SaveViewButton } from '../views/views.tsx';
 import { EmptyHistory, EntryList } from './entry-list.tsx';
 import { HistoryChart } from './history-chart.tsx';
-import { askedQuery, type HistoryView, historyView, OpenEntry, showQuery, startsWide } from './history-view.ts';
+import { askedQuery, type HistoryView, historyView, OpenEntry, showQuery } from './history-view.ts';
 import { isLive, turnLive, useLive } from './live-feed.ts';
 import { QueryBar } from './query-bar.tsx';
 import { isWords, useQueryCheck } from './query-faults.ts';
-import { TermChips, TimePresets } from './query-terms.tsx';
+import { Facets, TermChips, TimePresets } from './query-terms.tsx';
 import './history-page.css';
 
 const size = 50;
@@ -113,13 +114,12 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
               onRange={(from, before) => showQuery(withTime(q, { from, before }))}
             />
             <div class="history-columns">
-              <details class="facets" open={startsWide}>
-                <summary>Narrow by type, entity, actor or field</summary>
+              <Facets summary="Narrow by type, entity, actor or field">
                 <FacetLists asked={accepted} q={q} round={round} onQuery={showQuery} />
-              </details>
+              </Facets>
               <section class="card history-entries" aria-label="Entries">
                 <LoadingLine active={list.isLoading} />
-                {list.error === undefined ? undefined : <FailureBox error={list.error} onRetry={list.reload} />}
+                <FailureBox error={list.error} onRetry={list.reload} />
                 {isLive.value ? (
                   <div class="live-place">
                     <LiveLine view={live.view.value} onShow={refresh} />

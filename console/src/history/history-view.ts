@@ -43,8 +43,5 @@ export function historyOf(q: string): Target {
   return { path: 'history', parameters: { q } };
 }
 
-/** Whether facets stand beside the entries. On a narrow screen they would push them out of sight, and begin closed. */
-export const startsWide = matchMedia('(min-width: 760px)').matches;
-
 /** The detail of an entry. */
 export const OpenEntry = later(async () => (await import('./entry-panel.tsx')).EntryPanel);

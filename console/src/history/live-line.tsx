@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { failureOf } from '../api/failure.ts';
 import { Button, Icon } from '../components/buttons.tsx';
 import { countText } from '../components/numbers.ts';
-import { ChangeTypeMark, Name, Time } from '../components/values.tsx';
+import { ChangeLine, Time } from '../components/values.tsx';
 import { type LiveView, maxNews, type NewChange } from './live-feed.ts';
 import './live-line.css';
 
@@ -35,17 +35,10 @@ export function LiveLine({ view, onShow }: LiveLineProps) {
   );
 }
 
-function Last({ change: { type, entity, entityId, actor, at } }: { readonly change: NewChange }) {
+function Last({ change }: { readonly change: NewChange }) {
   return (
     <span class="live-last">
-      <ChangeTypeMark type={type} short />
-      <span>
-        <Name text={entity} /> <Name text={entityId} />
-      </span>
-      <span class="muted">
-        <Name text={actor} />
-      </span>
-      <Time at={at} detail="clock" />
+      <ChangeLine change={change} detail="clock" />
     </span>
   );
 }
@@ -53,31 +46,31 @@ function Last({ change: { type, entity, entityId, actor, at } }: { readonly chan
 function State({ view: { state, changes, readAt, beganLateAt }, onShow }: LiveLineProps) {
   switch (state.name) {
     case 'connecting':
-      return <Told>Connecting…</Told>;
+      return <Line>Connecting…</Line>;
     case 'catching-up':
-      return <Told>The connection is back. Reading what was recorded meanwhile…</Told>;
+      return <Line>The connection is back. Reading what was recorded in between…</Line>;
     case 'lost':
       return (
-        <Told isBad>
-          No connection since <Time at={state.at} detail="clock" />. New changes are told when it is back.
-        </Told>
+        <Line isBad>
+          No connection since <Time at={state.at} detail="clock" />. New changes are announced once it is back.
+        </Line>
       );
     case 'restored':
       return (
-        <Told isBad>
-          The database was restored to an earlier state: what stands here may not be there any more.
-          <Button onClick={onShow}>Read anew</Button>
-        </Told>
+        <Line isBad>
+          The database was restored to an earlier state: changes shown here may no longer exist.
+          <Button onClick={onShow}>Reload</Button>
+        </Line>
       );
     case 'refused':
-      return <Told isBad>New changes are not told. {failureOf(state.error).title}</Told>;
+      return <Line isBad>New changes are not announced. {failureOf(state.error).title}</Line>;
     case 'live':
       break;
   }
-  if (changes.length >= maxNews) return <Told>No more are counted until they are shown.</Told>;
+  if (changes.length >= maxNews) return <Line>No more are counted until they are shown.</Line>;
   const since = readAt === undefined ? undefined : <Time at={readAt} detail="clock" />;
   return (
-    <Told>
+    <Line>
       {state.caughtUpAt === undefined ? undefined : (
         <>
           Caught up at <Time at={state.caughtUpAt} detail="clock" />.{' '}
@@ -85,15 +78,15 @@ function State({ view: { state, changes, readAt, beganLateAt }, onShow }: LiveLi
       )}
       {beganLateAt === undefined ? undefined : (
         <>
-          Changes until <Time at={beganLateAt} detail="clock" /> are not told: refresh to see them.{' '}
+          Changes until <Time at={beganLateAt} detail="clock" /> are not announced: refresh to see them.{' '}
         </>
       )}
       {changes.length > 0 ? <>Total, chart and list are of {since}.</> : <>Nothing new since {since}.</>}
-    </Told>
+    </Line>
   );
 }
 
-function Told({ isBad = false, children }: { readonly isBad?: boolean; readonly children: ComponentChildren }) {
+function Line({ isBad = false, children }: { readonly isBad?: boolean; readonly children: ComponentChildren }) {
   return (
     <span class={`live-state${isBad ? ' bad' : ''}`} role="status">
       {isBad ? <Icon name="warning" /> : undefined}

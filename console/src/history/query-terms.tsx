@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Icon } from '../components/buttons.tsx';
 import { later } from '../components/states.tsx';
@@ -105,4 +106,15 @@ export function TimePresets({ q, onQuery }: TimePresetsProps) {
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Facets beside the entries. On a narrow screen they would push these out of sight, and start closed. */
+export function Facets({ summary, children }: { readonly summary: string; readonly children: ComponentChildren }) {
+  const [isWide] = useState(() => matchMedia('(min-width: 760px)').matches);
+  return (
+    <details class="facets" open={isWide}>
+      <summary>{summary}</summary>
+      {children}
+    </details>
+  );
 }

@@ -1,74 +1,139 @@
-import { ApiError } from '@annals/client';
+import { ApiError, type CursorPage, type ListParameters } from '@annals/client';
 import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import { type Requested, useRequest } from '../api/requests.ts';
+import { readsHistory } from '../api/session.ts';
 import { Button, Icon, type IconName } from '../components/buttons.tsx';
 import { counted } from '../components/numbers.ts';
-import { CursorPager, PageHeader, TableScroll } from '../components/page.tsx';
+import { PageHeader } from '../components/page.tsx';
 import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
-import { Link, setParameters } from '../router/router.tsx';
-import type { List } from './use-list.ts';
-import './lists.css';
-import { useLayoutEffect, useState } from 'preact/hooks';
-import { readsHistory } from '../api/session.ts';
+import { type Column, CursorPager, DataTable } from '../components/table.tsx';
 import { Name } from '../components/values.tsx';
+import { queryOfDocument } from '../history/document-queries.ts';
+import { historyOf } from '../history/history-view.ts';
 import { quoted } from '../query-text/quoted.ts';
-import { directionOf, turnedSort } from './sort-order.ts';
+import { Link, place, setParameters } from '../router/router.tsx';
+import './lists.css';
 
-interface ListPageProps<Item> {
-  readonly list: List<Item>;
-  readonly title: string;
-  readonly lead: string;
-  /** A filter to show before something is written. */
-  readonly example: string;
-  /** Ready filters: the label and the term of each. */
-  readonly chips: readonly (readonly [label: string, term: string])[];
-  readonly one: string;
-  readonly many?: string;
-  /** What is shown where there is no item at all. */
-  readonly empty: { readonly icon: IconName; readonly title: string; readonly text: string };
-  /** Makes the table of the items. */
-  readonly children: (items: readonly Item[]) => ComponentChildren;
+interface ListOptions<Item> {
+  /** Distinguishes this list from others. */
+  readonly name: string;
+  /** Reads a page: one of the client's lists, called with the signal. */
+  readonly read: (parameters: ListParameters, signal: AbortSignal) => PromiseLike<CursorPage<Item>>;
+  readonly pageSize?: number;
+  /** Where the address names no order. */
+  readonly defaultSort?: string;
 }
 
-/** A page that is a list to read: its title, its filter and its table. */
-export function ListPage<Item>({ list, title, lead, example, chips, one, many, empty, children }: ListPageProps<Item>) {
-  const filter = { filter: list.filter, onFilter: list.setFilter };
-  return (
-    <>
-      <PageHeader title={title} lead={lead} />
-      <FilterBar {...filter} example={example}>
-        {chips.map(([label, term]) => (
-          <FilterChip key={term} label={label} term={term} {...filter} />
-        ))}
-      </FilterBar>
-      <ListCard
-        list={list}
-        one={one}
-        {...(many === undefined ? {} : { many })}
-        empty={
-          <EmptyState icon={empty.icon} title={empty.title}>
-            <p>{empty.text}</p>
-          </EmptyState>
-        }
-      >
-        {children}
-      </ListCard>
-    </>
+/** A list whose filter, order and page are in the address, so that they can be shared. */
+interface List<Item> {
+  readonly page: Requested<CursorPage<Item>>;
+  /** All that match; counted once for a filter, not again for each page. */
+  readonly total: number | undefined;
+  /** Whether the items that are shown are all that match. */
+  readonly hasOnePage: boolean;
+  readonly filter: string;
+  readonly sort: string;
+  readonly onNext: (() => void) | undefined;
+  readonly onPrevious: (() => void) | undefined;
+  readonly setFilter: (filter: string) => void;
+  readonly setSort: (sort: string) => void;
+  readonly reload: () => void;
+}
+
+const start = { next: undefined, prev: undefined } as const;
+
+/**
+ * @example
+ * const agents = useList({ name: 'agents', read: (parameters, signal) => annals().agents.list(parameters, { signal }) });
+ */
+export function useList<Item>({ name, read, pageSize = 50, defaultSort = '' }: ListOptions<Item>): List<Item> {
+  const { parameters } = place.value;
+  const filter = parameters.get('q') ?? '';
+  const sort = parameters.get('sort') ?? defaultSort;
+  const next = parameters.get('next') ?? undefined;
+  const prev = parameters.get('prev') ?? undefined;
+  const q = filter.trim() === '' ? undefined : filter.trim();
+
+  const page = useRequest(JSON.stringify([name, q, sort, next, prev, pageSize]), (signal) =>
+    read({ q, sort: sort === '' ? undefined : sort, pageSize, next, prev }, signal),
   );
+  const count = useRequest(JSON.stringify([name, q]), async (signal) => {
+    const { total } = await read({ q, pageSize: 1, total: true }, signal);
+    return total;
+  });
+
+  const { next: following, prev: before } = page.value ?? {};
+  return {
+    page,
+    total: count.isCurrent ? count.value : undefined,
+    hasOnePage: following === undefined && before === undefined,
+    filter,
+    sort,
+    onNext: following === undefined ? undefined : () => setParameters({ next: following, prev: undefined }),
+    onPrevious: before === undefined ? undefined : () => setParameters({ prev: before, next: undefined }),
+    setFilter: (changed) => setParameters({ ...start, q: changed }),
+    setSort: (changed) => setParameters({ ...start, sort: changed }),
+    reload() {
+      page.reload();
+      count.reload();
+    },
+  };
 }
+
+/** Ready filters: the label and the term of each. */
+type Chips = readonly (readonly [label: string, term: string])[];
 
 interface ListCardProps<Item> {
   readonly list: List<Item>;
   /** What one item is called: `agent`. */
   readonly one: string;
   readonly many?: string;
-  /** What is shown where there is no item at all. */
-  readonly empty: ComponentChildren;
-  /** Makes the table of the items. */
-  readonly children: (items: readonly Item[]) => ComponentChildren;
+  readonly columns: readonly Column<Item>[];
+  readonly keyOf: (item: Item) => string;
+  /** Whether the details of an item are shown beside the list. */
+  readonly isOpen?: (item: Item) => boolean;
+  readonly class?: string;
+  /** What is shown if there is no item at all. */
+  readonly empty: { readonly icon: IconName; readonly title: string; readonly text: string };
+  /** The button that adds an item. */
+  readonly add?: ComponentChildren;
+}
+
+interface ListPageProps<Item> extends ListCardProps<Item> {
+  readonly title: ComponentChildren;
+  readonly lead: ComponentChildren;
+  /** A filter to show before one is written. */
+  readonly example: string;
+  readonly chips?: Chips;
+  /** Fields with their few values, for filters by them. */
+  readonly choices?: readonly { readonly field: string; readonly values: readonly string[] }[];
+  /** Panels and dialogs. */
+  readonly children?: ComponentChildren;
+}
+
+/** A page that is a list: its title, its filter, its table, and what opens beside it. */
+export function ListPage<Item>({ title, lead, example, chips, choices = [], children, ...card }: ListPageProps<Item>) {
+  const { list, add } = card;
+  return (
+    <>
+      <PageHeader title={title} lead={lead}>
+        {add}
+      </PageHeader>
+      <FilterBar list={list} example={example}>
+        <FilterChips list={list} chips={chips} />
+        {choices.map((choice) => (
+          <FieldChoice key={choice.field} list={list} {...choice} />
+        ))}
+      </FilterBar>
+      <ListCard {...card} />
+      {children}
+    </>
+  );
 }
 
 /** A list with its total, its table and its pages; or why there is none. */
-export function ListCard<Item>({ list, one, many = `${one}s`, empty, children }: ListCardProps<Item>) {
+export function ListCard<Item>({ list, one, many = `${one}s`, empty, add, isOpen, ...table }: ListCardProps<Item>) {
   const { page, total } = list;
   const items = page.value?.items ?? [];
   return (
@@ -88,49 +153,48 @@ export function ListCard<Item>({ list, one, many = `${one}s`, empty, children }:
           ) : undefined}
         </div>
       )}
-      {page.value === undefined ? (
-        page.error === undefined ? (
-          <Skeleton />
-        ) : undefined
-      ) : items.length > 0 ? (
-        <TableScroll label={`Table of ${many}`}>{children(items)}</TableScroll>
-      ) : page.isCurrent ? (
-        list.filter === '' ? (
-          empty
-        ) : (
-          <EmptyState icon="search" title={`No ${one} matches`}>
-            <p>A filter names fields and their values as they are written. Clear it to see all {many}.</p>
-            <Button onClick={() => list.setFilter('')}>Clear the filter</Button>
-          </EmptyState>
-        )
+      {page.value === undefined && page.error === undefined ? <Skeleton /> : undefined}
+      {items.length > 0 ? (
+        <DataTable label={`Table of ${many}`} items={items} list={list} isOpen={isOpen} {...table} />
       ) : undefined}
+      {page.value === undefined || items.length > 0 || !page.isCurrent ? undefined : list.filter === '' ? (
+        <EmptyState icon={empty.icon} title={empty.title}>
+          <p>{empty.text}</p>
+          {add}
+        </EmptyState>
+      ) : (
+        <EmptyState icon="search" title={`No ${one} matches`}>
+          <p>A filter names fields and their values as they are written. Clear it to see all {many}.</p>
+          <Button onClick={() => list.setFilter('')}>Clear the filter</Button>
+        </EmptyState>
+      )}
       <CursorPager onPrevious={list.onPrevious} onNext={list.onNext} />
     </section>
   );
 }
 
-/** A cursor in an address that was kept lives for 24 hours. */
+/** A cursor in an address that was kept is valid for 24 hours. */
 function isOfCursor(error: unknown): boolean {
   return error instanceof ApiError && /cursor/i.test(`${error.message} ${error.details.map(({ message }) => message)}`);
 }
 
+type Filtered = Pick<List<unknown>, 'filter' | 'setFilter'>;
+
 interface FilterBarProps {
-  readonly filter: string;
-  readonly onFilter: (filter: string) => void;
-  /** A filter to show before something is written: `status:OPEN`. */
+  readonly list: Filtered;
   readonly example: string;
   /** Ready filters beside the field. */
-  readonly children?: ComponentChildren;
+  readonly children: ComponentChildren;
 }
 
 /** A filter in the query language over the fields of the items. Enter applies it. */
-export function FilterBar({ filter, onFilter, example, children }: FilterBarProps) {
+function FilterBar({ list: { filter, setFilter }, example, children }: FilterBarProps) {
   const [text, setText] = useState(filter);
-  // Before the reader can write: what is written at once would be lost.
+  // Before the reader can write, or the first characters would be lost.
   useLayoutEffect(() => setText(filter), [filter]);
   const apply = (event: SubmitEvent) => {
     event.preventDefault();
-    onFilter(text.trim());
+    setFilter(text.trim());
   };
   return (
     <form class="filter-bar" onSubmit={apply}>
@@ -149,7 +213,7 @@ export function FilterBar({ filter, onFilter, example, children }: FilterBarProp
       </div>
       <Button type="submit">Filter</Button>
       {filter === '' ? undefined : (
-        <Button kind="quiet" icon="close" onClick={() => onFilter('')}>
+        <Button kind="quiet" icon="close" onClick={() => setFilter('')}>
           Clear
         </Button>
       )}
@@ -158,48 +222,44 @@ export function FilterBar({ filter, onFilter, example, children }: FilterBarProp
   );
 }
 
-interface FilterChipProps {
-  readonly label: string;
-  /** The term that it adds to the filter, or takes from it. */
-  readonly term: string;
-  readonly filter: string;
-  readonly onFilter: (filter: string) => void;
-}
+const has = (filter: string, term: string) => ` ${filter} `.includes(` ${term} `);
+const without = (filter: string, term: string) => ` ${filter} `.replace(` ${term} `, ' ').trim();
 
-/** A ready term. It is written into the filter, where the reader sees the language. */
-export function FilterChip({ label, term, filter, onFilter }: FilterChipProps) {
-  const isOn = ` ${filter} `.includes(` ${term} `);
-  const turned = isOn ? ` ${filter} `.replace(` ${term} `, ' ').trim() : `${filter} ${term}`.trim();
-  return (
-    <button type="button" class="filter-chip" aria-pressed={isOn} onClick={() => onFilter(turned)}>
-      {label}
-    </button>
-  );
+/** Ready terms. A click writes one into the filter, where the reader sees the language, or removes it. */
+export function FilterChips({ list: { filter, setFilter }, chips = [] }: { list: Filtered; chips: Chips | undefined }) {
+  return chips.map(([label, term]) => {
+    const isOn = has(filter, term);
+    const turned = isOn ? without(filter, term) : `${filter} ${term}`.trim();
+    return (
+      <button key={term} type="button" class="filter-chip" aria-pressed={isOn} onClick={() => setFilter(turned)}>
+        {label}
+      </button>
+    );
+  });
 }
 
 interface FieldChoiceProps {
+  readonly list: Filtered;
   readonly field: string;
-  readonly choices: readonly string[];
-  readonly filter: string;
-  readonly onFilter: (filter: string) => void;
+  readonly values: readonly string[];
 }
 
-/** Chooses a value of a field. The term is written into the filter, in place of the one that it wrote before. */
-export function FieldChoice({ field, choices, filter, onFilter }: FieldChoiceProps) {
-  const termOf = (choice: string) => `${field}:${quoted(choice)}`;
-  const chosen = choices.find((choice) => ` ${filter} `.includes(` ${termOf(choice)} `)) ?? '';
-  const choose = (choice: string) => {
-    const rest = chosen === '' ? filter : ` ${filter} `.replace(` ${termOf(chosen)} `, ' ').trim();
-    onFilter(choice === '' ? rest : `${rest} ${termOf(choice)}`.trim());
+/** Chooses a value of a field. The term is written into the filter, in place of the one that was chosen before. */
+function FieldChoice({ list: { filter, setFilter }, field, values }: FieldChoiceProps) {
+  const termOf = (value: string) => `${field}:${quoted(value)}`;
+  const chosen = values.find((value) => has(filter, termOf(value))) ?? '';
+  const choose = (value: string) => {
+    const rest = chosen === '' ? filter : without(filter, termOf(chosen));
+    setFilter(value === '' ? rest : `${rest} ${termOf(value)}`.trim());
   };
   return (
     <label class={`field-choice${chosen === '' ? '' : ' chosen'}`}>
       <Name text={field} />
       <select value={chosen} onChange={(event) => choose(event.currentTarget.value)}>
         <option value="">any</option>
-        {choices.map((choice) => (
-          <option key={choice} value={choice}>
-            {choice}
+        {values.map((value) => (
+          <option key={value} value={value}>
+            {value}
           </option>
         ))}
       </select>
@@ -207,64 +267,8 @@ export function FieldChoice({ field, choices, filter, onFilter }: FieldChoicePro
   );
 }
 
-interface SortHeadingProps {
-  readonly label: string;
-  /** The path of the field. */
-  readonly field: string;
-  /** Of a column of figures. */
-  readonly amount?: boolean;
-  readonly list: { readonly sort: string; readonly setSort: (sort: string) => void };
-}
-
-/** The heading of a column. A click sorts by it, a second one turns the order. */
-export function SortHeading({ label, field, amount = false, list }: SortHeadingProps) {
-  const direction = directionOf(list.sort, field);
-  const order = direction === undefined ? 'none' : direction === 'ASC' ? 'ascending' : 'descending';
-  return (
-    <th scope="col" class={amount ? 'amount' : undefined} aria-sort={order}>
-      <button type="button" class="sort-heading" onClick={() => list.setSort(turnedSort(list.sort, field))}>
-        <bdi>{label}</bdi>
-        <Icon name={direction === undefined ? 'sort' : direction === 'ASC' ? 'up' : 'down'} size={12} />
-      </button>
-    </th>
-  );
-}
-
-interface TotalRowProps {
-  readonly list: Pick<List<unknown>, 'hasOnePage'>;
-  /** Columns before the first sum. */
-  readonly columns: number;
-  /** The cells of the other columns. */
-  readonly children: ComponentChildren;
-}
-
-/** The sum of one number of each item. */
-export function sumOf<Key extends string>(items: readonly Readonly<Record<Key, number>>[], key: Key): number {
-  return items.reduce((sum, item) => sum + item[key], 0);
-}
-
-/** The sums of a list, which has those of the rows it shows. Where other pages have more rows, it says so. */
-export function TotalRow({ list, columns, children }: TotalRowProps) {
-  return (
-    <tfoot>
-      <tr>
-        <th scope="row" colSpan={columns}>
-          {list.hasOnePage ? 'Total' : 'Total of this page'}
-        </th>
-        {children}
-      </tr>
-    </tfoot>
-  );
-}
-
-interface HistoryLinkProps {
-  readonly entity: string;
-  readonly entityId: string;
-}
-
-/** Leads to all changes of a document. Without a scope for the history there is none. */
-export function HistoryLink({ entity, entityId }: HistoryLinkProps) {
+/** Leads to all changes of a document. Without a scope for the history there is no link. */
+export function HistoryLink({ entity, entityId }: { readonly entity: string; readonly entityId: string }) {
   if (!readsHistory()) return null;
-  const q = `entity:${quoted(entity)} entityId:${quoted(entityId)} occurredAt:>="1970-01-01T00:00:00Z"`;
-  return <Link to={{ path: 'history', parameters: { q } }}>History</Link>;
+  return <Link to={historyOf(queryOfDocument({ entity, entityId }))}>History</Link>;
 }

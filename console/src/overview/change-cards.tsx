@@ -93,7 +93,7 @@ export function BusiestCard({ title, field, from }: BusiestCardProps) {
     <OverviewCard title={title} requested={requested} aside={<span class="muted">30 days</span>}>
       {({ values, others, totalElements }) =>
         totalElements === 0 ? (
-          <p class="muted">Nobody has changed anything in this time.</p>
+          <p class="muted">Nothing was changed in this time.</p>
         ) : (
           <ul class="busiest">
             {values.map(({ value, count }) => (

@@ -23,7 +23,7 @@ export function OverviewCard<Value>({ title, aside, requested, children, wide = 
         {aside}
       </div>
       <div class="card-body">
-        {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+        <FailureBox error={error} onRetry={reload} />
         {value === undefined ? error === undefined ? <Skeleton lines={4} /> : undefined : children(value)}
       </div>
     </section>

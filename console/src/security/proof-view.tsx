@@ -16,7 +16,7 @@ export function ProofView() {
     <div class="stack">
       <PageHeader
         title="Proof"
-        lead="Whoever keeps a checkpoint and the key finds out later, without Annals, whether a change was altered or removed."
+        lead="With a checkpoint and the key you can verify later, without Annals, whether a change was altered or removed."
       >
         {value === undefined ? undefined : <TakeAway log={value} />}
       </PageHeader>
@@ -68,7 +68,7 @@ function Sealed({ log }: { readonly log: HistoryLog }) {
             <dt>Witnesses</dt>
             <dd>
               {witnesses.length === 0
-                ? 'Nobody has cosigned this checkpoint.'
+                ? 'No witness has cosigned this checkpoint.'
                 : witnesses.map((one) => (
                     <p key={one.name}>
                       <Name text={one.name} />, <Time at={one.signedAt} />
@@ -90,7 +90,7 @@ function Sealed({ log }: { readonly log: HistoryLog }) {
         </div>
       </section>
       <section class="card" aria-label="Receipts">
-        <h2 class="card-header">What was done with the history besides recording it</h2>
+        <h2 class="card-header">Other operations on the history</h2>
         <div class="card-body">
           {receipts.map((receipt) => (
             <p key={receipt.position}>
@@ -111,8 +111,8 @@ const words: Readonly<Record<string, (changes: string) => string>> = {
   hold: () => 'The history was put on hold',
   release: () => 'The hold was released',
   'first sealing': (changes) => `The history was sealed for the first time, with ${changes} as they stood`,
-  'new key': () => 'The log goes on with a new key',
-  restore: () => 'The database was set back, or its key lost what it had signed: a new log goes on from it',
+  'new key': () => 'The log continues with a new key',
+  restore: () => 'The database was restored, or the key is behind what it had signed: a new log continues from it',
 };
 
 /** What a receipt says, as a sentence without its end. */

@@ -4,8 +4,7 @@ import { bytesText, counted } from '../components/numbers.ts';
 import { TabbedViews, type View } from '../components/page.tsx';
 import { later } from '../components/states.tsx';
 import { Name, Time } from '../components/values.tsx';
-import { ListPage, SortHeading } from '../lists/list-page.tsx';
-import { useList } from '../lists/use-list.ts';
+import { ListPage, useList } from '../lists/list-page.tsx';
 import { quoted } from '../query-text/quoted.ts';
 import { programText } from './program-text.ts';
 
@@ -68,51 +67,39 @@ function AccessesView() {
       ]}
       one="access"
       many="accesses"
-      empty={{ icon: 'clock', title: 'There is no access', text: 'Nobody has signed in yet.' }}
-    >
-      {(accesses) => (
-        <table class="table">
-          <thead>
-            <tr>
-              <SortHeading label="When" field="_id" list={list} />
-              <SortHeading label="Who" field="name" list={list} />
-              <SortHeading label="What" field="kind" list={list} />
-              <th scope="col">How</th>
-              <th scope="col">Address</th>
-              <th scope="col">Browser or program</th>
-              <th scope="col">Session</th>
-            </tr>
-          </thead>
-          <tbody>
-            {accesses.map((access) => (
-              <tr key={access.id}>
-                <td class="nowrap">
-                  <Time at={access.at ?? ''} />
-                </td>
-                <td>
-                  <Name text={access.name ?? ''} />
-                </td>
-                <td class="nowrap">{access.kind === undefined ? '' : words[access.kind]}</td>
-                <td>
-                  <span class="cell-cut">
-                    <Name text={detailsOf(access)} />
-                  </span>
-                </td>
-                <td class="nowrap">
-                  <Name text={access.address ?? ''} />
-                </td>
-                <td class="nowrap" title={access.program}>
-                  <Name text={programText(access.program ?? '')} />
-                </td>
-                <td class="nowrap">
-                  <Session access={access} onFilter={list.setFilter} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-    </ListPage>
+      empty={{ icon: 'clock', title: 'There is no access', text: 'No one has signed in yet.' }}
+      keyOf={({ id = '' }) => id}
+      columns={[
+        { label: 'When', sort: '_id', class: 'nowrap', cell: ({ at = '' }) => <Time at={at} /> },
+        { label: 'Who', sort: 'name', cell: ({ name = '' }) => <Name text={name} /> },
+        {
+          label: 'What',
+          sort: 'kind',
+          class: 'nowrap',
+          cell: ({ kind }) => (kind === undefined ? '' : words[kind]),
+        },
+        {
+          label: 'How',
+          cell: (access) => (
+            <span class="cell-cut">
+              <Name text={detailsOf(access)} />
+            </span>
+          ),
+        },
+        { label: 'Address', class: 'nowrap', cell: ({ address = '' }) => <Name text={address} /> },
+        {
+          label: 'Browser or program',
+          class: 'nowrap',
+          title: ({ program }) => program,
+          cell: ({ program = '' }) => <Name text={programText(program)} />,
+        },
+        {
+          label: 'Session',
+          class: 'nowrap',
+          cell: (access) => <Session access={access} onFilter={list.setFilter} />,
+        },
+      ]}
+    />
   );
 }
 

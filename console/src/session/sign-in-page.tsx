@@ -44,7 +44,7 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
         <Brand />
         <h1>Sign in</h1>
         {sessionEnded.value && error === undefined ? (
-          <p class="sign-in-note">Your session has ended. Sign in to go on where you were.</p>
+          <p class="sign-in-note">Your session has ended. Sign in to continue where you were.</p>
         ) : undefined}
         {refusedBefore === undefined || error !== undefined ? undefined : (
           <p class="sign-in-refusal" role="alert">
@@ -110,14 +110,14 @@ function Refusal({ error, byLink }: { readonly error: unknown; readonly byLink: 
   return (
     <p class="sign-in-refusal" role="alert">
       {byLink
-        ? 'This link does not work any more. A link works once, and only for a short time. Ask for another one, or sign in with a client.'
+        ? 'This link no longer works. A link works once, and only for a short time. Ask for another one, or sign in with a client.'
         : 'The client id or the secret is wrong, or the client was revoked.'}
     </p>
   );
 }
 
 const words: Readonly<Record<string, string>> = {
-  not_admitted: 'Your account was recognised, but nobody has let it in. Ask those who run Annals.',
+  not_admitted: 'Your account was recognised, but it is not admitted. Ask those who run Annals.',
   groups_left_out:
     "You are in so many groups that your company's provider did not name them. Ask those who run Annals to let you in by a role or your address.",
   declined:

@@ -1,13 +1,14 @@
 import type { DeliveryAttempt } from '@annals/client';
 import { annals } from '../api/annals.ts';
+import { useReloads } from '../api/requests.ts';
 import { countText } from '../components/numbers.ts';
-import { EmptyState } from '../components/states.tsx';
 import { Name, Time } from '../components/values.tsx';
-import { FilterChip, ListCard } from '../lists/list-page.tsx';
-import { useList } from '../lists/use-list.ts';
-import { OutcomeBadge, useReloads } from './subscription-state.tsx';
+import { FilterChips, ListCard, useList } from '../lists/list-page.tsx';
+import { OutcomeBadge } from './subscription-state.tsx';
 
-/** What was tried in the last 7 days, and what the target answered. */
+const none = <span class="muted">none</span>;
+
+/** The attempts of the last 7 days, and what the target answered. */
 export function AttemptsList({ id }: { readonly id: string }) {
   const list = useList({
     name: `attempts ${id}`,
@@ -20,73 +21,53 @@ export function AttemptsList({ id }: { readonly id: string }) {
     <section class="stack" aria-label="Attempts">
       <div class="subscription-notes">
         <h2>Attempts</h2>
-        <FilterChip
-          label="Failed"
-          term="outcome:(failed, refused, suspended)"
-          filter={list.filter}
-          onFilter={list.setFilter}
+        <FilterChips
+          list={list}
+          chips={[
+            ['Failed', 'outcome:(failed, refused, suspended)'],
+            ['Tests', 'kind:test'],
+          ]}
         />
-        <FilterChip label="Tests" term="kind:test" filter={list.filter} onFilter={list.setFilter} />
       </div>
       <ListCard
         list={list}
         one="attempt"
-        empty={
-          <EmptyState icon="send" title="Nothing was sent in the last 7 days">
-            <p>Choose Test to send a sample that says so.</p>
-          </EmptyState>
-        }
-      >
-        {(attempts) => (
-          <table class="table wraps">
-            <thead>
-              <tr>
-                <th scope="col">Time</th>
-                <th scope="col">Outcome</th>
-                <th scope="col">Changes</th>
-                <th scope="col">Status</th>
-                <th scope="col">Took</th>
-                <th scope="col">Answer</th>
-              </tr>
-            </thead>
-            <tbody>
-              {attempts.map((attempt) => (
-                <Row key={attempt.id} attempt={attempt} />
-              ))}
-            </tbody>
-          </table>
-        )}
-      </ListCard>
+        empty={{
+          icon: 'send',
+          title: 'Nothing was sent in the last 7 days',
+          text: 'Choose Test to send a sample that is marked as one.',
+        }}
+        class="wraps"
+        keyOf={(attempt) => attempt.id ?? ''}
+        columns={[
+          { label: 'Time', class: 'nowrap', cell: ({ at = '' }) => <Time at={at} /> },
+          { label: 'Outcome', cell: ({ outcome = 'failed' }) => <OutcomeBadge outcome={outcome} /> },
+          { label: 'Changes', class: 'number nowrap', cell: sentIn },
+          { label: 'Status', name: 'status', class: 'number', cell: ({ status }) => status ?? none },
+          {
+            label: 'Took',
+            name: 'took',
+            class: 'number nowrap',
+            cell: ({ duration }) =>
+              duration === undefined ? <span class="muted">unknown</span> : `${countText(duration)} ms`,
+          },
+          { label: 'Answer', cell: (attempt) => <AttemptAnswer attempt={attempt} /> },
+        ]}
+      />
     </section>
   );
 }
 
-function Row({ attempt }: { readonly attempt: DeliveryAttempt }) {
-  const { at = '', outcome = 'failed', status, duration, error, answer = '' } = attempt;
+function AttemptAnswer({ attempt: { error, answer = '' } }: { readonly attempt: DeliveryAttempt }) {
   return (
-    <tr>
-      <td class="nowrap">
-        <Time at={at} />
-      </td>
-      <td>
-        <OutcomeBadge outcome={outcome} />
-      </td>
-      <td class="number nowrap">{sentIn(attempt)}</td>
-      <td class="number" data-label="status">
-        {status ?? <span class="muted">none</span>}
-      </td>
-      <td class="number nowrap" data-label="took">
-        {duration === undefined ? <span class="muted">unknown</span> : `${countText(duration)} ms`}
-      </td>
-      <td>
-        {error === undefined ? undefined : <Name text={error} />}{' '}
-        {answer === '' ? undefined : (
-          <code class="muted">
-            <Name text={answer} />
-          </code>
-        )}
-      </td>
-    </tr>
+    <>
+      {error === undefined ? undefined : <Name text={error} />}{' '}
+      {answer === '' ? undefined : (
+        <code class="muted">
+          <Name text={answer} />
+        </code>
+      )}
+    </>
   );
 }
 

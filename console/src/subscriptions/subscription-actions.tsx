@@ -1,52 +1,48 @@
 import type { Subscription } from '@annals/client';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { Button } from '../components/buttons.tsx';
-import { ConfirmDialog } from '../components/overlays.tsx';
-import { later } from '../components/states.tsx';
-import { tell, tellFailure } from '../components/toasts.tsx';
+import { useRequest } from '../api/requests.ts';
+import { Button, CopyButton, Icon, WorkButton } from '../components/buttons.tsx';
+import { SelectField, TextField } from '../components/forms.tsx';
+import { counted, countText } from '../components/numbers.ts';
+import { ConfirmButton, Dialog } from '../components/overlays.tsx';
+import { Fact } from '../components/page.tsx';
+import { FailureBox, Progress } from '../components/states.tsx';
+import { momentOf, momentText, startOfDay, zoneName } from '../components/times.ts';
+import { tell } from '../components/toasts.ts';
+import { Name } from '../components/values.tsx';
 import { navigate } from '../router/router.tsx';
-import { SecretDialog, type ShownKey } from './secret-dialog.tsx';
-import { mayChange, mayManage } from './subscription-state.tsx';
+import { beginnings, inputOfCurrent } from './subscription-draft.ts';
+import { mayChange, mayManage, OutcomeBadge, reasons } from './subscription-state.tsx';
 import { targetOf } from './target-fields.ts';
-import { TestDialog } from './test-dialog.tsx';
 
-const ReplayDialog = later(async () => (await import('./replay-dialog.tsx')).ReplayDialog);
-
-interface SubscriptionActionsProps {
+interface SubscriptionProps {
   readonly subscription: Subscription;
   readonly onChanged: () => void;
 }
 
-type Asking = 'test' | 'replay' | 'rotate' | 'delete';
-
 /** What can be done with a subscription, by what the session allows. */
-export function SubscriptionActions({ subscription, onChanged }: SubscriptionActionsProps) {
+export function SubscriptionActions({ subscription, onChanged }: SubscriptionProps) {
   const { id, name, state } = subscription;
   const { type } = targetOf(subscription);
-  const [asking, setAsking] = useState<Asking>();
+  const [open, setOpen] = useState<'test' | 'replay'>();
   const [shown, setShown] = useState<ShownKey>();
   if (!mayManage()) return null;
-  const close = () => setAsking(undefined);
-  const isRunning = state === 'active' || state === 'retrying';
+  const close = () => setOpen(undefined);
   const pause = async () => {
-    try {
-      await annals().subscriptions.pause(id);
-      tell(`${name} is paused.`);
-      onChanged();
-    } catch (error) {
-      tellFailure(error);
-    }
+    await annals().subscriptions.pause(id);
+    tell(`${name} is paused.`);
+    onChanged();
   };
   return (
     <>
-      <Button icon="send" onClick={() => setAsking('test')}>
+      <Button icon="send" onClick={() => setOpen('test')}>
         Test
       </Button>
-      {isRunning ? (
-        <Button icon="stop" onClick={() => void pause()}>
+      {state === 'active' || state === 'retrying' ? (
+        <WorkButton icon="stop" run={pause}>
           Pause
-        </Button>
+        </WorkButton>
       ) : undefined}
       {mayChange() ? (
         <>
@@ -54,53 +50,298 @@ export function SubscriptionActions({ subscription, onChanged }: SubscriptionAct
             Edit
           </Button>
           {type === 'email' ? undefined : (
-            <Button icon="history" onClick={() => setAsking('replay')}>
+            <Button icon="history" onClick={() => setOpen('replay')}>
               Replay…
             </Button>
           )}
         </>
       ) : undefined}
-      {type === 'webhook' ? <Button onClick={() => setAsking('rotate')}>Rotate the key…</Button> : undefined}
-      <Button kind="danger" icon="remove" aria-label="Delete the subscription" onClick={() => setAsking('delete')} />
-      {asking === 'test' ? <TestDialog id={id} onClose={close} onTested={onChanged} /> : undefined}
-      {asking === 'replay' ? <ReplayDialog id={id} onClose={close} onStarted={onChanged} /> : undefined}
-      {asking === 'rotate' ? (
-        <ConfirmDialog
-          title="Make a new key?"
-          action="Make a new key"
-          onClose={close}
-          onConfirm={async () => {
-            setShown(await annals().subscriptions.rotate(id));
-            onChanged();
+      {type === 'webhook' ? (
+        <ConfirmButton
+          ask={{
+            title: 'Make a new key?',
+            label: 'Make a new key',
+            run: async () => {
+              setShown(await annals().subscriptions.rotate(id));
+              onChanged();
+            },
+            body: <p>Deliveries are signed with the new key and, for 24 hours, with the previous one too.</p>,
           }}
         >
-          <p>Deliveries are signed with the new key and, for 24 hours, with the one before it too.</p>
-        </ConfirmDialog>
+          Rotate the key…
+        </ConfirmButton>
       ) : undefined}
-      {shown === undefined ? undefined : (
-        <SecretDialog
-          shown={shown}
-          note="The key before it signs as well for 24 hours."
-          onClose={() => setShown(undefined)}
-        />
-      )}
-      {asking === 'delete' ? (
-        <ConfirmDialog
-          title="Delete the subscription?"
-          action="Delete"
-          onClose={close}
-          onConfirm={async () => {
+      <ConfirmButton
+        kind="danger"
+        icon="remove"
+        aria-label="Delete the subscription"
+        ask={{
+          title: 'Delete the subscription?',
+          run: async () => {
             await annals().subscriptions.delete(id);
             tell(`${name} is deleted.`);
             navigate({ path: 'subscriptions' });
-          }}
-        >
-          <p>
-            Nothing more is sent. What is pending or parked is not delivered, and the list of attempts is deleted. The
-            changes stay in the history.
-          </p>
-        </ConfirmDialog>
-      ) : undefined}
+          },
+          body: (
+            <p>
+              Nothing more is sent. What is pending or parked is not delivered, and the list of attempts is deleted. The
+              changes stay in the history.
+            </p>
+          ),
+        }}
+      />
+      {open === 'test' ? <TestDialog id={id} onClose={close} onTested={onChanged} /> : undefined}
+      {open === 'replay' ? <ReplayDialog id={id} onClose={close} onStarted={onChanged} /> : undefined}
+      {shown === undefined ? undefined : (
+        <SecretDialog
+          shown={shown}
+          note="The previous key signs as well for 24 hours."
+          onClose={() => setShown(undefined)}
+        />
+      )}
     </>
+  );
+}
+
+/** What the service shows once of a key for signatures. */
+export interface ShownKey {
+  readonly secret?: string | undefined;
+  readonly publicKey?: string | undefined;
+}
+
+interface SecretDialogProps {
+  readonly shown: ShownKey;
+  readonly note?: string;
+  readonly onClose: () => void;
+}
+
+/** Shows what the receiver checks signatures with. A secret is shown only once. */
+export function SecretDialog({ shown: { secret, publicKey }, note, onClose }: SecretDialogProps) {
+  const [text = '', what] = secret === undefined ? [publicKey, 'the public key'] : [secret, 'the secret'];
+  return (
+    <Dialog
+      title={secret === undefined ? 'The public key of the signatures' : 'The secret of the signatures'}
+      onClose={onClose}
+      footer={
+        <Button kind="primary" onClick={onClose}>
+          Done
+        </Button>
+      }
+    >
+      <p>
+        Give it to the receiver, which checks the signatures with it.{' '}
+        {secret === undefined
+          ? 'It stays among the settings.'
+          : 'It is shown only once: store it before you close this dialog.'}
+      </p>
+      <div class="subscription-key">
+        <code>{text}</code>
+        <CopyButton what={what} label="Copy" text={() => text} />
+      </div>
+      {note === undefined ? undefined : <p class="muted">{note}</p>}
+    </Dialog>
+  );
+}
+
+interface TestDialogProps {
+  readonly id: string;
+  readonly onClose: () => void;
+  readonly onTested: () => void;
+}
+
+/** Sends a sample, and shows what the target answered. */
+function TestDialog({ id, onClose, onTested }: TestDialogProps) {
+  const { value, error, isLoading, reload } = useRequest(`test ${id}`, (signal) =>
+    annals().subscriptions.test(id, { signal, maxRetries: 0 }),
+  );
+  useEffect(() => {
+    if (value !== undefined) onTested();
+  }, [value]);
+  return (
+    <Dialog
+      title="Test"
+      onClose={onClose}
+      footer={
+        <>
+          <Button disabled={isLoading} onClick={reload}>
+            Test again
+          </Button>
+          <Button kind="primary" onClick={onClose}>
+            Close
+          </Button>
+        </>
+      }
+    >
+      <p>Annals sends a sample that is marked as one. Nothing of the history is sent.</p>
+      <FailureBox error={error} />
+      {isLoading ? (
+        <Progress share={undefined} label="The sample is sent" />
+      ) : value === undefined ? undefined : (
+        <dl class="facts">
+          <Fact label="Outcome">
+            <OutcomeBadge outcome={value.outcome} />{' '}
+            {value.error === undefined ? undefined : <Name text={value.error} />}
+          </Fact>
+          <Fact label="Status" class="number">
+            {value.status}
+          </Fact>
+          <Fact label="Took" class="number">
+            {value.duration === undefined ? undefined : `${countText(value.duration)} ms`}
+          </Fact>
+          <Fact label="Answer">
+            {value.answer === undefined || value.answer === '' ? undefined : (
+              <code>
+                <Name text={value.answer} />
+              </code>
+            )}
+          </Fact>
+        </dl>
+      )}
+    </Dialog>
+  );
+}
+
+interface ReplayDialogProps {
+  readonly id: string;
+  readonly onClose: () => void;
+  readonly onStarted: () => void;
+}
+
+/** Asks for a time, and sends the changes recorded in it once more. */
+function ReplayDialog({ id, onClose, onStarted }: ReplayDialogProps) {
+  const [from, setFrom] = useState(() => momentText(startOfDay(Date.now())).slice(0, 16));
+  const [to, setTo] = useState('');
+  const [begin, end] = [momentOfField(from), to === '' ? Date.now() : momentOfField(to)];
+  const isReady = begin < end;
+  const run = async () => {
+    const until = to === '' ? {} : { to: new Date(end).toISOString() };
+    await annals().subscriptions.replay(id, { from: new Date(begin).toISOString(), ...until });
+    tell('The replay has started.');
+    onStarted();
+  };
+  return (
+    <Dialog title="Replay" onClose={onClose} actions={[{ label: 'Send again', isReady, run }]}>
+      <p>Changes that were recorded in this time and match the query are sent once more, along with new ones.</p>
+      <TextField kind="moment" label="From" value={from} onText={setFrom} />
+      <TextField
+        kind="moment"
+        label="To"
+        hint="Empty: until now."
+        error={Number.isNaN(begin) || Number.isNaN(end) || isReady ? undefined : 'The end is before the beginning.'}
+        value={to}
+        onText={setTo}
+      />
+      <p class="muted">
+        Times are those of {zoneName()}. A receiver gets changes again that it has already: webhooks have the same id.
+      </p>
+    </Dialog>
+  );
+}
+
+/** Of a field such as `2026-11-22T14:30`, by the clock that the reader has chosen; NaN while it is incomplete. */
+function momentOfField(written: string): number {
+  const [date = '', time = ''] = written.split('T');
+  return momentOf(date, time);
+}
+
+/** Changes that could not be delivered: they are sent again, or dropped. */
+export function ParkedChanges({ subscription: { id, parked }, onChanged }: SubscriptionProps) {
+  if (parked === 0 || !mayManage()) return null;
+  const sendAgain = async () => {
+    await annals().subscriptions.replay(id, { parked: true });
+    tell('Parked changes are sent again.');
+    onChanged();
+  };
+  return (
+    <div class="subscription-notes">
+      <span>{counted(parked, 'change is', 'changes are')} parked.</span>
+      {mayChange() ? <WorkButton run={sendAgain}>Send again</WorkButton> : undefined}
+      <ConfirmButton
+        kind="danger"
+        ask={{
+          title: 'Delete what is parked?',
+          run: async () => {
+            await annals().subscriptions.deleteParked(id);
+            tell('No change is parked any more.');
+            onChanged();
+          },
+          body: (
+            <p>
+              The target does not get {counted(parked, 'change')}. They stay in the history, and count as dropped here.
+            </p>
+          ),
+        }}
+      >
+        Delete parked
+      </ConfirmButton>
+    </div>
+  );
+}
+
+/** Why nothing is sent, what to do about it, and the button that does it. */
+export function WhyStopped({ subscription, onChanged }: SubscriptionProps) {
+  const { state, reason } = subscription;
+  if ((state !== 'paused' && state !== 'suspended') || reason === undefined) return null;
+  const [why, what] = reasons[reason];
+  return (
+    <section class="failure" aria-label={`Why it is ${state}`}>
+      <Icon name="warning" size={18} />
+      <div>
+        <p class="failure-title">{why}</p>
+        {mayChange() ? <p>{what}</p> : undefined}
+        <StopAction subscription={subscription} onChanged={onChanged} />
+      </div>
+    </section>
+  );
+}
+
+function StopAction({ subscription, onChanged }: SubscriptionProps) {
+  const [isAsking, setAsking] = useState(false);
+  const { id, name, reason } = subscription;
+  if (!mayChange() || reason === 'disabled') return null;
+  const act = (work: () => Promise<unknown>, words: string) => async () => {
+    await work();
+    tell(words);
+    onChanged();
+  };
+  if (reason === 'maker') {
+    const takeOver = () => annals().subscriptions.replace(id, inputOfCurrent(subscription));
+    return <WorkButton run={act(takeOver, `${name} is yours.`)}>Take over</WorkButton>;
+  }
+  if (reason !== 'restored') {
+    return <WorkButton run={act(() => annals().subscriptions.resume(id), `${name} is resumed.`)}>Resume</WorkButton>;
+  }
+  return (
+    <>
+      <Button onClick={() => setAsking(true)}>Resume</Button>
+      {isAsking ? <ResumeDialog id={id} onClose={() => setAsking(false)} onResumed={onChanged} /> : undefined}
+    </>
+  );
+}
+
+interface ResumeDialogProps {
+  readonly id: string;
+  readonly onClose: () => void;
+  readonly onResumed: () => void;
+}
+
+/** Asks where a subscription resumes whose position was lost. */
+function ResumeDialog({ id, onClose, onResumed }: ResumeDialogProps) {
+  const [from, setFrom] = useState<'now' | 'start'>('now');
+  const run = async () => {
+    await annals().subscriptions.resume(id, { from });
+    tell('The subscription is resumed.');
+    onResumed();
+  };
+  return (
+    <Dialog title="Resume" onClose={onClose} actions={[{ label: 'Resume', run }]}>
+      <SelectField
+        label="It resumes"
+        hint="Earlier changes are not sent. A replay can send them later."
+        choices={beginnings}
+        value={from}
+        onChoose={setFrom}
+      />
+    </Dialog>
   );
 }

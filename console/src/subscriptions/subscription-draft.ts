@@ -1,15 +1,8 @@
-import { ApiError, type ErrorDetail, type Subscription, type SubscriptionInput } from '@annals/client';
+import type { Subscription, SubscriptionInput } from '@annals/client';
+import { type DraftHeader, draftHeaders } from '../components/forms.tsx';
 import { type Duration, durationOf, isoOf, noDuration } from '../components/times.ts';
 import { mask } from '../data/json-editor/document-text.ts';
 import { type TargetField, type TargetType, targetOf, targets } from './target-fields.ts';
-
-/** A header as it is being written. */
-export interface DraftHeader {
-  readonly name: string;
-  /** Empty: the value that is stored stays. */
-  readonly value: string;
-  readonly isStored: boolean;
-}
 
 /** A subscription as it is being written. Numbers are texts, so that a half-written one stays as it is. */
 export interface SubscriptionDraft {
@@ -26,6 +19,12 @@ export interface SubscriptionDraft {
   readonly checks: Readonly<Record<string, boolean>>;
   readonly headers: readonly DraftHeader[];
 }
+
+/** Where a subscription may start. */
+export const beginnings = [
+  ['now', 'with changes recorded from now on'],
+  ['start', 'with the oldest change that is kept'],
+] as const;
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -61,7 +60,7 @@ export function draftOf(subscription: Subscription): SubscriptionDraft {
       of(['text', 'number', 'choice']).map((field) => [field.name, textOf(memberOf(members, field.name))]),
     ),
     checks: Object.fromEntries(of(['check']).map((field) => [field.name, memberOf(members, field.name) === true])),
-    headers: Object.keys(members.headers ?? {}).map((header) => ({ name: header, value: '', isStored: true })),
+    headers: draftHeaders(members.headers as object | undefined),
   };
 }
 
@@ -147,7 +146,7 @@ function linesOf(text: string): string[] {
 }
 
 /** What is wrong, by part of the form: `name`, `q`, `hide`, `target.url`. */
-export type SubscriptionFaults = Readonly<Record<string, string>>;
+export type SubscriptionFaults = Readonly<Record<string, string | undefined>>;
 
 const ownParts: readonly string[] = ['name', 'q', 'from', 'maxAge', 'hide'];
 
@@ -166,28 +165,8 @@ export function missingParts(draft: SubscriptionDraft, current: Subscription | u
   return found;
 }
 
-/** The details of a refusal, each at its part of the form. */
-export function refusedParts(error: unknown, draft: SubscriptionDraft): SubscriptionFaults {
-  const found: Record<string, string> = {};
-  for (const { field, message } of detailsOf(error)) {
-    const part = partOf(field, draft);
-    if (part !== undefined) found[part] ??= part === field ? message : `${field.slice(part.length + 1)}: ${message}`;
-  }
-  return found;
-}
-
-/** The error, unless all of it stands at parts of the form. */
-export function errorOfRest(error: unknown, draft: SubscriptionDraft): unknown {
-  const details = detailsOf(error);
-  return details.length > 0 && details.every(({ field }) => partOf(field, draft) !== undefined) ? undefined : error;
-}
-
 /** The part of the form that a field of the service stands for; undefined where the form has none. */
-function partOf(field: string, { type }: SubscriptionDraft): string | undefined {
+export function partOf(field: string, { type }: SubscriptionDraft): string | undefined {
   const parts = [...ownParts, ...targets[type].fields.map(({ name }) => `target.${name}`)];
   return parts.find((part) => field === part || field.startsWith(`${part}.`) || field.startsWith(`${part}[`));
-}
-
-function detailsOf(error: unknown): readonly ErrorDetail[] {
-  return error instanceof ApiError ? error.details : [];
 }

@@ -4,26 +4,27 @@ import { annals } from '../api/annals.ts';
 import { readEntries } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { Button } from '../components/buttons.tsx';
+import { focusFirstFault, placedDetails } from '../components/forms.tsx';
 import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page.tsx';
 import { FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
 import { momentText } from '../components/times.ts';
-import { tell } from '../components/toasts.tsx';
+import { tell } from '../components/toasts.ts';
 import { Name } from '../components/values.tsx';
 import { EntryList } from '../history/entry-list.tsx';
 import { QueryBar } from '../history/query-bar.tsx';
 import { queryFaultOf } from '../history/query-faults.ts';
 import { joined } from '../query-text/edit-query.ts';
 import { navigate, path, place } from '../router/router.tsx';
-import { SecretDialog, type ShownKey } from './secret-dialog.tsx';
+import { SecretDialog, type ShownKey } from './subscription-actions.tsx';
 import {
   draftOf,
-  errorOfRest,
   inputOf,
   missingParts,
   newDraft,
-  refusedParts,
+  partOf,
   type SubscriptionDraft,
+  type SubscriptionFaults,
 } from './subscription-draft.ts';
 import { SubscriptionForm } from './subscription-form.tsx';
 
@@ -53,10 +54,9 @@ function Editing({ draft: first, current }: EditingProps) {
   const [triedToSave, setTried] = useState(false);
   const [created, setCreated] = useState<{ readonly id: string; readonly shown: ShownKey }>();
   const missing = missingParts(draft, current);
-  // What was refused is told until it is written anew.
-  const told = refused?.draft === draft ? refusedParts(refused.error, draft) : {};
-  const rest = refused?.draft === draft ? errorOfRest(refused.error, draft) : undefined;
-  const faults = { ...(triedToSave ? missing : {}), ...told };
+  // A refusal is shown until the draft changes.
+  const refusal = refused?.draft === draft ? placedDetails(refused.error, (field) => partOf(field, draft)) : undefined;
+  const faults: SubscriptionFaults = { ...(triedToSave ? missing : {}), ...refusal?.parts };
 
   const change = (part: Partial<SubscriptionDraft>) => setDraft((before) => ({ ...before, ...part }));
   const leave = (id: string) => navigate({ path: 'subscriptions/one', parameters: { id } });
@@ -95,7 +95,7 @@ function Editing({ draft: first, current }: EditingProps) {
           Save
         </Button>
       </PageHeader>
-      {rest === undefined ? undefined : <FailureBox error={rest} />}
+      <FailureBox error={refusal?.rest} />
       <QueryCard q={draft.q} fault={faults.q} onQuery={(q) => change({ q })} />
       <form
         id={form}
@@ -110,14 +110,6 @@ function Editing({ draft: first, current }: EditingProps) {
       {created === undefined ? undefined : <SecretDialog shown={created.shown} onClose={() => leave(created.id)} />}
     </div>
   );
-}
-
-/** After the faults are drawn. */
-function focusFirstFault(form: HTMLFormElement): void {
-  requestAnimationFrame(() => {
-    const control = form.querySelector('[aria-invalid="true"]');
-    if (control instanceof HTMLElement) control.focus();
-  });
 }
 
 interface QueryCardProps {

@@ -1,9 +1,8 @@
 import type { Subscription } from '@annals/client';
-import { DurationField } from '../components/duration-field.tsx';
-import { CheckField, FormField, TextField } from '../components/forms.tsx';
-import { HeadersField } from './headers-field.tsx';
-import { keepsSecret, type SubscriptionDraft, type SubscriptionFaults } from './subscription-draft.ts';
-import { type TargetField, type TargetType, targets, targetTypes } from './target-fields.ts';
+import { CheckField, FormField, HeadersField, SelectField, TextArea, TextField } from '../components/forms.tsx';
+import { type DurationUnit, durationUnits } from '../components/times.ts';
+import { beginnings, keepsSecret, type SubscriptionDraft, type SubscriptionFaults } from './subscription-draft.ts';
+import { type TargetField, targets, targetTypes } from './target-fields.ts';
 
 interface SubscriptionFormProps {
   readonly draft: SubscriptionDraft;
@@ -12,7 +11,7 @@ interface SubscriptionFormProps {
   readonly onChange: (part: Partial<SubscriptionDraft>) => void;
 }
 
-/** The parts of a subscription besides its query. */
+/** The parts of a subscription, except its query. */
 export function SubscriptionForm(props: SubscriptionFormProps) {
   const { draft, current, faults, onChange } = props;
   const { use, fields } = targets[draft.type];
@@ -22,29 +21,21 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
         <h2 class="card-header">Where to</h2>
         <div class="card-body form-grid">
           <TextField
-            key="name"
             kind="name"
             label="Name"
             error={faults.name}
             value={draft.name}
             onText={(name) => onChange({ name })}
           />
-          <FormField key="type" label="Kind of target" hint={use} error={faults['target.type']}>
-            {(control) => (
-              <select
-                {...control}
-                value={draft.type}
-                disabled={current !== undefined}
-                onChange={(event) => onChange({ type: event.currentTarget.value as TargetType })}
-              >
-                {targetTypes.map((type) => (
-                  <option key={type} value={type}>
-                    {targets[type].name}
-                  </option>
-                ))}
-              </select>
-            )}
-          </FormField>
+          <SelectField
+            label="Kind of target"
+            hint={use}
+            error={faults['target.type']}
+            choices={targetTypes.map((type) => [type, targets[type].name] as const)}
+            value={draft.type}
+            disabled={current !== undefined}
+            onChoose={(type) => onChange({ type })}
+          />
           {fields.map((field) => (
             <Member key={`${draft.type} ${field.name}`} field={field} {...props} />
           ))}
@@ -60,49 +51,25 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
         <h2 class="card-header">What is sent</h2>
         <div class="card-body form-grid">
           {current === undefined ? (
-            <FormField
-              key="from"
-              label="It begins"
-              hint="It cannot be changed later. A replay can send what lies before."
+            <SelectField
+              label="It starts"
+              hint="It cannot be changed later. A replay can send earlier changes."
               error={faults.from}
-            >
-              {(control) => (
-                <select
-                  {...control}
-                  value={draft.from}
-                  onChange={(event) => onChange({ from: event.currentTarget.value })}
-                >
-                  <option value="now">with what is recorded from now on</option>
-                  <option value="start">with the oldest change that is kept</option>
-                </select>
-              )}
-            </FormField>
+              choices={beginnings}
+              value={draft.from}
+              onChoose={(from) => onChange({ from })}
+            />
           ) : undefined}
-          <DurationField
-            key="age"
-            label="Greatest age"
-            hint="What was older when it was recorded is skipped and counted. Empty: a day for webhooks and alerts, any age for batches."
-            error={faults.maxAge}
-            value={draft.maxAge}
-            onDuration={(maxAge) => onChange({ maxAge })}
-          />
-          <FormField
-            key="hide"
+          <MaximumAge {...props} />
+          <TextArea
             label="Hidden paths"
             hint="One a line. Their values are masked in what is sent; * stands for any characters: card.*"
             error={faults.hide}
-          >
-            {(control) => (
-              <textarea
-                {...control}
-                class="mono"
-                rows={3}
-                spellcheck={false}
-                value={draft.hide}
-                onInput={(event) => onChange({ hide: event.currentTarget.value })}
-              />
-            )}
-          </FormField>
+            rows={3}
+            area={{ class: 'mono', dir: 'ltr', spellcheck: false }}
+            value={draft.hide}
+            onText={(hide) => onChange({ hide })}
+          />
           <CheckField checked={draft.enabled} onCheck={(enabled) => onChange({ enabled })}>
             Enabled
           </CheckField>
@@ -112,21 +79,49 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
   );
 }
 
+/** A number and a unit. */
+function MaximumAge({ draft: { maxAge }, faults, onChange }: SubscriptionFormProps) {
+  const label = 'Maximum age';
+  return (
+    <FormField
+      label={label}
+      hint="Changes that were older when they were recorded are skipped and counted. Empty: a day for webhooks and alerts, any age for batches."
+      error={faults.maxAge}
+    >
+      {(control) => (
+        <div class="duration">
+          <input
+            {...control}
+            class="number"
+            inputMode="numeric"
+            autocomplete="off"
+            value={maxAge.count}
+            onInput={(event) => onChange({ maxAge: { ...maxAge, count: event.currentTarget.value } })}
+          />
+          <select
+            aria-label={`${label}: unit`}
+            value={maxAge.unit}
+            onChange={(event) => onChange({ maxAge: { ...maxAge, unit: event.currentTarget.value as DurationUnit } })}
+          >
+            {Object.keys(durationUnits).map((unit) => (
+              <option key={unit} value={unit}>
+                {unit}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+    </FormField>
+  );
+}
+
 function Member({ field, draft, current, faults, onChange }: SubscriptionFormProps & { readonly field: TargetField }) {
   const { name, label, kind, hint, placeholder, choices = [] } = field;
-  const error = faults[`target.${name}`];
+  const shared = { label, hint, error: faults[`target.${name}`] };
   const text = draft.texts[name] ?? '';
   const setText = (next: string) => onChange({ texts: { ...draft.texts, [name]: next } });
   if (kind === 'headers') {
-    return (
-      <HeadersField
-        label={label}
-        hint={hint}
-        error={error}
-        headers={draft.headers}
-        onChange={(headers) => onChange({ headers })}
-      />
-    );
+    return <HeadersField {...shared} headers={draft.headers} onChange={(headers) => onChange({ headers })} />;
   }
   if (kind === 'check') {
     return (
@@ -140,33 +135,23 @@ function Member({ field, draft, current, faults, onChange }: SubscriptionFormPro
   }
   if (kind === 'choice') {
     return (
-      <FormField label={label} hint={hint} error={error}>
-        {(control) => (
-          <select
-            {...control}
-            value={text === '' ? choices[0]?.[0] : text}
-            disabled={current !== undefined && name === 'signing'}
-            onChange={(event) => setText(event.currentTarget.value)}
-          >
-            {choices.map(([value, words]) => (
-              <option key={value} value={value}>
-                {words}
-              </option>
-            ))}
-          </select>
-        )}
-      </FormField>
+      <SelectField
+        {...shared}
+        choices={choices}
+        value={text === '' ? (choices[0]?.[0] ?? '') : text}
+        disabled={current !== undefined && name === 'signing'}
+        onChoose={setText}
+      />
     );
   }
   const secretHint = keepsSecret(name, draft.type, current)
-    ? 'One is set. It is never shown; leave this empty to keep it. Another host needs it anew.'
+    ? 'One is set. It is never shown; leave this empty to keep it. It must be re-entered for another host.'
     : 'Kept encrypted, and never shown again.';
   return (
     <TextField
+      {...shared}
       kind={kind === 'text' ? 'code' : kind}
-      label={label}
       hint={kind === 'secret' ? secretHint : hint}
-      error={error}
       placeholder={placeholder}
       value={text}
       onText={setText}

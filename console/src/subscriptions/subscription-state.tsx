@@ -1,6 +1,4 @@
 import type { Subscription } from '@annals/client';
-import { useEffect } from 'preact/hooks';
-import type { Requested } from '../api/requests.ts';
 import { allows, readsHistory } from '../api/session.ts';
 import { Badge } from '../components/states.tsx';
 
@@ -12,24 +10,27 @@ export function SubscriptionState({ state }: Pick<Subscription, 'state'>) {
 
 /** Why it is paused or suspended, and what to do about it. */
 export const reasons: Readonly<Record<NonNullable<Subscription['reason']>, readonly [string, string]>> = {
-  client: ['It was paused by a client.', 'Resume it: it goes on where it stopped.'],
-  disabled: ['It is not enabled.', 'Edit it and choose Enabled: it goes on where it stopped.'],
+  client: ['It was paused by a client.', 'Resume it: it continues where it stopped.'],
+  disabled: ['It is not enabled.', 'Edit it and choose Enabled: it continues where it stopped.'],
   maker: [
     'The client that made it is revoked, or has lost a scope that it needs.',
-    'Take it over: your client is its maker from then on, and it goes on where it stopped.',
+    'Take it over: your client is its maker from then on, and it continues where it stopped.',
   ],
   restored: [
-    'The database was restored to an earlier state, so its place in the history is lost.',
-    'Resume it, and choose where it goes on.',
+    'The database was restored to an earlier state, so its position in the history is lost.',
+    'Resume it, and choose where it continues.',
   ],
   backup: [
     'The database was restored from a backup, and nothing is sent from it unasked.',
-    'Resume it once no other copy of the database delivers: it goes on where it stopped.',
+    'Resume it once no other copy of the database delivers: it continues where it stopped.',
   ],
-  gone: ['The target answered that it is gone (410).', 'Correct the target, then resume: it goes on where it stopped.'],
+  gone: [
+    'The target answered that it is gone (410).',
+    'Correct the target, then resume: it continues where it stopped.',
+  ],
   failures: [
-    'Nothing but failures for 5 days.',
-    'Correct the cause, which the attempts show, then resume: it goes on where it stopped.',
+    'Every delivery has failed for 5 days.',
+    'Correct the cause, which the attempts show, then resume: it continues where it stopped.',
   ],
 };
 
@@ -49,18 +50,4 @@ export function mayManage(): boolean {
 /** Whether it may make, change, resume and replay them too: who has changes sent has to be allowed to read them. */
 export function mayChange(): boolean {
   return mayManage() && readsHistory();
-}
-
-/** Milliseconds between two looks. A tab that nobody sees does not look. */
-const pause = 5_000;
-
-/** Asks again for as long as the view is seen: states and counts move while changes are delivered. */
-export function useReloads({ isLoading, reload }: Pick<Requested<unknown>, 'isLoading' | 'reload'>): void {
-  useEffect(() => {
-    if (isLoading) return;
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') reload();
-    }, pause);
-    return () => clearInterval(timer);
-  }, [isLoading]);
 }

@@ -1,23 +1,22 @@
-import type { Subscription } from '@annals/client';
+import type { FeedChange, Subscription } from '@annals/client';
+import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { useRequest } from '../api/requests.ts';
+import { useReloads, useRequest } from '../api/requests.ts';
 import { readsHistory } from '../api/session.ts';
-import { countText } from '../components/numbers.ts';
-import { PageHeader } from '../components/page.tsx';
-import { FailureBox, Skeleton } from '../components/states.tsx';
+import { Button } from '../components/buttons.tsx';
+import { counted, countText } from '../components/numbers.ts';
+import { Fact, PageHeader } from '../components/page.tsx';
+import { Answer, FailureBox, Skeleton } from '../components/states.tsx';
 import { durationWords } from '../components/times.ts';
-import { Name, Time } from '../components/values.tsx';
+import { ChangeLine, Name, Time } from '../components/values.tsx';
 import { historyOf } from '../history/history-view.ts';
 import { HistoryLink } from '../lists/list-page.tsx';
 import { Link, place } from '../router/router.tsx';
 import { AttemptsList } from './attempts-list.tsx';
-import { ParkedChanges } from './parked-changes.tsx';
-import { PreviewCard } from './preview-card.tsx';
-import { SubscriptionActions } from './subscription-actions.tsx';
+import { ParkedChanges, SubscriptionActions, WhyStopped } from './subscription-actions.tsx';
 import { memberOf } from './subscription-draft.ts';
-import { SubscriptionState, useReloads } from './subscription-state.tsx';
-import { addressOf, targetOf, targets } from './target-fields.ts';
-import { WhyStopped } from './why-stopped.tsx';
+import { SubscriptionState } from './subscription-state.tsx';
+import { addressOf, type TargetField, targetOf, targets } from './target-fields.ts';
 
 /** One subscription: how far it is, what failed and why, and what can be done about it. */
 export function SubscriptionView() {
@@ -48,10 +47,10 @@ export function SubscriptionView() {
       <WhyStopped subscription={subscription} onChanged={reload} />
       <div class="subscription-columns">
         <section class="card">
-          <h2 class="card-header">How far it is</h2>
+          <h2 class="card-header">Progress</h2>
           <div class="card-body stack">
             <Figures subscription={subscription} />
-            <LastOnes subscription={subscription} />
+            <LastDeliveries subscription={subscription} />
             <ParkedChanges subscription={subscription} onChanged={reload} />
           </div>
         </section>
@@ -69,10 +68,10 @@ export function SubscriptionView() {
 }
 
 const figures = [
-  ['pending', 'Pending', 'Read, and still to be delivered.'],
-  ['delivered', 'Delivered', 'The target took them.'],
+  ['pending', 'Pending', 'Read, but not yet delivered.'],
+  ['delivered', 'Delivered', 'Taken by the target.'],
   ['parked', 'Parked', 'All attempts failed. Kept for 30 days.'],
-  ['skipped', 'Skipped', 'Older than the greatest age when they were recorded.'],
+  ['skipped', 'Skipped', 'Older than the maximum age when they were recorded.'],
   ['dropped', 'Dropped', 'Parked ones that were deleted, and those that retention dropped before they were delivered.'],
   ['expired', 'Expired', 'Dropped by retention before they were read, whether they would have matched or not.'],
 ] as const;
@@ -92,13 +91,15 @@ function Figures({ subscription }: { readonly subscription: Subscription }) {
   );
 }
 
-function LastOnes({ subscription: { lastDelivery, lastError, replay } }: { readonly subscription: Subscription }) {
+function LastDeliveries({
+  subscription: { lastDelivery, lastError, replay },
+}: {
+  readonly subscription: Subscription;
+}) {
   return (
     <dl class="facts">
-      <dt>Last delivery</dt>
-      <dd>{lastDelivery === undefined ? 'none yet' : <Time at={lastDelivery.at} />}</dd>
-      <dt>Last error</dt>
-      <dd>
+      <Fact label="Last delivery">{lastDelivery === undefined ? 'none yet' : <Time at={lastDelivery.at} />}</Fact>
+      <Fact label="Last error">
         {lastError === undefined ? (
           'none'
         ) : (
@@ -106,13 +107,12 @@ function LastOnes({ subscription: { lastDelivery, lastError, replay } }: { reado
             <Time at={lastError.at} /> <Name text={lastError.message} />
           </>
         )}
-      </dd>
-      {replay === undefined ? undefined : (
-        <>
-          <dt>Replay</dt>
-          <dd>under way: {countText(replay.left)} positions of the history still to be read</dd>
-        </>
-      )}
+      </Fact>
+      <Fact label="Replay">
+        {replay === undefined
+          ? undefined
+          : `in progress: ${countText(replay.left)} positions of the history still to be read`}
+      </Fact>
     </dl>
   );
 }
@@ -120,56 +120,84 @@ function LastOnes({ subscription: { lastDelivery, lastError, replay } }: { reado
 function Settings({ subscription }: { readonly subscription: Subscription }) {
   const { id, q, maxAge, hide = [], from, maker, metadata } = subscription;
   const members = targetOf(subscription);
-  const rows = targets[members.type].fields.flatMap(({ name, label, choices }): [string, string][] => {
-    const value = memberOf(members, name);
-    if (value === undefined) return [];
-    if (typeof value === 'boolean') return [[label, value ? 'yes' : 'no']];
-    if (typeof value === 'object') return [[label, Object.keys(value as object).join(', ')]];
-    return [[label, choices?.find(([choice]) => choice === value)?.[1] ?? String(value)]];
-  });
   const { publicKey } = members;
   return (
     <dl class="facts">
-      <dt>Id</dt>
-      <dd class="mono">
-        <Name text={id} />
-      </dd>
-      <dt>Query</dt>
-      <dd class="mono">
+      <Fact label="Id" class="mono" text={id} />
+      <Fact label="Query" class="mono">
         {q === '' ? <span class="muted">every change</span> : <Name text={q} />}{' '}
         {readsHistory() ? <Link to={historyOf(q)}>Show</Link> : undefined}
-      </dd>
-      {rows.map(([label, text]) => [
-        <dt key={label}>{label}</dt>,
-        <dd key={`${label} value`}>
-          <Name text={text} />
-        </dd>,
-      ])}
-      {typeof publicKey === 'string' ? (
-        <>
-          <dt>Public key</dt>
-          <dd class="mono">{publicKey}</dd>
-        </>
-      ) : undefined}
-      <dt>Greatest age</dt>
-      <dd>{maxAge === undefined ? 'any' : durationWords(maxAge)}</dd>
-      <dt>Hidden</dt>
-      <dd class={hide.length === 0 ? undefined : 'mono'}>
+      </Fact>
+      {targets[members.type].fields.map(({ name, label, choices }) => (
+        <Fact key={name} label={label} text={textOfMember(memberOf(members, name), choices)} />
+      ))}
+      <Fact label="Public key" class="mono">
+        {typeof publicKey === 'string' ? publicKey : undefined}
+      </Fact>
+      <Fact label="Maximum age">{maxAge === undefined ? 'any' : durationWords(maxAge)}</Fact>
+      <Fact label="Hidden" class={hide.length === 0 ? undefined : 'mono'}>
         {hide.length === 0 ? 'nothing' : <Name text={hide.join(', ')} />}
-      </dd>
-      <dt>Began</dt>
-      <dd>{from === 'start' || from === 'now' ? beginnings[from] : 'at a cursor'}</dd>
-      <dt>Maker</dt>
-      <dd class="mono">
-        <Name text={maker} />
-      </dd>
-      <dt>Changed</dt>
-      <dd>
+      </Fact>
+      <Fact label="Started">{from === 'start' || from === 'now' ? starts[from] : 'at a cursor'}</Fact>
+      <Fact label="Maker" class="mono" text={maker} />
+      <Fact label="Changed">
         <Time at={metadata.modifiedAt} />, version {metadata.version}{' '}
         <HistoryLink entity="changelog-subscription" entityId={id} />
-      </dd>
+      </Fact>
     </dl>
   );
 }
 
-const beginnings = { start: 'with the oldest change that was kept', now: 'when it was made' } as const;
+const starts = { start: 'with the oldest change that was kept', now: 'when it was created' } as const;
+
+function textOfMember(value: unknown, choices: TargetField['choices']): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'object') return Object.keys(value ?? {}).join(', ');
+  return choices?.find(([choice]) => choice === value)?.[1] ?? String(value);
+}
+
+/** Changes that the preview asks for at once, and that it shows. */
+const previewed = 100;
+const shown = 5;
+
+/** The changes that the subscription would have sent in the last day. */
+function PreviewCard({ subscription: { id, metadata } }: { readonly subscription: Subscription }) {
+  const [isOpen, setOpen] = useState(false);
+  const request = useRequest(isOpen ? `preview ${id} ${metadata.version}` : undefined, (signal) =>
+    annals().subscriptions.preview(id, { limit: previewed }, { signal }),
+  );
+  return (
+    <section class="card">
+      <div class="card-header">
+        <h2>The last day</h2>
+        {isOpen ? undefined : <Button onClick={() => setOpen(true)}>Show what matched</Button>}
+      </div>
+      {isOpen ? (
+        <div class="card-body stack">
+          <Answer of={request} lines={3}>
+            {({ items, caughtUp }) => (
+              <>
+                <p>
+                  {caughtUp ? '' : 'At least '}
+                  {counted(items.length, 'change')} of the last 24 hours, by the time of recording,{' '}
+                  {items.length === 1 ? 'matches' : 'match'} the query.
+                </p>
+                <ul class="stack-small">
+                  {(items as readonly FeedChange[])
+                    .slice(-shown)
+                    .toReversed()
+                    .map((change) => (
+                      <li key={change.ref} class="subscription-notes">
+                        <ChangeLine change={change} />
+                      </li>
+                    ))}
+                </ul>
+              </>
+            )}
+          </Answer>
+        </div>
+      ) : undefined}
+    </section>
+  );
+}

@@ -1,19 +1,20 @@
-import { PageHeader, TabbedViews, type View } from '../components/page.tsx';
-import { EmptyState, later } from '../components/states.tsx';
-import { SubscriptionView } from './subscription-view.tsx';
-import './subscriptions.css';
 import type { Subscription } from '@annals/client';
 import { annals } from '../api/annals.ts';
+import { useReloads } from '../api/requests.ts';
 import { Button } from '../components/buttons.tsx';
 import { countText } from '../components/numbers.ts';
+import { TabbedViews, type View } from '../components/page.tsx';
+import { later } from '../components/states.tsx';
+import type { Column } from '../components/table.tsx';
 import { Name, Time } from '../components/values.tsx';
-import { FilterBar, FilterChip, ListCard, SortHeading } from '../lists/list-page.tsx';
-import { useList } from '../lists/use-list.ts';
+import { ListPage, useList } from '../lists/list-page.tsx';
 import { Link, navigate } from '../router/router.tsx';
-import { mayChange, SubscriptionState, useReloads } from './subscription-state.tsx';
+import { mayChange, SubscriptionState } from './subscription-state.tsx';
+import { SubscriptionView } from './subscription-view.tsx';
 import { addressOf, targetOf, targets } from './target-fields.ts';
+import './subscriptions.css';
 
-// Nobody begins with it.
+// Rarely the first view of a session.
 const SubscriptionEditor = later(async () => (await import('./subscription-editor.tsx')).SubscriptionEditor);
 
 const managing = ['changelog.subscription_manage'];
@@ -39,104 +40,89 @@ function SubscriptionsView() {
     read: (parameters, signal) => annals().subscriptions.list(parameters, { signal }),
   });
   useReloads(list.page);
-  const add = mayChange() ? (
-    <Button kind="primary" icon="plus" onClick={() => navigate({ path: 'subscriptions/new' })}>
-      New subscription
-    </Button>
-  ) : undefined;
   return (
-    <>
-      <PageHeader title="Subscriptions" lead="Where changes are sent to as they are recorded.">
-        {add}
-      </PageHeader>
-      <FilterBar filter={list.filter} onFilter={list.setFilter} example="target.type:webhook name:Price*">
-        <FilterChip label="Webhooks" term="target.type:webhook" filter={list.filter} onFilter={list.setFilter} />
-        <FilterChip label="Alerts" term="target.type:email" filter={list.filter} onFilter={list.setFilter} />
-      </FilterBar>
-      <ListCard
-        list={list}
-        one="subscription"
-        empty={
-          <EmptyState icon="send" title="There is no subscription yet">
-            <p>
-              A subscription sends the changes of a query to a webhook, as batches to another system, or as an alert by
-              e-mail.
-            </p>
-            {add}
-          </EmptyState>
-        }
-      >
-        {(subscriptions) => (
-          <table class="table wraps">
-            <thead>
-              <tr>
-                <SortHeading label="Name" field="name" list={list} />
-                <th scope="col">State</th>
-                <th scope="col" class="amount">
-                  Pending
-                </th>
-                <th scope="col" class="amount">
-                  Parked
-                </th>
-                <th scope="col" class="amount">
-                  Skipped
-                </th>
-                <th scope="col">Last delivery</th>
-                <th scope="col">Last error</th>
-              </tr>
-            </thead>
-            <tbody>
-              {subscriptions.map((subscription) => (
-                <Row key={subscription.id} subscription={subscription} />
-              ))}
-            </tbody>
-          </table>
-        )}
-      </ListCard>
-    </>
+    <ListPage
+      list={list}
+      title="Subscriptions"
+      lead="Where changes are sent to as they are recorded."
+      example="target.type:webhook name:Price*"
+      chips={[
+        ['Webhooks', 'target.type:webhook'],
+        ['Alerts', 'target.type:email'],
+      ]}
+      one="subscription"
+      empty={{
+        icon: 'send',
+        title: 'There is no subscription yet',
+        text: 'A subscription sends the changes of a query to a webhook, as batches to another system, or as an alert by e-mail.',
+      }}
+      add={
+        mayChange() ? (
+          <Button kind="primary" icon="plus" onClick={() => navigate({ path: 'subscriptions/new' })}>
+            New subscription
+          </Button>
+        ) : undefined
+      }
+      class="wraps"
+      keyOf={({ id }) => id}
+      columns={columns}
+    />
   );
 }
 
-function Row({ subscription }: { readonly subscription: Subscription }) {
-  const target = targetOf(subscription);
-  const { id, name, state, pending, parked, skipped, lastDelivery, lastError } = subscription;
-  return (
-    <tr>
-      <td>
-        <Link class="row-link" to={{ path: 'subscriptions/one', parameters: { id } }}>
-          <Name text={name} />
-        </Link>
-        <div class="muted cell-cut">
-          {targets[target.type].name} · <Name text={addressOf(target)} />
-        </div>
-      </td>
-      <td>
-        <SubscriptionState state={state} />
-      </td>
-      <td class="amount" data-label="pending">
-        {countText(pending)}
-      </td>
-      <td class={`amount${parked > 0 ? ' subscription-parked' : ''}`} data-label="parked">
-        {countText(parked)}
-      </td>
-      <td class="amount" data-label="skipped">
-        {countText(skipped)}
-      </td>
-      <td class="nowrap" data-label="last delivery">
-        {lastDelivery === undefined ? <span class="muted">none yet</span> : <Time at={lastDelivery.at} />}
-      </td>
-      <td data-label="last error">
-        {lastError === undefined ? (
-          <span class="muted">none</span>
-        ) : (
-          <>
-            <Time at={lastError.at} detail="minute" />{' '}
-            <span class="muted subscription-error">
-              <Name text={lastError.message} />
-            </span>
-          </>
-        )}
-      </td>
-    </tr>
-  );
-}
+const amount = (name: 'pending' | 'parked' | 'skipped', label: string): Column<Subscription> => ({
+  label,
+  name,
+  class: 'amount',
+  cell: (subscription) => (
+    <span class={name === 'parked' && subscription.parked > 0 ? 'subscription-parked' : undefined}>
+      {countText(subscription[name])}
+    </span>
+  ),
+});
+
+const columns: readonly Column<Subscription>[] = [
+  {
+    label: 'Name',
+    sort: 'name',
+    cell: (subscription) => {
+      const target = targetOf(subscription);
+      return (
+        <>
+          <Link class="row-link" to={{ path: 'subscriptions/one', parameters: { id: subscription.id } }}>
+            <Name text={subscription.name} />
+          </Link>
+          <div class="muted cell-cut">
+            {targets[target.type].name} · <Name text={addressOf(target)} />
+          </div>
+        </>
+      );
+    },
+  },
+  { label: 'State', cell: ({ state }) => <SubscriptionState state={state} /> },
+  amount('pending', 'Pending'),
+  amount('parked', 'Parked'),
+  amount('skipped', 'Skipped'),
+  {
+    label: 'Last delivery',
+    name: 'last delivery',
+    class: 'nowrap',
+    cell: ({ lastDelivery }) =>
+      lastDelivery === undefined ? <span class="muted">none yet</span> : <Time at={lastDelivery.at} />,
+  },
+  {
+    label: 'Last error',
+    name: 'last error',
+    cell: ({ lastError }) =>
+      lastError === undefined ? (
+        <span class="muted">none</span>
+      ) : (
+        <>
+          <Time at={lastError.at} detail="minute" />{' '}
+          <span class="muted subscription-error">
+            <Name text={lastError.message} />
+          </span>
+        </>
+      ),
+  },
+];

@@ -2,10 +2,10 @@ import { ApiError, type SavedView } from '@annals/client';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
 import { Button } from '../components/buttons.tsx';
-import { FormField } from '../components/forms.tsx';
-import { ConfirmDialog, Dialog } from '../components/overlays.tsx';
+import { FormField, SelectField } from '../components/forms.tsx';
+import { ConfirmButton, Dialog, type DialogAction } from '../components/overlays.tsx';
 import { FailureBox } from '../components/states.tsx';
-import { tell } from '../components/toasts.tsx';
+import { tell } from '../components/toasts.ts';
 import { Name } from '../components/values.tsx';
 import { timeChoices } from '../history/time-choices.ts';
 import { navigate } from '../router/router.tsx';
@@ -17,7 +17,6 @@ export function EditViews({ onClose }: { readonly onClose: () => void }) {
   const [failure, setFailure] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const [renamed, setRenamed] = useState<string>();
-  const [deleted, setDeleted] = useState<SavedView>();
   const views = knownViews.value ?? [];
 
   const change = async (write: () => Promise<void>) => {
@@ -37,7 +36,7 @@ export function EditViews({ onClose }: { readonly onClose: () => void }) {
     <Dialog title="Saved views" onClose={onClose}>
       {failure === undefined ? undefined : isConflict(failure) ? (
         <p class="note" role="alert">
-          Somebody else has changed this view meanwhile. The list below is as it is now.
+          Somebody else has changed this view. The list below is current.
         </p>
       ) : (
         <FailureBox error={failure} />
@@ -87,12 +86,23 @@ export function EditViews({ onClose }: { readonly onClose: () => void }) {
                     disabled={isBusy}
                     onClick={() => setRenamed(view.id)}
                   />
-                  <Button
+                  <ConfirmButton
                     kind="quiet"
                     icon="remove"
                     aria-label={`Delete ${view.name}`}
                     disabled={isBusy}
-                    onClick={() => setDeleted(view)}
+                    ask={{
+                      title: 'Delete the view?',
+                      run: async () => {
+                        await annals().views.delete(view.id);
+                        await readViews();
+                      },
+                      body: (
+                        <p>
+                          <Name text={view.name} /> is gone for all who use this tenant. The changes that it shows stay.
+                        </p>
+                      ),
+                    }}
                   />
                 </span>
               </>
@@ -100,22 +110,7 @@ export function EditViews({ onClose }: { readonly onClose: () => void }) {
           </li>
         ))}
       </ol>
-      {views.length === 0 ? <p class="muted">There are no saved views any more.</p> : undefined}
-      {deleted === undefined ? undefined : (
-        <ConfirmDialog
-          title="Delete the view?"
-          action="Delete"
-          onClose={() => setDeleted(undefined)}
-          onConfirm={async () => {
-            await annals().views.delete(deleted.id);
-            await readViews();
-          }}
-        >
-          <p>
-            <Name text={deleted.name} /> is gone for everybody who uses this tenant. The changes that it shows stay.
-          </p>
-        </ConfirmDialog>
-      )}
+      {views.length === 0 ? <p class="muted">There are no saved views.</p> : undefined}
     </Dialog>
   );
 }
@@ -164,72 +159,40 @@ export function SaveView({ q, view, onClose }: SaveViewProps) {
   const [parts] = useState(() => divided(q, Date.now()));
   const [name, setName] = useState('');
   const [range, setRange] = useState(parts.range);
-  const [failure, setFailure] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
   const ranges = [...new Set([parts.range, ...timeChoices.map((choice) => choice.range)])];
 
-  const save = async (write: () => Promise<string>, told: string) => {
-    setBusy(true);
-    setFailure(undefined);
-    try {
-      const id = await write();
-      await readViews();
-      tell(told);
-      onClose();
-      navigate(targetOfView(id));
-    } catch (error) {
-      setFailure(error);
-      setBusy(false);
-    }
+  const save = async (write: () => Promise<string>, words: string) => {
+    const id = await write();
+    await readViews();
+    tell(words);
+    navigate(targetOfView(id));
   };
   const create = () =>
     save(
       async () => (await annals().views.create({ name: name.trim(), q: parts.q, range })).id,
       `${name.trim()} is saved. Its address can be shared.`,
     );
+  const actions: DialogAction[] = [{ label: 'Save', isReady: name.trim() !== '', run: create }];
+  if (view !== undefined) {
+    const change = async () => {
+      await changeView(view, { q: parts.q, range });
+      return view.id;
+    };
+    const run = () => save(change, `${view.name} is changed.`);
+    actions.unshift({ label: `Change “${view.name}”`, kind: 'plain', run });
+  }
   return (
-    <Dialog title="Save view" onClose={onClose}>
-      <form
-        class="form-grid"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (name.trim() !== '') void create();
-        }}
-      >
-        {failure === undefined ? undefined : <FailureBox error={failure} />}
-        <p>{parts.q === '' ? 'All changes' : <code>{parts.q}</code>}</p>
-        <ViewNameField name={name} onName={setName} />
-        <FormField label="Time" hint="A time such as the last 7 days moves on with the clock.">
-          {(control) => (
-            <select {...control} value={range} onChange={(event) => setRange(event.currentTarget.value)}>
-              {ranges.map((one) => (
-                <option key={one} value={one}>
-                  {rangeText(one)}
-                </option>
-              ))}
-            </select>
-          )}
-        </FormField>
-        <p class="muted">Everybody who may read the history of this tenant sees the view.</p>
-        <div class="page-actions">
-          <Button kind="primary" type="submit" disabled={isBusy || name.trim() === ''}>
-            Save
-          </Button>
-          {view === undefined ? undefined : (
-            <Button
-              disabled={isBusy}
-              onClick={() =>
-                void save(async () => {
-                  await changeView(view, { q: parts.q, range });
-                  return view.id;
-                }, `${view.name} is changed.`)
-              }
-            >
-              Change “{view.name}”
-            </Button>
-          )}
-        </div>
-      </form>
+    <Dialog title="Save view" onClose={onClose} actions={actions}>
+      <p>{parts.q === '' ? 'All changes' : <code>{parts.q}</code>}</p>
+      <ViewNameField name={name} onName={setName} />
+      <SelectField
+        label="Time"
+        hint="A time such as the last 7 days moves on with the clock."
+        choices={ranges.map((choice) => [choice, rangeText(choice)] as const)}
+        value={range}
+        onChoose={setRange}
+      />
+      <p class="muted">All who may read the history of this tenant see the view.</p>
     </Dialog>
   );
 }

@@ -1,5 +1,6 @@
 import type { SavedView } from '@annals/client';
 import { computed, signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
 import { useRequest } from '../api/requests.ts';
@@ -7,12 +8,11 @@ import { allows, historyAbilities, session } from '../api/session.ts';
 import { Button, Icon } from '../components/buttons.tsx';
 import { EmptyState, FailureBox, later, Skeleton } from '../components/states.tsx';
 import { Name } from '../components/values.tsx';
-import { Link, place, type Target } from '../router/router.tsx';
-import './views.css';
-import type { ComponentChildren } from 'preact';
 import { queryOfDocument } from '../history/document-queries.ts';
 import { historyOf } from '../history/history-view.ts';
+import { Link, place, type Target } from '../router/router.tsx';
 import { positionsAfterMove, queryOfView } from './saved-views.ts';
+import './views.css';
 
 /** A tenant has at most so many, so one page has all. */
 const maxViews = 200;

@@ -84,8 +84,8 @@ export function agentTests(the: () => ConsoleUnderTest): void {
     await page.getByLabel('Name', { exact: true }).fill('a b');
     await page.getByLabel('Address').fill(tools.url);
     await page.getByRole('button', { name: 'Add a header' }).click();
-    await page.getByLabel('Name of the header').fill('Authorization');
-    await page.getByLabel('Value of Authorization').fill('Bearer never-shown');
+    await page.getByLabel('Name of header 1').fill('Authorization');
+    await page.getByLabel('Value of header 1').fill('Bearer never-shown');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Letters, digits and hyphens, such as docs.').waitFor();
     await checkAccessibility(page);

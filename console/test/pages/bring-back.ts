@@ -28,7 +28,7 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
       await call('DELETE', left, undefined, 404);
   });
 
-  test('an instance is brought back after its changes were shown, never over a change of somebody else, and made anew when deleted', async () => {
+  test('an instance is brought back after its changes were shown, never over a change of somebody else, and created again when deleted', async () => {
     const { open, checkAccessibility } = the();
     await call('PUT', type, { name: { en: 'Shelf' } });
     await call('PUT', `${instances}/a-1`, { name: 'Aisle A', slots: 12 });
@@ -61,8 +61,8 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.locator('.timeline-item').count()).toBe(5);
     await page.locator('.timeline-show').nth(1).click();
     await page.getByRole('button', { name: 'Bring back' }).click();
-    await dialog.getByText('It is deleted. It is made anew with:').waitFor();
-    await dialog.getByRole('button', { name: 'Make it anew' }).click();
+    await dialog.getByText('It is deleted. It is created again with:').waitFor();
+    await dialog.getByRole('button', { name: 'Create it again' }).click();
     await expect.poll(() => page.locator('.timeline-item').count()).toBe(6);
     expect(await call('GET', `${instances}/a-1`)).toMatchObject({ slots: 12, metadata: { version: 1 } });
   });

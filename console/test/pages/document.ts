@@ -110,7 +110,7 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     await page.getByLabel('Name or id').fill('shelf OA');
     await expect.poll(() => found.allInnerTexts()).toEqual(['Oak shelf, wide shelf s-2', 'Oak shelf shelf s-1']);
     await checkAccessibility(page);
-    await page.getByLabel('Nobody touched it for').selectOption('a year');
+    await page.getByLabel('Unchanged for').selectOption('a year');
     await expect.poll(() => found.allInnerTexts()).toEqual(['Oak shelf shelf s-1']);
     // The address has all of it.
     await page.setViewportSize({ width: 320, height: 700 });
@@ -118,7 +118,7 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => found.allInnerTexts()).toEqual(['Oak shelf shelf s-1']);
     expect(await sidewaysRoom(page)).toBe(0);
     await page.getByLabel('Name or id').fill('');
-    await page.getByLabel('Nobody touched it for').selectOption('any time');
+    await page.getByLabel('Unchanged for').selectOption('any time');
     await page.getByLabel('Type').fill('shelf');
     await expect.poll(() => found.count()).toBe(3);
   });

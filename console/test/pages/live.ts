@@ -72,7 +72,7 @@ export function liveTests(the: () => ConsoleUnderTest): void {
     await page.reload();
     await page.getByText('The database was restored to an earlier state').waitFor();
     answers = 'service';
-    await page.getByRole('button', { name: 'Read anew' }).click();
+    await page.getByRole('button', { name: 'Reload' }).click();
     await page.getByText('Nothing new since').waitFor();
     await page.unroute(/\/feed\?/);
   });

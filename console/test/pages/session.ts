@@ -38,7 +38,7 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.url()).toBe(`${server.baseUrl}/console/history`);
 
     const again = await open(`history#${fragment}`, { signedOut: true, statuses: [401] });
-    await again.getByText('This link does not work any more').waitFor();
+    await again.getByText('This link no longer works').waitFor();
     await expect.poll(() => again.url()).not.toContain('#');
   });
 

@@ -26,12 +26,12 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await page.getByLabel('Name').fill('Parcels to the ERP');
     const address = page.getByLabel('Address');
     await address.fill('ftp://erp.example.com');
-    const age = page.getByRole('textbox', { name: 'Greatest age' });
+    const age = page.getByRole('textbox', { name: 'Maximum age' });
     await age.fill('a week');
     await save.click();
     await expect.poll(() => age.getAttribute('aria-invalid')).toBe('true');
     await age.fill('2');
-    await page.getByRole('combobox', { name: 'Greatest age: unit' }).selectOption('weeks');
+    await page.getByRole('combobox', { name: 'Maximum age: unit' }).selectOption('weeks');
     await save.click();
     await expect.poll(() => address.getAttribute('aria-invalid')).toBe('true');
     await page.getByRole('button', { name: 'Add a header' }).click();
@@ -41,7 +41,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await address.fill('https://erp.example.com/changes');
     await save.click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('It is shown this once').waitFor();
+    await dialog.getByText('It is shown only once').waitFor();
     await expect.poll(() => dialog.locator('code').textContent()).toMatch(/^whsec_/);
     await dialog.getByRole('button', { name: 'Copy the secret' }).waitFor();
     await checkAccessibility(page, 'dialog');
@@ -52,7 +52,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     // What is stored and not shown stays when something else is changed.
     await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await expect.poll(() => page.getByLabel('Name of header 1').inputValue()).toBe('Authorization');
-    expect([await age.inputValue(), await page.getByLabel('Greatest age: unit').inputValue()]).toEqual(['2', 'weeks']);
+    expect([await age.inputValue(), await page.getByLabel('Maximum age: unit').inputValue()]).toEqual(['2', 'weeks']);
     expect(await page.getByLabel('Value of header 1').inputValue()).toBe('');
     await page.getByLabel('Name', { exact: true }).fill('Parcels');
     await save.click();
@@ -101,7 +101,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     const before = receiver.received.length;
     await page.getByRole('button', { name: 'Replay…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
-    await page.getByText('The replay has begun.').waitFor();
+    await page.getByText('The replay has started.').waitFor();
     await expect.poll(() => receiver.received.length).toBeGreaterThan(before);
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('It was paused by a client.').waitFor();

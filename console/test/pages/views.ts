@@ -85,7 +85,7 @@ export function viewTests(the: () => ConsoleUnderTest): void {
       body: JSON.stringify({ name: 'Theirs', q: 'entity:order' }),
     });
     await dialog.getByRole('button', { name: 'Move Second down' }).click();
-    await dialog.getByText('Somebody else has changed this view meanwhile.').waitFor();
+    await dialog.getByText('Somebody else has changed this view.').waitFor();
     await expect.poll(names).toEqual(['Theirs', 'Orders']);
 
     await dialog.getByRole('button', { name: 'Delete Orders' }).click();

@@ -2,10 +2,9 @@ import type { ExactConfiguration } from '@annals/client';
 import { stringifyJson } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
-import { Button } from '../../components/buttons.tsx';
-import { CheckField, FormField, TextField } from '../../components/forms.tsx';
+import { CheckField, TextField } from '../../components/forms.tsx';
 import { Dialog } from '../../components/overlays.tsx';
-import { FailureBox } from '../../components/states.tsx';
+import { tell } from '../../components/toasts.ts';
 import { mask, readEdited } from '../json-editor/document-text.ts';
 import { JsonEditor } from '../json-editor/json-editor.tsx';
 
@@ -13,7 +12,7 @@ interface ConfigurationDialogProps {
   /** Undefined for a new setting. */
   readonly current: ExactConfiguration | undefined;
   readonly onClose: () => void;
-  readonly onSaved: (key: string) => void;
+  readonly onSaved: () => void;
 }
 
 /** The service secures these whatever is asked for. */
@@ -34,8 +33,6 @@ export function ConfigurationDialog({ current, onClose, onSaved }: Configuration
     current === undefined ? '""' : current.secured ? '' : stringifyJson(current.value, 2),
   );
   const [secret, setSecret] = useState('');
-  const [failure, setFailure] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
 
   const isAlways = alwaysSecured.includes(key);
   const isSecured = isAlways || wantsSecured;
@@ -44,79 +41,63 @@ export function ConfigurationDialog({ current, onClose, onSaved }: Configuration
   const keyFault = faultOfKey(key);
   const isReady = keyFault === undefined && (isSecured ? keepsSecret || secret !== '' : edited.fault === undefined);
 
-  const save = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (!isReady) return;
-    setBusy(true);
-    setFailure(undefined);
+  const run = async () => {
     const described = description === '' ? {} : { description };
     const item = isSecured
       ? { value: keepsSecret ? mask : secret, secured: true as const, ...described }
-      : { value: edited.value, secured: false as const, ...described };
-    try {
-      if (current === undefined) await annals().exact.configurations.create([{ key, ...item }]);
-      else await annals().exact.configurations.replace(key, { ...item, version: current.version });
-      onSaved(key);
-    } catch (error) {
-      setFailure(error);
-      setBusy(false);
-    }
+      : { value: edited.value ?? null, secured: false as const, ...described };
+    if (current === undefined) await annals().exact.configurations.create([{ key, ...item }]);
+    else await annals().exact.configurations.replace(key, { ...item, version: current.version });
+    tell(`${key} is saved.`);
+    onSaved();
   };
   return (
-    <Dialog title={current === undefined ? 'New setting' : `Edit ${current.key}`} onClose={onClose}>
-      <form class="form-grid" onInput={() => setFailure(undefined)} onSubmit={(event) => void save(event)}>
-        {failure === undefined ? undefined : <FailureBox error={failure} />}
-        {current === undefined ? (
-          <TextField
-            key="key"
-            kind="code"
-            label="Key"
-            error={key === '' ? undefined : keyFault}
-            value={key}
-            onText={setKey}
-          />
-        ) : undefined}
-        <CheckField checked={isSecured} disabled={isAlways} onCheck={setSecured}>
-          Secured: kept encrypted, and never shown again
-        </CheckField>
-        {isSecured ? (
-          <TextField
-            key="secret"
-            kind="secret"
-            label="Secret"
-            hint={current?.secured === true ? 'Leave this empty to keep the one that is stored.' : undefined}
-            value={secret}
-            onText={setSecret}
-          />
-        ) : (
-          <JsonEditor
-            key="value"
-            label="Value"
-            hint="Any JSON value. Put a text in quotes."
-            text={text}
-            fault={edited.fault}
-            rows={Math.min(14, text.split('\n').length + 2)}
-            onText={setText}
-          />
-        )}
-        <FormField key="description" label="Description">
-          {(control) => (
-            <input
-              {...control}
-              dir="auto"
-              maxLength={4_096}
-              value={description}
-              onInput={(event) => setDescription(event.currentTarget.value)}
-            />
-          )}
-        </FormField>
-        <div class="page-actions">
-          <Button kind="primary" type="submit" disabled={!isReady || isBusy}>
-            Save
-          </Button>
-          <Button onClick={onClose}>Cancel</Button>
-        </div>
-      </form>
+    <Dialog
+      title={current === undefined ? 'New setting' : `Edit ${current.key}`}
+      onClose={onClose}
+      actions={[{ label: 'Save', isReady, run }]}
+    >
+      {current === undefined ? (
+        <TextField
+          key="key"
+          kind="code"
+          label="Key"
+          error={key === '' ? undefined : keyFault}
+          value={key}
+          onText={setKey}
+        />
+      ) : undefined}
+      <CheckField checked={isSecured} disabled={isAlways} onCheck={setSecured}>
+        Secured: kept encrypted, and never shown again
+      </CheckField>
+      {isSecured ? (
+        <TextField
+          key="secret"
+          kind="secret"
+          label="Secret"
+          hint={current?.secured === true ? 'Leave this empty to keep the one that is stored.' : undefined}
+          value={secret}
+          onText={setSecret}
+        />
+      ) : (
+        <JsonEditor
+          key="value"
+          label="Value"
+          hint="Any JSON value. Put a text in quotes."
+          text={text}
+          fault={edited.fault}
+          rows={Math.min(14, text.split('\n').length + 2)}
+          onText={setText}
+        />
+      )}
+      <TextField
+        key="description"
+        kind="name"
+        label="Description"
+        input={{ maxLength: 4_096 }}
+        value={description}
+        onText={setDescription}
+      />
     </Dialog>
   );
 }

@@ -6,10 +6,11 @@ import { useRequest } from '../../api/requests.ts';
 import { allows } from '../../api/session.ts';
 import { Button, Icon } from '../../components/buttons.tsx';
 import { counted, countText } from '../../components/numbers.ts';
-import { ConfirmDialog } from '../../components/overlays.tsx';
-import { PageHeader, TableScroll } from '../../components/page.tsx';
+import { ConfirmButton } from '../../components/overlays.tsx';
+import { PageHeader } from '../../components/page.tsx';
 import { Badge, EmptyState, FailureBox, LoadingLine, Skeleton } from '../../components/states.tsx';
-import { tell } from '../../components/toasts.tsx';
+import { DataTable } from '../../components/table.tsx';
+import { tell } from '../../components/toasts.ts';
 import { Name } from '../../components/values.tsx';
 import { HistoryLink } from '../../lists/list-page.tsx';
 import { place, setParameters } from '../../router/router.tsx';
@@ -64,11 +65,11 @@ export function ConfigurationView() {
           <span role="status">{value === undefined ? ' ' : counted(items.length, 'setting')}</span>
           <Button kind="quiet" icon="refresh" aria-label="Refresh" title="Refresh" onClick={reload} />
         </div>
-        {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+        <FailureBox error={error} onRetry={reload} />
         {value === undefined && error === undefined ? <Skeleton /> : undefined}
         {value !== undefined && items.length === 0 ? (
           wanted === '' ? (
-            <EmptyState icon="data" title="Nothing is set">
+            <EmptyState icon="data" title="There is no setting">
               <p>
                 For example <code>notificationEmail</code>, where a mail goes when an agent is disabled, or{' '}
                 <code>providerApiToken</code>, your own key for completions.
@@ -82,25 +83,35 @@ export function ConfigurationView() {
           )
         ) : undefined}
         {items.length === 0 ? undefined : (
-          <TableScroll label="Settings">
-            <table class="table wraps">
-              <thead>
-                <tr>
-                  <th scope="col">Key</th>
-                  <th scope="col">Value</th>
-                  <th scope="col">Version</th>
-                  <th scope="col">
-                    <span class="visually-hidden">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {items.slice(0, shown).map((item) => (
-                  <ConfigurationRow key={item.key} item={item} mayWrite={mayWrite} onChanged={reload} />
-                ))}
-              </tbody>
-            </table>
-          </TableScroll>
+          <DataTable
+            label="Settings"
+            class="wraps"
+            items={items.slice(0, shown)}
+            keyOf={({ key }) => key}
+            columns={[
+              {
+                label: 'Key',
+                cell: ({ key, description }) => (
+                  <>
+                    <strong class="mono">
+                      <Name text={key} />
+                    </strong>
+                    {description === undefined ? undefined : (
+                      <div class="muted">
+                        <Name text={description} />
+                      </div>
+                    )}
+                  </>
+                ),
+              },
+              { label: 'Value', cell: (item) => <Value item={item} /> },
+              { label: 'Version', name: 'version', class: 'number', cell: ({ version }) => version },
+              {
+                label: <span class="visually-hidden">Actions</span>,
+                cell: ({ key }) => <Actions name={key} mayWrite={mayWrite} onChanged={reload} />,
+              },
+            ]}
+          />
         )}
         {items.length <= shown ? undefined : (
           <div class="list-rest">
@@ -109,103 +120,68 @@ export function ConfigurationView() {
         )}
       </section>
       {mayWrite && (isNew || current !== undefined) ? (
-        <ConfigurationDialog
-          key={edited}
-          current={isNew ? undefined : current}
-          onClose={close}
-          onSaved={(key) => {
-            tell(`${key} is saved.`);
-            close();
-            reload();
-          }}
-        />
+        <ConfigurationDialog key={edited} current={isNew ? undefined : current} onClose={close} onSaved={reload} />
       ) : undefined}
     </>
   );
 }
 
-interface ConfigurationRowProps {
-  readonly item: ExactConfiguration;
+/** Characters of a value in the table. */
+const maxValue = 160;
+
+function Value({ item: { value, secured } }: { readonly item: ExactConfiguration }) {
+  if (secured) return <Badge tone="plain">secured</Badge>;
+  const text = stringifyJson(value);
+  return (
+    <code>
+      <Name text={text.length > maxValue ? `${text.slice(0, maxValue)} …` : text} />
+    </code>
+  );
+}
+
+interface ActionsProps {
+  readonly name: string;
   readonly mayWrite: boolean;
   readonly onChanged: () => void;
 }
 
-/** Characters of a value in the table. */
-const maxValue = 160;
-
-function ConfigurationRow({
-  item: { key, value, version, description, secured },
-  mayWrite,
-  onChanged,
-}: ConfigurationRowProps) {
-  const [isDeleting, setDeleting] = useState(false);
-  const text = stringifyJson(value);
+function Actions({ name, mayWrite, onChanged }: ActionsProps) {
   return (
-    <tr>
-      <td>
-        <strong class="mono">
-          <Name text={key} />
-        </strong>
-        {description === undefined ? undefined : (
-          <div class="muted">
-            <Name text={description} />
-          </div>
-        )}
-      </td>
-      <td>
-        {secured ? (
-          <Badge tone="plain">secured</Badge>
-        ) : (
-          <code>
-            <Name text={text.length > maxValue ? `${text.slice(0, maxValue)} …` : text} />
-          </code>
-        )}
-      </td>
-      <td class="number" data-label="version">
-        {version}
-      </td>
-      <td>
-        <span class="row-actions">
-          <HistoryLink entity="configuration" entityId={key} />
-          {mayWrite ? (
-            <>
-              <Button
-                kind="quiet"
-                icon="edit"
-                aria-label={`Edit ${key}`}
-                title="Edit"
-                onClick={() => setParameters({ edit: key, new: undefined })}
-              />
-              <Button
-                kind="quiet"
-                icon="remove"
-                aria-label={`Delete ${key}`}
-                title="Delete"
-                onClick={() => setDeleting(true)}
-              />
-            </>
-          ) : undefined}
-        </span>
-        {isDeleting ? (
-          <ConfirmDialog
-            title="Delete the setting?"
-            action="Delete"
-            onClose={() => setDeleting(false)}
-            onConfirm={async () => {
-              await annals().configurations.delete(key);
-              tell(`${key} is deleted.`);
-              onChanged();
+    <span class="row-actions">
+      <HistoryLink entity="configuration" entityId={name} />
+      {mayWrite ? (
+        <>
+          <Button
+            kind="quiet"
+            icon="edit"
+            aria-label={`Edit ${name}`}
+            title="Edit"
+            onClick={() => setParameters({ edit: name, new: undefined })}
+          />
+          <ConfirmButton
+            kind="quiet"
+            icon="remove"
+            aria-label={`Delete ${name}`}
+            title="Delete"
+            ask={{
+              title: 'Delete the setting?',
+              run: async () => {
+                await annals().configurations.delete(name);
+                tell(`${name} is deleted.`);
+                onChanged();
+              },
+              body: (
+                <p>
+                  <code>
+                    <Name text={name} />
+                  </code>{' '}
+                  and its value are gone; its history stays.
+                </p>
+              ),
             }}
-          >
-            <p>
-              <code>
-                <Name text={key} />
-              </code>{' '}
-              and its value are gone; its history stays.
-            </p>
-          </ConfirmDialog>
-        ) : undefined}
-      </td>
-    </tr>
+          />
+        </>
+      ) : undefined}
+    </span>
   );
 }

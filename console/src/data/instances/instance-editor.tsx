@@ -2,7 +2,7 @@ import { ApiError } from '@annals/client';
 import { type JsonObject, stringifyJson } from '@annals/client/json';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
-import { Button } from '../../components/buttons.tsx';
+import { Button, useWork } from '../../components/buttons.tsx';
 import { TextField } from '../../components/forms.tsx';
 import { FailureBox } from '../../components/states.tsx';
 import { contentToSave, editableText, readEditedObject, versionOf } from '../json-editor/document-text.ts';
@@ -38,8 +38,6 @@ export function InstanceEditor({
   const [text, setText] = useState(() =>
     read === undefined ? stringifyJson(templateOf(schema), 2) : editableText(read),
   );
-  const [failure, setFailure] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
   const { value: document, fault } = readEditedObject(text);
   const state = useSchemaFaults(
     schema === undefined ? undefined : stringifyJson(schema),
@@ -49,27 +47,20 @@ export function InstanceEditor({
   );
   const namesOther = document?.has('id') === true && document.get('id') !== (id ?? newId);
 
-  const save = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (document === undefined || namesOther) return;
-    setBusy(true);
-    setFailure(undefined);
-    try {
-      onSaved(await saveInstance(document, { type, id, newId, read }));
-    } catch (error) {
-      setFailure(error);
-      setBusy(false);
-    }
-  };
+  const isReady = document !== undefined && !namesOther;
+  const { isBusy, failure, forget, act } = useWork();
   const hasChanged = failure instanceof ApiError && failure.type === 'conflict_resource' && id !== undefined;
   return (
     <form
       class="form-grid"
       // An error of what was sent says nothing about what is written now. That somebody else has written stays true.
-      onInput={() => setFailure(hasChanged ? failure : undefined)}
-      onSubmit={(event) => void save(event)}
+      onInput={() => hasChanged || forget()}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isReady) void act(async () => onSaved(await saveInstance(document, { type, id, newId, read })));
+      }}
     >
-      {failure === undefined ? undefined : <FailureBox error={failure} />}
+      <FailureBox error={failure} />
       {hasChanged ? (
         <p class="note">
           <span>
@@ -116,7 +107,7 @@ export function InstanceEditor({
         {schema === undefined || fault !== undefined ? undefined : <SchemaNote state={state} />}
       </div>
       <div class="page-actions">
-        <Button kind="primary" type="submit" disabled={isBusy || document === undefined || namesOther}>
+        <Button kind="primary" type="submit" disabled={isBusy || !isReady}>
           Save
         </Button>
         <Button onClick={onCancel}>Cancel</Button>

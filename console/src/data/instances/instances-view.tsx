@@ -4,14 +4,11 @@ import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
 import { allows } from '../../api/session.ts';
 import { Button } from '../../components/buttons.tsx';
-import { PageHeader } from '../../components/page.tsx';
-import { EmptyState } from '../../components/states.tsx';
 import { Name, Time } from '../../components/values.tsx';
-import { FieldChoice, FilterBar, ListCard, SortHeading } from '../../lists/list-page.tsx';
-import { type List, useList } from '../../lists/use-list.ts';
+import { ListPage, useList } from '../../lists/list-page.tsx';
 import { Link, parametersWith, place, setParameters } from '../../router/router.tsx';
 import { InstancePanel } from './instance-panel.tsx';
-import { type Column, columnsOf, instanceTitle, memberText } from './schema-view.ts';
+import { columnsOf, type InstanceField, instanceTitle, memberText } from './schema-view.ts';
 
 /** The instances of a type: a table with filter, order and pages, and one of them at the side. */
 export function InstancesView() {
@@ -27,53 +24,60 @@ export function InstancesView() {
     name: `instances ${type}`,
     read: (wanted, signal) => annals().exact.instances(type).list(wanted, { signal }),
   });
-  const columns = columnsOf(schema, list.page.value?.items ?? []);
-  const add = allows('schema.custominstance_manage') ? (
-    <Button kind="primary" icon="plus" onClick={() => setParameters({ item: undefined, edit: 'new' })}>
-      New instance
-    </Button>
-  ) : undefined;
+  const fields = columnsOf(schema, list.page.value?.items ?? []);
   const close = () => setParameters({ item: undefined, edit: undefined });
-  const isPanelOpen = open !== undefined || parameters.get('edit') === 'new';
   return (
-    <>
-      <PageHeader
-        title={
-          title === undefined ? (
-            <Name text={type} />
-          ) : (
-            <>
-              <Name text={title} />{' '}
-              <span class="muted">
-                <Name text={type} />
-              </span>
-            </>
-          )
-        }
-        lead={<Link to={{ path: 'data/types' }}>All types</Link>}
-      >
-        {add}
-      </PageHeader>
-      <FilterBar filter={list.filter} onFilter={list.setFilter} example={exampleOf(columns)}>
-        {columns.flatMap(({ key, isField, choices }) =>
-          isField && choices.length > 0
-            ? [<FieldChoice key={key} field={key} choices={choices} filter={list.filter} onFilter={list.setFilter} />]
-            : [],
-        )}
-      </FilterBar>
-      <ListCard
-        list={list}
-        one="instance"
-        empty={
-          <EmptyState icon="data" title="This type has no instances">
-            <p>Your application makes instances over the API, or you make one here.</p>
-            {add}
-          </EmptyState>
-        }
-      >
-        {(items) => <InstanceTable items={items} columns={columns} list={list} open={open} />}
-      </ListCard>
-      {isPanelOpen ? (
+    <ListPage
+      list={list}
+      title={
+        title === undefined ? (
+          <Name text={type} />
+        ) : (
+          <>
+            <Name text={title} />{' '}
+            <span class="muted">
+              <Name text={type} />
+            </span>
+          </>
+        )
+      }
+      lead={<Link to={{ path: 'data/types' }}>All types</Link>}
+      example={exampleOf(fields)}
+      choices={fields
+        .filter(({ isField, choices }) => isField && choices.length > 0)
+        .map(({ key, choices }) => ({ field: key, values: choices }))}
+      one="instance"
+      empty={{
+        icon: 'data',
+        title: 'This type has no instances',
+        text: 'Your application creates instances over the API, or you create one here.',
+      }}
+      add={
+        allows('schema.custominstance_manage') ? (
+          <Button kind="primary" icon="plus" onClick={() => setParameters({ item: undefined, edit: 'new' })}>
+            New instance
+          </Button>
+        ) : undefined
+      }
+      class="instance-table"
+      keyOf={idOf}
+      isOpen={(instance) => open === idOf(instance)}
+      columns={[
+        { label: 'Id', sort: '_id', cell: (instance) => <InstanceName instance={instance} /> },
+        ...fields.map(({ key, isField }) => ({
+          label: <Name text={key} />,
+          sort: isField ? key : undefined,
+          cell: (instance: JsonObject) => <Cell value={instance.get(key)} />,
+        })),
+        {
+          label: 'Changed',
+          sort: 'metadata.modifiedAt',
+          class: 'nowrap',
+          cell: (instance) => <Time at={modifiedAt(instance)} detail="minute" />,
+        },
+      ]}
+    >
+      {open !== undefined || parameters.get('edit') === 'new' ? (
         <InstancePanel
           key={`${type} ${open ?? ''}`}
           type={type}
@@ -83,67 +87,26 @@ export function InstancesView() {
           onChanged={list.reload}
         />
       ) : undefined}
-    </>
+    </ListPage>
   );
 }
 
-interface InstanceTableProps {
-  readonly items: readonly JsonObject[];
-  readonly columns: readonly Column[];
-  readonly list: List<JsonObject>;
-  readonly open: string | undefined;
-}
+const idOf = (instance: JsonObject) => memberText(instance, 'id');
 
-function InstanceTable({ items, columns, list, open }: InstanceTableProps) {
+function InstanceName({ instance }: { readonly instance: JsonObject }) {
+  const id = idOf(instance);
+  const title = instanceTitle(instance);
   return (
-    <table class="table instance-table">
-      <thead>
-        <tr>
-          <SortHeading label="Id" field="_id" list={list} />
-          {columns.map(({ key, isField }) =>
-            isField ? (
-              <SortHeading key={key} label={key} field={key} list={list} />
-            ) : (
-              <th key={key} scope="col">
-                <Name text={key} />
-              </th>
-            ),
-          )}
-          <SortHeading label="Changed" field="metadata.modifiedAt" list={list} />
-        </tr>
-      </thead>
-      <tbody>
-        {items.map((instance) => {
-          const id = memberText(instance, 'id');
-          const title = instanceTitle(instance);
-          return (
-            <tr key={id} class={open === id ? 'selected' : undefined}>
-              <td>
-                <Link
-                  class="row-link"
-                  to={{ path: 'data/type', parameters: parametersWith({ item: id, edit: undefined }) }}
-                >
-                  <Name text={id} />
-                </Link>
-                {title === undefined ? undefined : (
-                  <div class="muted cell-cut">
-                    <Name text={title} />
-                  </div>
-                )}
-              </td>
-              {columns.map(({ key }) => (
-                <td key={key}>
-                  <Cell value={instance.get(key)} />
-                </td>
-              ))}
-              <td class="nowrap">
-                <Time at={modifiedAt(instance)} detail="minute" />
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <>
+      <Link class="row-link" to={{ path: 'data/type', parameters: parametersWith({ item: id, edit: undefined }) }}>
+        <Name text={id} />
+      </Link>
+      {title === undefined ? undefined : (
+        <div class="muted cell-cut">
+          <Name text={title} />
+        </div>
+      )}
+    </>
   );
 }
 
@@ -183,7 +146,7 @@ function modifiedAt(instance: JsonObject): string {
   return metadata instanceof Map ? memberText(metadata, 'modifiedAt') : '';
 }
 
-function exampleOf(columns: readonly Column[]): string {
+function exampleOf(columns: readonly InstanceField[]): string {
   const field = columns.find(({ isField }) => isField);
   return field === undefined ? 'name.en:Aisle*' : `${field.key}:${field.choices[0] ?? 'value'} metadata.version:>1`;
 }

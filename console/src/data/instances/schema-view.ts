@@ -10,8 +10,8 @@ export function documentForSchema(document: JsonObject, schema: JsonObject): Jso
   return new Map([...document].filter(([key]) => !added.includes(key) || named.has(key)));
 }
 
-/** A column of the table of instances. */
-export interface Column {
+/** A member of instances that their table has a column for. */
+export interface InstanceField {
   readonly key: string;
   /** Whether the list can be sorted and filtered by it: the query language can write its name. */
   readonly isField: boolean;
@@ -23,7 +23,7 @@ const maxColumns = 5;
 const maxChoices = 12;
 
 /** The columns for instances of a type: those of its schema, or else those that the instances have. */
-export function columnsOf(schema: JsonObject | undefined, instances: readonly JsonObject[]): Column[] {
+export function columnsOf(schema: JsonObject | undefined, instances: readonly JsonObject[]): InstanceField[] {
   const properties = membersOf(schema?.get('properties'));
   const keys = properties.size > 0 ? [...properties.keys()] : instances.flatMap((instance) => [...instance.keys()]);
   const shown = [...new Set(keys)].filter((key) => !added.includes(key)).slice(0, maxColumns);

@@ -1,17 +1,37 @@
 import type { Job } from '@annals/client';
-import { useEffect, useState } from 'preact/hooks';
 import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
-import { useRequest } from '../../api/requests.ts';
+import { useReloads, useRequest } from '../../api/requests.ts';
 import { allows, apiUrl, readsContext, readsHistory, session } from '../../api/session.ts';
-import { Button, Icon } from '../../components/buttons.tsx';
+import { Icon } from '../../components/buttons.tsx';
 import { Markdown } from '../../components/markdown.tsx';
 import { bytesText, countText } from '../../components/numbers.ts';
-import { ConfirmDialog, SidePanel } from '../../components/overlays.tsx';
-import { Badge, FailureBox, Skeleton } from '../../components/states.tsx';
-import { tell } from '../../components/toasts.tsx';
+import { ConfirmButton, SidePanel } from '../../components/overlays.tsx';
+import { Fact } from '../../components/page.tsx';
+import { Answer, Badge } from '../../components/states.tsx';
+import { tell } from '../../components/toasts.ts';
 import { LongText, Name, Time } from '../../components/values.tsx';
 import { Link } from '../../router/router.tsx';
+
+/** Milliseconds between two reads of a job that is in progress. */
+export const pollPause = 2_000;
+
+const states = {
+  in_progress: { tone: 'busy', word: 'in progress' },
+  success: { tone: 'good', word: 'done' },
+  failure: { tone: 'bad', word: 'failed' },
+  skipped: { tone: 'plain', word: 'skipped' },
+} as const;
+
+/** A job's state as a word and a tone. */
+export function stateOf({ status }: Pick<Job, 'status'>) {
+  return states[status];
+}
+
+/** What a job does. */
+export function kindOf({ type }: Pick<Job, 'type'>): string {
+  return type === 'EXPORT' ? 'Export' : 'Chat';
+}
 
 interface JobPanelProps {
   readonly id: string;
@@ -19,57 +39,49 @@ interface JobPanelProps {
   readonly onDeleted: () => void;
 }
 
-/** One job: what was asked, what came of it, and why it failed. */
+/** One job: its request, its result, and why it failed. */
 export function JobPanel({ id, onClose, onDeleted }: JobPanelProps) {
-  const [isDeleting, setDeleting] = useState(false);
-  const {
-    value: job,
-    error,
-    isLoading,
-    reload,
-  } = useRequest(`job ${id}`, (signal) => annals().jobs.get(id, { signal }));
-  const isUnderWay = job?.status === 'in_progress';
-  useEffect(() => {
-    if (!isUnderWay || isLoading) return;
-    const wait = setTimeout(reload, 2_000);
-    return () => clearTimeout(wait);
-  }, [isUnderWay, isLoading, job]);
+  const request = useRequest(`job ${id}`, (signal) => annals().jobs.get(id, { signal }));
+  const { value: job } = request;
+  const isRunning = job?.status === 'in_progress';
+  useReloads(request, { pause: pollPause, isOn: isRunning });
   return (
     <SidePanel
       title="Job"
       onClose={onClose}
       actions={
         job !== undefined && mayDelete(job) ? (
-          <Button kind="quiet" icon="remove" aria-label="Delete" title="Delete" onClick={() => setDeleting(true)} />
+          <ConfirmButton
+            kind="quiet"
+            icon="remove"
+            aria-label="Delete"
+            title="Delete"
+            ask={{
+              title: 'Delete the job?',
+              run: async () => {
+                await annals().jobs.delete(id);
+                tell('The job is deleted.');
+                onDeleted();
+                onClose();
+              },
+              body: (
+                <p>
+                  {isRunning
+                    ? 'It is still running. It stops, and what it has written so far is deleted.'
+                    : 'Its result and its file are deleted too.'}
+                </p>
+              ),
+            }}
+          />
         ) : undefined
       }
     >
-      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
-      {job === undefined ? error === undefined ? <Skeleton /> : undefined : <JobFacts job={job} />}
-      {isDeleting ? (
-        <ConfirmDialog
-          title="Delete the job?"
-          action="Delete"
-          onClose={() => setDeleting(false)}
-          onConfirm={async () => {
-            await annals().jobs.delete(id);
-            tell('The job is deleted.');
-            onDeleted();
-            onClose();
-          }}
-        >
-          <p>
-            {isUnderWay
-              ? 'It is still running. It stops, and what it has written so far is deleted.'
-              : 'Its result and its file are deleted too.'}
-          </p>
-        </ConfirmDialog>
-      ) : undefined}
+      <Answer of={request}>{(read) => <JobFacts job={read} />}</Answer>
     </SidePanel>
   );
 }
 
-/** Who may read the history deletes the exports of the own client, and whoever may write agents deletes every job. */
+/** Those who may read the history delete the exports of their own client; those who may write agents delete every job. */
 function mayDelete({ metadata }: Job): boolean {
   return allows('ai.agent_manage') || (readsHistory() && metadata.clientId === session.value?.client);
 }
@@ -79,61 +91,35 @@ function JobFacts({ job }: { readonly job: Job }) {
   return (
     <div class="stack">
       <dl class="facts">
-        <dt>State</dt>
-        <dd>
+        <Fact label="State">
           {kindOf(job)} <Badge tone={stateOf(job).tone}>{stateOf(job).word}</Badge>
-        </dd>
-        <dt>Begun</dt>
-        <dd>
+        </Fact>
+        <Fact label="Started">
           <Time at={metadata.createdAt} />
-        </dd>
-        <dt>Last step</dt>
-        <dd>
+        </Fact>
+        <Fact label="Last step">
           <Time at={metadata.modifiedAt} />
-        </dd>
-        {metadata.q === undefined ? undefined : (
-          <>
-            <dt>Query</dt>
-            <dd class="mono">
-              <Name text={metadata.q} />
-            </dd>
-          </>
-        )}
+        </Fact>
+        <Fact label="Query" class="mono" text={metadata.q} />
         {metadata.entries === undefined ? undefined : (
-          <>
-            <dt>File</dt>
-            <dd>
-              {countText(metadata.entries)} entries, {bytesText(metadata.bytes ?? 0)} of {metadata.format}{' '}
-              <DownloadLink job={job} />
-            </dd>
-          </>
+          <Fact label="File">
+            {countText(metadata.entries)} entries, {bytesText(metadata.bytes ?? 0)} of {metadata.format}{' '}
+            <DownloadLink job={job} />
+          </Fact>
         )}
         {agentId === undefined ? undefined : (
-          <>
-            <dt>Agent</dt>
-            <dd>
-              <Link to={{ path: 'desk/agent', parameters: { id: agentId } }}>
-                <AgentName id={agentId} withId />
-              </Link>
-            </dd>
-          </>
+          <Fact label="Agent">
+            <Link to={{ path: 'desk/agent', parameters: { id: agentId } }}>
+              <AgentName id={agentId} withId />
+            </Link>
+          </Fact>
         )}
         {sessionId === undefined ? undefined : (
-          <>
-            <dt>Session</dt>
-            <dd class="mono">
-              <Link to={{ path: 'desk/sessions', parameters: { session: sessionId } }}>{sessionId}</Link>
-            </dd>
-          </>
+          <Fact label="Session" class="mono">
+            <Link to={{ path: 'desk/sessions', parameters: { session: sessionId } }}>{sessionId}</Link>
+          </Fact>
         )}
-        {requestId === undefined ? undefined : (
-          <>
-            <dt>Request id</dt>
-            <dd class="mono">
-              <Name text={requestId} />
-            </dd>
-          </>
-        )}
+        <Fact label="Request id" class="mono" text={requestId} />
       </dl>
       {metadata.error === undefined ? undefined : (
         <div class="failure">
@@ -147,7 +133,7 @@ function JobFacts({ job }: { readonly job: Job }) {
       )}
       {request === undefined ? undefined : (
         <section class="stack-small">
-          <h3>Asked</h3>
+          <h3>Request</h3>
           <LongText text={request} />
         </section>
       )}
@@ -159,7 +145,7 @@ function JobFacts({ job }: { readonly job: Job }) {
       )}
       {metadata.guarded === undefined || readsHistory() ? undefined : (
         <p class="note">
-          Some of this job is hidden: it tells of the history, and your client has no scope to read that.
+          Some of this job is hidden: it shows parts of the history, and your client has no scope to read that.
         </p>
       )}
       {metadata.context === true && readsHistory() && !readsContext() ? (
@@ -171,29 +157,10 @@ function JobFacts({ job }: { readonly job: Job }) {
   );
 }
 
-type Tone = 'plain' | 'good' | 'busy' | 'bad';
-
-const states: Readonly<Record<Job['status'], { readonly tone: Tone; readonly word: string }>> = {
-  in_progress: { tone: 'busy', word: 'under way' },
-  success: { tone: 'good', word: 'done' },
-  failure: { tone: 'bad', word: 'failed' },
-  skipped: { tone: 'plain', word: 'skipped' },
-};
-
-/** A job's state as a word and a tone. */
-export function stateOf({ status }: Pick<Job, 'status'>): { readonly tone: Tone; readonly word: string } {
-  return states[status];
-}
-
-/** What a job does. */
-export function kindOf({ type }: Pick<Job, 'type'>): string {
-  return type === 'EXPORT' ? 'Export' : 'Chat';
-}
-
 /** The file of an export. The service sends it as an attachment. */
 export function DownloadLink({ job }: { readonly job: Job }) {
-  const isThere = job.type === 'EXPORT' && job.status === 'success';
-  if (!isThere || !readsHistory()) return null;
+  const isReady = job.type === 'EXPORT' && job.status === 'success';
+  if (!isReady || !readsHistory()) return null;
   if (job.metadata.context === true && !readsContext()) return null;
   const tenant = encodeURIComponent(session.value?.tenant ?? '');
   return (

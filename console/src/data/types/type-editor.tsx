@@ -3,12 +3,12 @@ import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
 import { allows } from '../../api/session.ts';
-import { Button } from '../../components/buttons.tsx';
+import { Button, useWork } from '../../components/buttons.tsx';
 import { TextField } from '../../components/forms.tsx';
-import { ConfirmDialog } from '../../components/overlays.tsx';
+import { ConfirmButton } from '../../components/overlays.tsx';
 import { PageHeader } from '../../components/page.tsx';
 import { FailureBox, Skeleton } from '../../components/states.tsx';
-import { tell } from '../../components/toasts.tsx';
+import { tell } from '../../components/toasts.ts';
 import { navigate, path, place } from '../../router/router.tsx';
 import { contentToSave, editableText, readEditedObject, versionOf } from '../json-editor/document-text.ts';
 import { JsonEditor } from '../json-editor/json-editor.tsx';
@@ -33,49 +33,57 @@ export function TypeEditor() {
 function Editing({ typeId, current }: { readonly typeId: string; readonly current: JsonObject | undefined }) {
   const [id, setId] = useState(typeId);
   const [text, setText] = useState(() => (current === undefined ? stringifyJson(template, 2) : editableText(current)));
-  const [failure, setFailure] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
-  const [isDeleting, setDeleting] = useState(false);
+  const { isBusy, failure, forget, act } = useWork(() => navigate({ path: 'data/types' }));
   const mayWrite = allows('schema.schema_manage');
   const idFault = /^[A-Z][A-Z0-9_]{0,62}$/.test(id) ? undefined : 'Capital letters, digits and _, a letter first.';
   const { value: content, fault } = readEditedObject(text);
-
-  const save = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (content === undefined || idFault !== undefined) return;
-    setBusy(true);
-    setFailure(undefined);
-    try {
-      if (current === undefined) {
-        await annals().exact.customEntities.create(contentToSave(content, { id, version: undefined }));
-      } else {
-        await annals().exact.customEntities.put(id, contentToSave(content, { id, version: versionOf(current) }));
-      }
-      tell(`The type ${id} is saved.`);
-      navigate({ path: 'data/types' });
-    } catch (error) {
-      setFailure(error);
-      setBusy(false);
-    }
+  const isReady = content !== undefined && idFault === undefined;
+  const save = async () => {
+    if (content === undefined) return;
+    const { customEntities } = annals().exact;
+    const version = current === undefined ? undefined : versionOf(current);
+    const saved = contentToSave(content, { id, version });
+    await (current === undefined ? customEntities.create(saved) : customEntities.put(id, saved));
+    tell(`The type ${id} is saved.`);
   };
   return (
-    <form class="type-editor" onInput={() => setFailure(undefined)} onSubmit={(event) => void save(event)}>
+    <form
+      class="type-editor"
+      onInput={forget}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isReady) void act(save);
+      }}
+    >
       <PageHeader
         title={current === undefined ? 'New type' : `Type ${typeId}`}
         lead="If the type has a schema, its instances must satisfy it."
       >
         <Button onClick={() => navigate({ path: 'data/types' })}>{mayWrite ? 'Cancel' : 'Back'}</Button>
         {mayWrite && current !== undefined ? (
-          <Button kind="danger" icon="remove" aria-label="Delete the type" onClick={() => setDeleting(true)} />
+          <ConfirmButton
+            kind="danger"
+            icon="remove"
+            aria-label="Delete the type"
+            ask={{
+              title: `Delete the type ${id}?`,
+              run: async () => {
+                await annals().customEntities.delete(id);
+                tell(`The type ${id} is deleted.`);
+                navigate({ path: 'data/types' });
+              },
+              body: <p>Annals deletes a type only if it has no instances. Its history stays.</p>,
+            }}
+          />
         ) : undefined}
         {mayWrite ? (
-          <Button kind="primary" type="submit" disabled={isBusy || content === undefined || idFault !== undefined}>
+          <Button kind="primary" type="submit" disabled={isBusy || !isReady}>
             Save
           </Button>
         ) : undefined}
       </PageHeader>
       <div class="card card-body form-grid">
-        {failure === undefined ? undefined : <FailureBox error={failure} />}
+        <FailureBox error={failure} />
         {current === undefined ? (
           <TextField
             kind="code"
@@ -96,20 +104,6 @@ function Editing({ typeId, current }: { readonly typeId: string; readonly curren
           isReadOnly={!mayWrite}
         />
       </div>
-      {isDeleting ? (
-        <ConfirmDialog
-          title={`Delete the type ${id}?`}
-          action="Delete"
-          onClose={() => setDeleting(false)}
-          onConfirm={async () => {
-            await annals().customEntities.delete(id);
-            tell(`The type ${id} is deleted.`);
-            navigate({ path: 'data/types' });
-          }}
-        >
-          <p>Annals deletes a type only if it has no instances. Its history stays.</p>
-        </ConfirmDialog>
-      ) : undefined}
     </form>
   );
 }

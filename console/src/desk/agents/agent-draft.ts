@@ -170,7 +170,7 @@ export const providerNames: Readonly<Record<Provider, string>> = {
 };
 
 /** The formParts of the form that can be wrong. */
-export type AgentField = Exclude<keyof AgentDraft, 'enabled' | 'readsHistory' | 'allowsHistoryWithTools' | 'provider'>;
+type AgentField = Exclude<keyof AgentDraft, 'enabled' | 'readsHistory' | 'allowsHistoryWithTools' | 'provider'>;
 
 export type AgentFaults = Partial<Record<AgentField, string>>;
 

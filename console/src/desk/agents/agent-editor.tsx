@@ -1,27 +1,39 @@
-import { type Agent, ApiError, type ErrorDetail } from '@annals/client';
-import { useState } from 'preact/hooks';
+import { type Agent, ApiError } from '@annals/client';
+import { useId, useState } from 'preact/hooks';
 import { forgetAgentNames } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
 import { Button } from '../../components/buttons.tsx';
+import {
+  CheckField,
+  focusFirstFault,
+  placedDetails,
+  RowsField,
+  SelectField,
+  TextArea,
+  TextField,
+} from '../../components/forms.tsx';
 import { PageHeader } from '../../components/page.tsx';
 import { FailureBox, Skeleton } from '../../components/states.tsx';
-import { tell } from '../../components/toasts.tsx';
+import { tell } from '../../components/toasts.ts';
 import { Name } from '../../components/values.tsx';
 import { quoted } from '../../query-text/quoted.ts';
 import { navigate, path, place } from '../../router/router.tsx';
 import {
   type AgentDraft,
   type AgentFaults,
-  type AgentField,
   agentTitle,
+  type DraftText,
   draftOf,
   emptyDraft,
   faultsOf,
   inputOf,
+  isSelfHosted,
+  keepsKey,
+  type Provider,
   partOf,
+  providerNames,
 } from './agent-draft.ts';
-import { AgentForm } from './agent-form.tsx';
 
 /** Makes an agent, or edits the one that the address names. */
 export function AgentEditor() {
@@ -42,9 +54,8 @@ function Editing({ current }: { readonly current: Agent | undefined }) {
   const [isBusy, setBusy] = useState(false);
   const [triedToSave, setTried] = useState(false);
   const faults = faultsOf(draft, current);
-  const told = refused?.draft === draft ? refusedParts(refused.error) : {};
-  const shown: AgentFaults = { ...shownFaults(faults, triedToSave ? undefined : touched), ...told };
-  const rest = refused?.draft === draft ? errorOfRest(refused.error) : undefined;
+  const refusal = refused?.draft === draft ? placedDetails(refused.error, partOf) : undefined;
+  const shown: AgentFaults = { ...shownFaults(faults, triedToSave ? undefined : touched), ...refusal?.parts };
 
   const change = (part: Partial<AgentDraft>) => {
     setDraft({ ...draft, ...part });
@@ -55,9 +66,7 @@ function Editing({ current }: { readonly current: Agent | undefined }) {
     event.preventDefault();
     setTried(true);
     if (Object.keys(faults).length > 0) {
-      // Moves the focus to the first field that is wrong.
-      const form = event.currentTarget;
-      if (form instanceof HTMLFormElement) requestAnimationFrame(() => focusFirstFault(form));
+      focusFirstFault(event.currentTarget);
       return;
     }
     setBusy(true);
@@ -80,7 +89,7 @@ function Editing({ current }: { readonly current: Agent | undefined }) {
           Save
         </Button>
       </PageHeader>
-      {rest === undefined ? undefined : <FailureBox error={rest} />}
+      <FailureBox error={refusal?.rest} />
       <AgentForm draft={draft} current={current} faults={shown} onChange={change} />
     </form>
   );
@@ -107,27 +116,204 @@ function shownFaults(faults: AgentFaults, touched: ReadonlySet<string> | undefin
   return Object.fromEntries(Object.entries(faults).filter(([field]) => touched.has(field)));
 }
 
-/** The service's details, each at its part of the form. */
-function refusedParts(error: unknown): AgentFaults {
-  const found: AgentFaults = {};
-  for (const { field, message } of detailsOf(error)) {
-    const part: AgentField | undefined = partOf(field);
-    if (part !== undefined) found[part] ??= message;
-  }
-  return found;
+interface AgentFormProps {
+  readonly draft: AgentDraft;
+  readonly current: Agent | undefined;
+  /** What is wrong with a part; only of parts that were edited already. */
+  readonly faults: AgentFaults;
+  readonly onChange: (part: Partial<AgentDraft>) => void;
 }
 
-/** The error, unless all of it stands at parts of the form. */
-function errorOfRest(error: unknown): unknown {
-  const details = detailsOf(error);
-  return details.length > 0 && details.every(({ field }) => partOf(field) !== undefined) ? undefined : error;
+/** What a field of a text takes from the draft. */
+function textOf<Part extends 'id' | 'apiKey' | 'temperature' | 'maxTokens' | 'contextTokens' | 'model' | 'address'>(
+  { draft, faults, onChange }: AgentFormProps,
+  part: Part,
+) {
+  return { error: faults[part], value: draft[part], onText: (text: string) => onChange({ [part]: text }) };
 }
 
-function detailsOf(error: unknown): readonly ErrorDetail[] {
-  return error instanceof ApiError ? error.details : [];
+/** The parts of an agent. */
+function AgentForm(props: AgentFormProps) {
+  const { draft, current, faults, onChange } = props;
+  const texts = (part: 'name' | 'description') => ({
+    texts: draft[part],
+    error: faults[part],
+    onChange: (changed: readonly DraftText[]) => onChange({ [part]: changed }),
+  });
+  return (
+    <div class="desk-columns">
+      <section class="card">
+        <h2 class="card-header">What it does</h2>
+        <div class="card-body form-grid">
+          {current === undefined ? (
+            <TextField
+              key="id"
+              kind="code"
+              label="Id"
+              hint="Your application names the agent by this id. It cannot be changed later."
+              {...textOf(props, 'id')}
+            />
+          ) : undefined}
+          <TextsField label="Name" {...texts('name')} />
+          <TextsField label="Description" {...texts('description')} />
+          <TextArea
+            key="instructions"
+            label="Instructions"
+            hint="What the model is told before each chat."
+            error={faults.userPrompt}
+            rows={9}
+            value={draft.userPrompt}
+            onText={(userPrompt) => onChange({ userPrompt })}
+          />
+          <CheckField checked={draft.readsHistory} onCheck={(readsHistory) => onChange({ readsHistory })}>
+            Can search the change history, with the rights of the client that chats
+          </CheckField>
+          {draft.readsHistory && current?.mcpServers !== undefined ? (
+            <CheckField
+              checked={draft.allowsHistoryWithTools}
+              onCheck={(allowsHistoryWithTools) => onChange({ allowsHistoryWithTools })}
+            >
+              What it finds there may go to the servers of its tools
+            </CheckField>
+          ) : undefined}
+          <CheckField checked={draft.enabled} onCheck={(enabled) => onChange({ enabled })}>
+            Enabled
+          </CheckField>
+        </div>
+      </section>
+      <section class="card">
+        <h2 class="card-header">Its model</h2>
+        <div class="card-body form-grid">
+          <ModelParts {...props} />
+        </div>
+      </section>
+    </div>
+  );
 }
 
-function focusFirstFault(form: HTMLFormElement): void {
-  const control = form.querySelector('[aria-invalid="true"]');
-  if (control instanceof HTMLElement) control.focus();
+interface TextsFieldProps {
+  readonly label: string;
+  readonly texts: readonly DraftText[];
+  readonly onChange: (texts: readonly DraftText[]) => void;
+  readonly error: string | undefined;
+}
+
+/** A text in any number of languages. */
+function TextsField({ label, texts, onChange, error }: TextsFieldProps) {
+  return (
+    <RowsField
+      class="texts-field"
+      label={label}
+      error={error}
+      rows={texts}
+      empty={{ language: texts.length === 0 ? 'en' : '', text: '' }}
+      add="Add a language"
+      removeLabel={({ language }) => `Remove the ${label.toLowerCase()} in ${language}`}
+      onChange={onChange}
+    >
+      {({ language, text }, change, control, number) => (
+        <>
+          <input
+            {...control}
+            aria-label={`${label}: language ${number}`}
+            class="mono"
+            value={language}
+            onInput={(event) => change({ language: event.currentTarget.value.trim() })}
+          />
+          <input
+            {...control}
+            aria-label={`${label} in ${language === '' ? 'this language' : language}`}
+            dir="auto"
+            value={text}
+            onInput={(event) => change({ text: event.currentTarget.value })}
+          />
+        </>
+      )}
+    </RowsField>
+  );
+}
+
+function ModelParts(props: AgentFormProps) {
+  const { draft, current, onChange } = props;
+  const suggestions = useId();
+  const models = useRequest('models', (signal) => annals().models.list({ signal }));
+  const known = models.value?.find(({ provider }) => provider === draft.provider)?.models ?? [];
+  const isShared = draft.provider === 'shared';
+  return (
+    <>
+      <SelectField
+        key="provider"
+        label="Provider"
+        hint={isShared ? 'The service chooses the model. Tokens count against the quota.' : undefined}
+        choices={Object.entries(providerNames) as [Provider, string][]}
+        value={draft.provider}
+        onChoose={(provider) => onChange({ provider })}
+      />
+      {isShared && draft.model === '' ? undefined : (
+        <>
+          <TextField
+            key="model"
+            kind="code"
+            label="Model"
+            hint="The name that its provider uses, such as gpt-5.4-mini."
+            input={{ list: suggestions }}
+            {...textOf(props, 'model')}
+            onText={(model) => onChange({ model: model.trim() })}
+          />
+          <datalist id={suggestions}>
+            {known.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </datalist>
+        </>
+      )}
+      {isSelfHosted(draft.provider) ? (
+        <TextField
+          key="address"
+          kind="url"
+          label="Address"
+          hint="Private addresses need the operator's permission."
+          placeholder="https://models.example.com/v1"
+          {...textOf(props, 'address')}
+          onText={(address) => onChange({ address: address.trim() })}
+        />
+      ) : undefined}
+      {isShared ? undefined : (
+        <TextField
+          key="key"
+          kind="secret"
+          label="Key"
+          hint={
+            keepsKey(draft, current)
+              ? 'A key is set. It is never shown; leave this empty to keep it.'
+              : 'Kept encrypted, and never shown again.'
+          }
+          {...textOf(props, 'apiKey')}
+        />
+      )}
+      <TextField
+        key="temperature"
+        kind="number"
+        label="Temperature"
+        hint="From 0 to 2. Empty means the model's own default."
+        {...textOf(props, 'temperature')}
+      />
+      <TextField
+        key="longest"
+        kind="number"
+        label="Longest answer"
+        hint="In tokens. Empty means the limit of the service."
+        {...textOf(props, 'maxTokens')}
+      />
+      <TextField
+        key="context"
+        kind="number"
+        label="Context"
+        hint="How many tokens the model takes, its answer included."
+        {...textOf(props, 'contextTokens')}
+      />
+    </>
+  );
 }

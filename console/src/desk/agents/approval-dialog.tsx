@@ -5,13 +5,12 @@ import { annals } from '../../api/annals.ts';
 import { useInSlices, useRequest } from '../../api/requests.ts';
 import { differences } from '../../compare/compare-documents.ts';
 import { PathChanges } from '../../compare/path-changes.tsx';
-import { Button } from '../../components/buttons.tsx';
 import { CheckField } from '../../components/forms.tsx';
 import { JsonTree } from '../../components/json-tree.tsx';
 import { bytesText } from '../../components/numbers.ts';
 import { Dialog } from '../../components/overlays.tsx';
-import { Badge, FailureBox, Skeleton } from '../../components/states.tsx';
-import { tell } from '../../components/toasts.tsx';
+import { Answer, Badge } from '../../components/states.tsx';
+import { tell } from '../../components/toasts.ts';
 import { LongText, Name } from '../../components/values.tsx';
 import {
   approving,
@@ -40,8 +39,6 @@ export function ApprovalDialog({ agent: { id }, server: { name }, onClose, onSav
   });
   const [chosen, setChosen] = useState<ReadonlySet<string>>();
   const [allows, setAllows] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
   const { value } = read;
   const ticks = chosen ?? (value === undefined ? new Set<string>() : ticked(value.offer));
   const asksForHistory =
@@ -51,44 +48,26 @@ export function ApprovalDialog({ agent: { id }, server: { name }, onClose, onSav
     if (value !== undefined) onSaved();
     onClose();
   };
-  const save = async () => {
+  const run = async () => {
     if (value === undefined) return;
-    setBusy(true);
-    try {
-      const servers = approving(serversOf(value.agent), value.offer, ticks);
-      const more = asksForHistory && allows ? { allowHistoryWithTools: true } : {};
-      await annals().agents.put(id, withServers(value.agent, servers, more));
-      tell(`The tools of ${name} are saved.`);
-      close();
-    } catch (reason) {
-      setError(reason);
-      setBusy(false);
-    }
+    const servers = approving(serversOf(value.agent), value.offer, ticks);
+    const more = asksForHistory && allows ? { allowHistoryWithTools: true } : {};
+    await annals().agents.put(id, withServers(value.agent, servers, more));
+    tell(`The tools of ${name} are saved.`);
   };
   return (
     <Dialog
       title={`Tools of ${name}`}
       onClose={close}
-      actions={
-        <>
-          <Button onClick={close}>Cancel</Button>
-          <Button
-            kind="primary"
-            disabled={isBusy || value === undefined || (asksForHistory && !allows)}
-            onClick={() => void save()}
-          >
-            Approve
-          </Button>
-        </>
-      }
+      actions={[{ label: 'Approve', isReady: value !== undefined && (!asksForHistory || allows), run }]}
     >
       <p class="muted">
         The model is told the name, the description and the input of each tool that you tick. If the server changes one
         of them, the tool is left out until you approve it again.
       </p>
-      {read.error === undefined ? undefined : <FailureBox error={read.error} onRetry={read.reload} />}
-      {value === undefined && read.error === undefined ? <Skeleton /> : undefined}
-      {value?.offer.tools.length === 0 ? <p>The server offers no tools.</p> : undefined}
+      <Answer of={read}>
+        {({ offer }) => (offer.tools.length === 0 ? <p>The server offers no tools.</p> : undefined)}
+      </Answer>
       <div class="offered-tools">
         {value?.offer.tools.map((tool) => (
           <ToolChoice
@@ -113,7 +92,6 @@ export function ApprovalDialog({ agent: { id }, server: { name }, onClose, onSav
           This agent also searches the change history. What it finds there may go to this server.
         </CheckField>
       ) : undefined}
-      {error === undefined ? undefined : <FailureBox error={error} />}
     </Dialog>
   );
 }

@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
 import { allows } from '../../api/session.ts';
 import { Button } from '../../components/buttons.tsx';
-import { ConfirmDialog } from '../../components/overlays.tsx';
+import { ConfirmButton } from '../../components/overlays.tsx';
 import { Badge, later } from '../../components/states.tsx';
-import { tell } from '../../components/toasts.tsx';
+import { tell } from '../../components/toasts.ts';
 import { Name } from '../../components/values.tsx';
 import { serversOf, type ToolServer, withServers } from './tool-servers.ts';
 import './tool-servers.css';
@@ -20,7 +20,7 @@ interface ToolServersProps {
 
 type Open =
   | { readonly what: 'server'; readonly server: ToolServer | undefined }
-  | { readonly what: 'tools' | 'removal'; readonly server: ToolServer };
+  | { readonly what: 'tools'; readonly server: ToolServer };
 
 /** The servers whose tools an agent may use, and which of these are approved. */
 export function ToolServersCard({ agent, onChanged }: ToolServersProps) {
@@ -70,11 +70,21 @@ export function ToolServersCard({ agent, onChanged }: ToolServersProps) {
                     aria-label={`Edit ${server.name}`}
                     onClick={() => setOpen({ what: 'server', server })}
                   />
-                  <Button
+                  <ConfirmButton
                     kind="danger"
                     icon="remove"
                     aria-label={`Remove ${server.name}`}
-                    onClick={() => setOpen({ what: 'removal', server })}
+                    ask={{
+                      title: 'Remove the server?',
+                      label: 'Remove',
+                      run: async () => {
+                        const rest = servers.filter((other) => other !== server);
+                        await annals().agents.put(agent.id, withServers(agent, rest));
+                        tell(`${server.name} is removed.`);
+                        onChanged();
+                      },
+                      body: <p>The agent no longer has its tools, and the values of its headers are deleted.</p>,
+                    }}
                   />
                 </div>
               ) : undefined}
@@ -88,27 +98,6 @@ export function ToolServersCard({ agent, onChanged }: ToolServersProps) {
       ) : undefined}
       {open?.what === 'tools' ? (
         <ApprovalDialog agent={agent} server={open.server} onClose={close} onSaved={onChanged} />
-      ) : undefined}
-      {open?.what === 'removal' ? (
-        <ConfirmDialog
-          title="Remove the server?"
-          action="Remove"
-          onClose={close}
-          onConfirm={async () => {
-            const { server } = open;
-            await annals().agents.put(
-              agent.id,
-              withServers(
-                agent,
-                servers.filter((one) => one !== server),
-              ),
-            );
-            tell(`${server.name} is removed.`);
-            onChanged();
-          }}
-        >
-          <p>The agent has its tools no longer, and the values of its headers are deleted.</p>
-        </ConfirmDialog>
       ) : undefined}
     </section>
   );

@@ -1,4 +1,5 @@
 import type { Agent, AgentInput, McpTools } from '@annals/client';
+import { type DraftHeader, draftHeaders } from '../../components/forms.tsx';
 import { mask } from '../../data/json-editor/document-text.ts';
 
 export type ToolServer = NonNullable<Agent['mcpServers']>[number];
@@ -8,20 +9,13 @@ export type OfferedTool = McpTools['tools'][number];
 export interface ServerDraft {
   readonly name: string;
   readonly url: string;
-  readonly headers: readonly HeaderDraft[];
-}
-
-export interface HeaderDraft {
-  readonly name: string;
-  /** Empty: the stored value stays, where there is one. */
-  readonly value: string;
-  readonly isStored: boolean;
+  readonly headers: readonly DraftHeader[];
 }
 
 export const emptyServer: ServerDraft = { name: '', url: '', headers: [] };
 
 export function draftOfServer({ name, url, headers }: ToolServer): ServerDraft {
-  return { name, url, headers: Object.keys(headers).map((header) => ({ name: header, value: '', isStored: true })) };
+  return { name, url, headers: draftHeaders(headers) };
 }
 
 export function serversOf(agent: Agent): readonly ToolServer[] {

@@ -1,6 +1,6 @@
 import type { Budget, BudgetInput } from '@annals/client';
 
-export const selectors = ['all', 'client', 'agent', 'model'] as const;
+const selectors = ['all', 'client', 'agent', 'model'] as const;
 
 /** A budget as the form has it. */
 export interface BudgetDraft {

@@ -4,19 +4,18 @@ import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
 import { Button } from '../../components/buttons.tsx';
+import { SelectField, TextField } from '../../components/forms.tsx';
 import { countText, dollarsText } from '../../components/numbers.ts';
-import { ConfirmDialog } from '../../components/overlays.tsx';
-import { PageHeader } from '../../components/page.tsx';
-import { EmptyState, Progress } from '../../components/states.tsx';
+import { ConfirmButton, Dialog } from '../../components/overlays.tsx';
+import { Progress } from '../../components/states.tsx';
 import { Name } from '../../components/values.tsx';
-import { FilterBar, ListCard, SortHeading } from '../../lists/list-page.tsx';
-import { useList } from '../../lists/use-list.ts';
-import { BudgetDialog } from './budget-dialog.tsx';
+import { ListPage, useList } from '../../lists/list-page.tsx';
+import { type BudgetDraft, draftOf, faultsOf, inputOf, newDraft } from './budget-draft.ts';
 import '../costs/costs.css';
 
-const periods = { day: 'Each day', month: 'Each month', lifetime: 'For ever' } as const;
+const periods = { day: 'Each day', month: 'Each month', lifetime: 'Forever' } as const;
 
-/** What calls of models may cost and use, and how much of it they have. */
+/** What calls of models may cost and use, and how much of it is used. */
 export function BudgetsView() {
   const list = useList({
     name: 'budgets',
@@ -24,68 +23,61 @@ export function BudgetsView() {
     read: (parameters, signal) => annals().budgets.list(parameters, { signal }),
   });
   const [edited, setEdited] = useState<Budget | 'new'>();
-  const [removed, setRemoved] = useState<Budget>();
-  const add = (
-    <Button kind="primary" icon="plus" onClick={() => setEdited('new')}>
-      New budget
-    </Button>
-  );
   return (
-    <>
-      <PageHeader title="Budgets" lead="What calls of models may cost or use. A call that may need more is refused.">
-        {add}
-      </PageHeader>
-      <FilterBar filter={list.filter} onFilter={list.setFilter} example="period:month agent:helper" />
-      <ListCard
-        list={list}
-        one="budget"
-        empty={
-          <EmptyState icon="clock" title="There is no budget yet">
-            <p>Without one, calls with your own keys have no limit.</p>
-            {add}
-          </EmptyState>
-        }
-      >
-        {(budgets) => (
-          <table class="table">
-            <thead>
-              <tr>
-                <SortHeading label="Budget" field="_id" list={list} />
-                <th scope="col">What counts</th>
-                <SortHeading label="Period" field="period" list={list} />
-                <th scope="col">Used</th>
-                <th scope="col">E-mails at</th>
-                <th scope="col">Actions</th>
-              </tr>
-            </thead>
-            <tbody>
-              {budgets.map((budget) => (
-                <tr key={budget.id}>
-                  <td class="mono">
-                    <Name text={budget.id} />
-                  </td>
-                  <td>
-                    <Counted budget={budget} />
-                  </td>
-                  <td class="nowrap">{periods[budget.period]}</td>
-                  <td class="budget-use">
-                    <Used budget={budget} />
-                  </td>
-                  <td class="nowrap">{budget.alerts.map((percent) => `${percent} %`).join(', ')}</td>
-                  <td class="nowrap">
-                    <Button kind="quiet" aria-label={`Edit ${budget.id}`} onClick={() => setEdited(budget)}>
-                      Edit
-                    </Button>
-                    <Button kind="quiet" aria-label={`Delete ${budget.id}`} onClick={() => setRemoved(budget)}>
-                      Delete
-                    </Button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
-      </ListCard>
+    <ListPage
+      list={list}
+      title="Budgets"
+      lead="What calls of models may cost or use. A call that may need more is refused."
+      example="period:month agent:helper"
+      one="budget"
+      empty={{
+        icon: 'clock',
+        title: 'There is no budget yet',
+        text: 'Without one, calls with your own keys have no limit.',
+      }}
+      add={
+        <Button kind="primary" icon="plus" onClick={() => setEdited('new')}>
+          New budget
+        </Button>
+      }
+      keyOf={({ id }) => id}
+      columns={[
+        { label: 'Budget', sort: '_id', class: 'mono', cell: ({ id }) => <Name text={id} /> },
+        { label: 'What counts', cell: (budget) => <Counted budget={budget} /> },
+        { label: 'Period', sort: 'period', class: 'nowrap', cell: ({ period }) => periods[period] },
+        { label: 'Used', class: 'budget-use', cell: (budget) => <Used budget={budget} /> },
+        {
+          label: 'E-mails at',
+          class: 'nowrap',
+          cell: ({ alerts }) => alerts.map((percent) => `${percent} %`).join(', '),
+        },
+        {
+          label: 'Actions',
+          class: 'nowrap',
+          cell: (budget) => (
+            <>
+              <Button kind="quiet" aria-label={`Edit ${budget.id}`} onClick={() => setEdited(budget)}>
+                Edit
+              </Button>
+              <ConfirmButton
+                kind="quiet"
+                aria-label={`Delete ${budget.id}`}
+                ask={{
+                  title: `Delete the budget ${budget.id}?`,
+                  run: async () => {
+                    await annals().budgets.delete(budget.id);
+                    list.reload();
+                  },
+                  body: <p>Calls are no longer limited by it. What was spent stays in the costs.</p>,
+                }}
+              >
+                Delete
+              </ConfirmButton>
+            </>
+          ),
+        },
+      ]}
+    >
       {edited === undefined ? undefined : (
         <BudgetDialog
           budget={edited === 'new' ? undefined : edited}
@@ -93,47 +85,22 @@ export function BudgetsView() {
           onClose={() => setEdited(undefined)}
         />
       )}
-      {removed === undefined ? undefined : (
-        <ConfirmDialog
-          title={`Delete the budget ${removed.id}?`}
-          action="Delete"
-          onConfirm={async () => {
-            await annals().budgets.delete(removed.id);
-            list.reload();
-          }}
-          onClose={() => setRemoved(undefined)}
-        >
-          <p>Calls are no longer limited by it. What was spent stays in the costs.</p>
-        </ConfirmDialog>
-      )}
-    </>
+    </ListPage>
   );
 }
 
 function Counted({ budget: { client, agent, model } }: { readonly budget: Budget }) {
-  if (client !== undefined) {
-    return (
-      <>
-        Client <Name text={client} />
-      </>
-    );
-  }
-  if (agent !== undefined) {
-    return (
-      <>
-        Agent <AgentName id={agent} />
-      </>
-    );
-  }
-  if (model === undefined) return <>All calls</>;
+  const name = client ?? model;
+  if (agent === undefined && name === undefined) return <>All calls</>;
   return (
     <>
-      Model <Name text={model} />
+      {client !== undefined ? 'Client' : agent !== undefined ? 'Agent' : 'Model'}{' '}
+      {name === undefined ? <AgentName id={agent ?? ''} /> : <Name text={name} />}
     </>
   );
 }
 
-/** Of one budget at a time: a list does not tell it. */
+/** Read one budget at a time: a list does not include the use. */
 function Used({ budget }: { readonly budget: Budget }) {
   const { id, limitUsd, limitTokens, metadata } = budget;
   const read = useRequest(`budget ${id} ${metadata.version}`, (signal) => annals().budgets.get(id, { signal }));
@@ -152,5 +119,91 @@ function Used({ budget }: { readonly budget: Budget }) {
       </p>
       <Progress share={share} label={`Used of the budget ${id}`} />
     </div>
+  );
+}
+
+const selectors = [
+  ['all', 'All calls of the tenant'],
+  ['client', 'Calls of a client or key'],
+  ['agent', 'Calls of an agent'],
+  ['model', 'Calls of a model'],
+] as const;
+const hints = {
+  client: 'Its id. Calls of the keys that it made count, too.',
+  agent: 'Its id.',
+  model: 'As the page Calls names it.',
+} as const;
+
+interface BudgetDialogProps {
+  /** Undefined: a new one. */
+  readonly budget: Budget | undefined;
+  readonly onSaved: () => void;
+  readonly onClose: () => void;
+}
+
+/** Creates or changes a budget. */
+function BudgetDialog({ budget, onSaved, onClose }: BudgetDialogProps) {
+  const [draft, setDraft] = useState<BudgetDraft>(budget === undefined ? newDraft : draftOf(budget));
+  const [tried, setTried] = useState(false);
+  const faults = tried ? faultsOf(draft) : {};
+  const text = (name: 'id' | 'name' | 'limit' | 'alerts') => ({
+    value: draft[name],
+    error: name === 'id' ? undefined : faults[name],
+    onText: (written: string) => setDraft({ ...draft, [name]: written }),
+  });
+  const choice = <Name extends 'by' | 'period' | 'unit'>(name: Name) => ({
+    value: draft[name],
+    onChoose: (value: BudgetDraft[Name]) => setDraft({ ...draft, [name]: value }),
+  });
+  const save = async () => {
+    setTried(true);
+    if (Object.keys(faultsOf(draft)).length > 0) return false;
+    const input = inputOf(draft);
+    const id = draft.id.trim();
+    // With its version, so that changes by others in between are not lost.
+    if (budget !== undefined) await annals().budgets.put(budget.id, { ...input, metadata: budget.metadata });
+    else await annals().budgets.create(id === '' ? input : { ...input, id });
+    return onSaved();
+  };
+  return (
+    <Dialog
+      title={budget === undefined ? 'New budget' : `Budget ${budget.id}`}
+      onClose={onClose}
+      actions={[{ label: 'Save', run: save }]}
+    >
+      {budget === undefined ? (
+        <TextField kind="code" label="Id" hint="Left empty: a random one." {...text('id')} />
+      ) : undefined}
+      <SelectField label="What counts" choices={selectors} {...choice('by')} />
+      {draft.by === 'all' ? undefined : (
+        <TextField kind="code" label={`Which ${draft.by}`} hint={hints[draft.by]} {...text('name')} />
+      )}
+      <SelectField
+        label="Period"
+        hint="Days and months are those of UTC."
+        choices={[
+          ['day', 'A day'],
+          ['month', 'A month'],
+          ['lifetime', 'Forever'],
+        ]}
+        {...choice('period')}
+      />
+      <SelectField
+        label="Unit"
+        hint="In US dollars, models without a price are refused."
+        choices={[
+          ['usd', 'US dollars'],
+          ['tokens', 'Tokens, in and out together'],
+        ]}
+        {...choice('unit')}
+      />
+      <TextField kind="number" label="Limit" {...text('limit')} />
+      <TextField
+        kind="number"
+        label="E-mails at percent"
+        hint="One e-mail for each and period, to the address in the configuration key notificationEmail."
+        {...text('alerts')}
+      />
+    </Dialog>
   );
 }

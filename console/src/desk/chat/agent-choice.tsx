@@ -27,7 +27,7 @@ function ChosenOfList({ agentId, isFixed, onChoose }: AgentChoiceProps) {
   const isListed = agents.some(({ id }) => id === agentId);
   return (
     <>
-      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+      <FailureBox error={error} onRetry={reload} />
       <div class="agent-choice">
         <FormField label="Agent" hint={isFixed ? 'Another agent begins a new session.' : undefined}>
           {(control) => (

@@ -87,7 +87,7 @@ export function TurnView({ message, answer, agent, isWriting = false, children }
     <li class="turn">
       {message === undefined ? undefined : (
         <div class="turn-message">
-          <span class="visually-hidden">Asked: </span>
+          <span class="visually-hidden">Message: </span>
           <LongText text={message} />
         </div>
       )}

@@ -100,7 +100,7 @@ export function CompletionsView() {
           <section class="card">
             <h2 class="card-header">Quota of the shared token</h2>
             <div class="card-body">
-              {usage.error === undefined ? undefined : <FailureBox error={usage.error} onRetry={usage.reload} />}
+              <FailureBox error={usage.error} onRetry={usage.reload} />
               {usage.value === undefined ? <Skeleton lines={4} /> : <QuotaBars usage={usage.value} />}
             </div>
           </section>

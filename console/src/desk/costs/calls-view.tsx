@@ -4,8 +4,7 @@ import { annals } from '../../api/annals.ts';
 import { countText, dollarsText } from '../../components/numbers.ts';
 import { Badge } from '../../components/states.tsx';
 import { Name, Time } from '../../components/values.tsx';
-import { ListPage, SortHeading, TotalRow } from '../../lists/list-page.tsx';
-import { useList } from '../../lists/use-list.ts';
+import { ListPage, useList } from '../../lists/list-page.tsx';
 import { sumCalls } from './sum-calls.ts';
 import './costs.css';
 
@@ -33,79 +32,82 @@ export function CallsView() {
         title: 'There is no call yet',
         text: 'Calls that completions, chats and OpenAI clients make are listed here.',
       }}
-    >
-      {(calls) => (
-        <table class="table">
-          <thead>
-            <tr>
-              <SortHeading label="When" field="_id" list={list} />
-              <SortHeading label="Model" field="model" list={list} />
-              <SortHeading label="Client" field="client" list={list} />
-              <th scope="col">Agent or user</th>
-              <SortHeading label="Tokens" amount field="outputTokens" list={list} />
-              <th scope="col" class="amount">
-                Cost
-              </th>
-              <SortHeading label="Duration" amount field="durationMs" list={list} />
-              <th scope="col">End</th>
-            </tr>
-          </thead>
-          <tbody>
-            {calls.map((call) => (
-              <tr key={call.id}>
-                <td class="nowrap">
-                  <Time at={call.at ?? ''} />
-                </td>
-                <td class="calls-name" title={`${call.provider} ${call.model}`}>
-                  <Name text={call.model ?? ''} />
-                </td>
-                <td class="calls-name" title={call.client}>
-                  <Name text={call.client ?? ''} />
-                </td>
-                <td class="calls-name" title={call.user}>
-                  {call.agent === undefined ? undefined : <AgentName id={call.agent} />}
-                  {call.user === undefined ? undefined : <Name text={call.user} />}
-                </td>
-                <td class="amount">
-                  {tokensText(call.inputTokens)} in, {tokensText(call.outputTokens)} out
-                </td>
-                <td class="amount" title={call.costUsd == null ? undefined : `$${call.costUsd}`}>
-                  {call.costUsd == null ? 'unknown' : dollarsText(Number(call.costUsd))}
-                </td>
-                <td class="amount">{call.durationMs === undefined ? '' : `${countText(call.durationMs)} ms`}</td>
-                <td class="nowrap">
-                  {call.cause === undefined ? (
-                    (call.finishReason ?? '').replaceAll('_', ' ')
-                  ) : (
-                    <Badge tone="bad">{call.cause.replaceAll('_', ' ')}</Badge>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-          <TotalRow list={list} columns={4}>
-            <Sums calls={calls} />
-          </TotalRow>
-        </table>
-      )}
-    </ListPage>
+      keyOf={({ id = '' }) => id}
+      columns={[
+        { label: 'When', sort: '_id', class: 'nowrap', cell: ({ at = '' }) => <Time at={at} /> },
+        {
+          label: 'Model',
+          sort: 'model',
+          class: 'calls-name',
+          title: ({ provider, model }) => `${provider} ${model}`,
+          cell: ({ model = '' }) => <Name text={model} />,
+        },
+        {
+          label: 'Client',
+          sort: 'client',
+          class: 'calls-name',
+          title: ({ client }) => client,
+          cell: ({ client = '' }) => <Name text={client} />,
+        },
+        {
+          label: 'Agent or user',
+          class: 'calls-name',
+          title: ({ user }) => user,
+          cell: ({ agent, user }) => (
+            <>
+              {agent === undefined ? undefined : <AgentName id={agent} />}
+              {user === undefined ? undefined : <Name text={user} />}
+            </>
+          ),
+        },
+        {
+          label: 'Tokens',
+          sort: 'outputTokens',
+          class: 'amount',
+          cell: ({ inputTokens, outputTokens }) => `${tokensText(inputTokens)} in, ${tokensText(outputTokens)} out`,
+          sum: tokensOf,
+        },
+        {
+          label: 'Cost',
+          class: 'amount',
+          title: ({ costUsd }) => (costUsd == null ? undefined : `$${costUsd}`),
+          cell: ({ costUsd }) => (costUsd == null ? 'unknown' : dollarsText(Number(costUsd))),
+          sum: (calls) => <CostOf calls={calls} />,
+        },
+        {
+          label: 'Duration',
+          sort: 'durationMs',
+          class: 'amount',
+          cell: ({ durationMs }) => (durationMs === undefined ? '' : `${countText(durationMs)} ms`),
+        },
+        {
+          label: 'End',
+          class: 'nowrap',
+          cell: ({ cause, finishReason = '' }) =>
+            cause === undefined ? (
+              finishReason.replaceAll('_', ' ')
+            ) : (
+              <Badge tone="bad">{cause.replaceAll('_', ' ')}</Badge>
+            ),
+        },
+      ]}
+    />
   );
 }
 
-/** The cells from the tokens on. */
-function Sums({ calls }: { readonly calls: readonly ModelCall[] }) {
-  const { inputTokens, outputTokens, lacksTokens, costUsd, lacksCost } = sumCalls(calls);
+function tokensOf(calls: readonly ModelCall[]): string {
+  const { inputTokens, outputTokens, lacksTokens } = sumCalls(calls);
+  return `${lacksTokens ? 'at least ' : ''}${countText(inputTokens)} in, ${countText(outputTokens)} out`;
+}
+
+function CostOf({ calls }: { readonly calls: readonly ModelCall[] }) {
+  const { costUsd, lacksCost } = sumCalls(calls);
+  if (costUsd === undefined) return <>unknown</>;
   return (
-    <>
-      <td class="amount">
-        {lacksTokens ? 'at least ' : ''}
-        {countText(inputTokens)} in, {countText(outputTokens)} out
-      </td>
-      <td class="amount" title={costUsd === undefined ? undefined : `$${costUsd}`}>
-        {costUsd === undefined ? 'unknown' : `${lacksCost ? 'at least ' : ''}${dollarsText(Number(costUsd))}`}
-      </td>
-      <td colSpan={2} />
-    </>
+    <span title={`$${costUsd}`}>
+      {lacksCost ? 'at least ' : ''}
+      {dollarsText(Number(costUsd))}
+    </span>
   );
 }
 

@@ -1,19 +1,21 @@
 import type { CostsOf } from '@annals/client';
+import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
 import { BarChart } from '../../charts/bar-chart.tsx';
 import { counted, countText, dollarsText } from '../../components/numbers.ts';
-import { PageHeader, TableScroll } from '../../components/page.tsx';
-import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../../components/states.tsx';
+import { PageHeader } from '../../components/page.tsx';
+import { Answer, EmptyState, LoadingLine } from '../../components/states.tsx';
+import { DataTable } from '../../components/table.tsx';
 import { Name } from '../../components/values.tsx';
 import { place, setParameters } from '../../router/router.tsx';
 import { readCosts, type Seen, type SeenBy, seenBys } from './read-costs.ts';
 import './costs.css';
 
 const words: Readonly<Record<SeenBy, string>> = { model: 'Model', client: 'Client', agent: 'Agent', user: 'User' };
-const nobody: Readonly<Record<SeenBy, string>> = {
+const unnamed: Readonly<Record<SeenBy, string>> = {
   model: 'No model',
   client: 'No client',
   agent: 'Without an agent',
@@ -27,19 +29,18 @@ export function CostsView() {
   const by = seenBys.find((one) => one === parameters.get('by')) ?? 'model';
   const days = ranges.find((range) => String(range) === parameters.get('days')) ?? 30;
   const costs = useRequest(`costs ${by} ${days}`, (signal) => readCosts(annals().usage, { by, days, signal }));
-  const seen = costs.value;
   return (
     <>
-      <PageHeader title="Costs" lead="What calls of models cost, by UTC days. Sums are kept for ever.">
+      <PageHeader title="Costs" lead="What calls of models cost, by UTC days. Totals are never deleted.">
         <select
           class="control costs-choice"
           aria-label="By"
           value={by}
           onChange={(event) => setParameters({ by: event.currentTarget.value })}
         >
-          {seenBys.map((one) => (
-            <option key={one} value={one}>
-              By {words[one].toLowerCase()}
+          {seenBys.map((name) => (
+            <option key={name} value={name}>
+              By {words[name].toLowerCase()}
             </option>
           ))}
         </select>
@@ -58,22 +59,17 @@ export function CostsView() {
       </PageHeader>
       <section class="card" aria-busy={costs.isLoading}>
         <LoadingLine active={costs.isLoading} />
-        {costs.error === undefined ? undefined : (
-          <div class="card-body">
-            <FailureBox error={costs.error} onRetry={costs.reload} />
-          </div>
-        )}
-        {seen === undefined ? (
-          costs.error === undefined ? (
-            <Skeleton />
-          ) : undefined
-        ) : seen.total.calls === 0 ? (
-          <EmptyState icon="clock" title="No calls in this time">
-            <p>Each call of a model that completions, chats and OpenAI clients make is counted here.</p>
-          </EmptyState>
-        ) : (
-          <Shown seen={seen} />
-        )}
+        <Answer of={costs}>
+          {(seen) =>
+            seen.total.calls === 0 ? (
+              <EmptyState icon="clock" title="No calls in this time">
+                <p>Each call of a model that completions, chats and OpenAI clients make is counted here.</p>
+              </EmptyState>
+            ) : (
+              <Shown seen={seen} />
+            )
+          }
+        </Answer>
       </section>
     </>
   );
@@ -81,7 +77,7 @@ export function CostsView() {
 
 function Shown({ seen }: { readonly seen: Seen }) {
   const { by, starts, end, total, items } = seen;
-  const series = useMemo(() => seen.series.map((one) => ({ ...one, label: one.label ?? 'others' })), [seen]);
+  const series = useMemo(() => seen.series.map((bars) => ({ ...bars, label: bars.label ?? 'others' })), [seen]);
   const unknown = total.callsWithoutCost;
   return (
     <>
@@ -92,7 +88,7 @@ function Shown({ seen }: { readonly seen: Seen }) {
           </span>
           <span class="muted">
             {counted(total.calls, 'call')}
-            {unknown === 0 ? '' : `; ${countText(unknown)} more than that nobody knows the cost of`}
+            {unknown === 0 ? '' : `; ${countText(unknown)} more whose cost is unknown`}
           </span>
         </p>
         <BarChart
@@ -105,75 +101,39 @@ function Shown({ seen }: { readonly seen: Seen }) {
           unit="usd"
         />
       </div>
-      <TableScroll label={`Costs by ${by}`}>
-        <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">{words[by]}</th>
-              <th scope="col" class="amount">
-                Cost
-              </th>
-              <th scope="col" class="amount">
-                Calls
-              </th>
-              <th scope="col" class="amount">
-                Tokens in
-              </th>
-              <th scope="col" class="amount">
-                Tokens out
-              </th>
-              <th scope="col" class="amount">
-                Cost unknown
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {items.map((item) => (
-              <Row key={`${item.name} ${item.others}`} item={item} by={by} colour={colourOf(seen, item)} />
-            ))}
-          </tbody>
-          <tfoot>
-            <tr>
-              <th scope="row">Total</th>
-              <Amounts of={total} />
-            </tr>
-          </tfoot>
-        </table>
-      </TableScroll>
+      <DataTable
+        label={`Costs by ${by}`}
+        items={items}
+        keyOf={({ name, others }) => `${name} ${others}`}
+        columns={[
+          { label: words[by], cell: (item) => <CostName seen={seen} item={item} /> },
+          ...amounts.map(([label, text]) => ({ label, class: 'amount', cell: text, sum: () => text(total) })),
+        ]}
+      />
     </>
   );
 }
 
-function Row({ item, by, colour }: { readonly item: CostsOf; readonly by: SeenBy; readonly colour: string }) {
+const amounts: readonly (readonly [label: string, text: (of: Seen['total']) => ComponentChildren])[] = [
+  ['Cost', ({ costUsd }) => <span title={`$${costUsd}`}>{dollarsText(Number(costUsd))}</span>],
+  ['Calls', ({ calls }) => countText(calls)],
+  ['Tokens in', ({ inputTokens }) => countText(inputTokens)],
+  ['Tokens out', ({ outputTokens }) => countText(outputTokens)],
+  ['Cost unknown', ({ callsWithoutCost }) => (callsWithoutCost === 0 ? '' : counted(callsWithoutCost, 'call'))],
+];
+
+function CostName({ seen, item }: { readonly seen: Seen; readonly item: CostsOf }) {
   const { name, others } = item;
   return (
-    <tr>
-      <td>
-        <span class={`costs-swatch ${colour}`} aria-hidden="true" />
-        {name === null ? (
-          <span class="muted">{others ? 'All others' : nobody[by]}</span>
-        ) : by === 'agent' ? (
-          <AgentName id={name} />
-        ) : (
-          <Name text={name} />
-        )}
-      </td>
-      <Amounts of={item} />
-    </tr>
-  );
-}
-
-function Amounts({ of }: { readonly of: Seen['total'] }) {
-  const { costUsd, calls, inputTokens, outputTokens, callsWithoutCost } = of;
-  return (
     <>
-      <td class="amount" title={`$${costUsd}`}>
-        {dollarsText(Number(costUsd))}
-      </td>
-      <td class="amount">{countText(calls)}</td>
-      <td class="amount">{countText(inputTokens)}</td>
-      <td class="amount">{countText(outputTokens)}</td>
-      <td class="amount">{callsWithoutCost === 0 ? '' : counted(callsWithoutCost, 'call')}</td>
+      <span class={`costs-swatch ${colourOf(seen, item)}`} aria-hidden="true" />
+      {name === null ? (
+        <span class="muted">{others ? 'All others' : unnamed[seen.by]}</span>
+      ) : seen.by === 'agent' ? (
+        <AgentName id={name} />
+      ) : (
+        <Name text={name} />
+      )}
     </>
   );
 }
