@@ -1,6 +1,6 @@
 // Plain JavaScript: every start in a checkout loads this file, and Node takes 30 ms to read the first TypeScript.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Bundles of earlier sources that stay: a service that runs may load a part of its own later. */
@@ -81,6 +81,17 @@ export function filesIn(root, folders, pattern) {
       .map((file) => join(folder, file))
       .sort();
   });
+}
+
+/**
+ * Copies how queries are written into the client, whose package must not need the service.
+ *
+ * @param {string} root
+ */
+export function copyQueryText(root) {
+  const text = readFileSync(join(root, 'src', 'query', 'written.ts'), 'utf8');
+  const copy = join(root, 'clients', 'typescript', 'src', 'query', 'written.ts');
+  if (textOf(copy) !== text) writeFileSync(copy, text);
 }
 
 function removeOldest(bundles) {

@@ -1,15 +1,16 @@
 // Makes the console and the viewer, console/dist and clients/viewer/dist, unless they are there as the sources are now.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { filesIn, stateFile, stateOf, textOf } from './checkout.js';
+import { copyQueryText, filesIn, stateFile, stateOf, textOf } from './checkout.js';
 
 const root = join(import.meta.dirname, '..');
 const pages = ['console', 'clients/viewer'];
-const folders = ['console/src', 'clients/viewer/src', 'clients/typescript/src', 'docs/site'];
+const folders = ['console/src', 'clients/viewer/src', 'clients/typescript/src', 'src/query', 'docs/site'];
 // No code comes of the types that `npm run generate` makes for the client.
 const sources = /(?<!openapi)\.(?:tsx?|css|html|svg)$/;
 const files = ['console/index.html', 'console/client-aliases.ts', 'console/precompress.ts', 'package-lock.json'];
 
+copyQueryText(root);
 const settings = pages.map((page) => join(page, 'vite.config.ts'));
 const state = stateOf(root, [...filesIn(root, folders, sources), ...files, ...settings]);
 const stale = pages.filter((page) => textOf(join(root, page, 'dist', stateFile)) !== state);

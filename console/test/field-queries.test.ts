@@ -1,8 +1,7 @@
 import { JsonNumber } from '@annals/client/json';
 import { expect, test } from 'vitest';
 import { queryOfDocumentField, queryOfField, queryOfStep, queryOfValue } from '../src/history/document-queries.ts';
-import { togglePath, writtenItems } from '../src/query-text/edit-query.ts';
-import { nameOfPath, writtenPath, writtenScalar } from '../src/query-text/path-terms.ts';
+import { nameOfPath, togglePath, writtenItems, writtenPath, writtenScalar } from '../src/query-text/edit-query.ts';
 
 const field = { entity: 'order', entityId: '7', path: 'items.0.quantity' };
 

@@ -1,9 +1,9 @@
 import type { Job, RequestLog } from '@annals/client';
 import { expect, test } from 'vitest';
+import { quoted } from '../../src/query/written.ts';
 import { durationText } from '../src/components/numbers.ts';
 import { directionOf, nextSort } from '../src/components/table.tsx';
 import { turnsOf } from '../src/desk/logs/session-turns.ts';
-import { quoted } from '../src/query-text/quoted.ts';
 
 test('a click on a heading sorts up, a second one down, and another field begins anew', () => {
   expect(nextSort('', 'name')).toBe('name:ASC');

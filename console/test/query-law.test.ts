@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { changelogDialect } from '../../src/history/search/plan/dialect.ts';
 import type { Condition, ItemTerm, Matcher } from '../../src/query/ast.ts';
 import { parseQuery } from '../../src/query/parse.ts';
+import { scanQuery } from '../../src/query/scan.ts';
 import { hardPaths } from '../../test/support/oracle/path-arbitrary.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../../test/support/oracle/query-arbitrary.ts';
 import { arbitraryMutatedText } from '../../test/support/oracle/query-mutations.ts';
@@ -10,7 +11,6 @@ import { errorOf } from '../../test/support/oracle/query-parsing.ts';
 import { seed } from '../../test/support/oracle/random.ts';
 import { trials } from '../../test/support/oracle/trials.ts';
 import { valuesOf } from '../src/query-text/edit-query.ts';
-import { scanQuery } from '../src/query-text/scan-query.ts';
 
 // The page's scanner only colours, suggests and makes chips; the service's parser decides. Where both read a text, they read it alike.
 

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { scanQuery } from '../../src/query/scan.ts';
+import { writtenValue } from '../../src/query/written.ts';
 import {
   chosenValues,
   hasFromBound,
@@ -9,8 +11,6 @@ import {
   withTime,
   withValues,
 } from '../src/query-text/edit-query.ts';
-import { scanQuery } from '../src/query-text/scan-query.ts';
-import { writtenValue } from '../src/query-text/written-value.ts';
 
 const termsOf = (q: string) => topTerms(q).map(({ field, valueStart, end }) => [field, q.slice(valueStart, end)]);
 

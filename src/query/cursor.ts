@@ -1,4 +1,5 @@
 import { foundAt, QueryError } from './query-error.ts';
+import { endOfBlanks, fieldAt } from './spans.ts';
 
 /** A place in the text of a query. Offsets are 0-based UTF-16 code units; positions are 1-based code points, for messages. */
 export class Cursor {
@@ -48,8 +49,7 @@ export class Cursor {
 
   /** The name of the field that begins at `offset` and has its colon, or undefined. The cursor does not move. */
   fieldAt(offset: number): string | undefined {
-    fieldWithColon.lastIndex = offset;
-    return fieldWithColon.exec(this.text)?.[1];
+    return fieldAt(this.text, offset);
   }
 
   /** The message shows the text up to `end`; without it the word, or the text in double quotes, at `offset`. */
@@ -58,14 +58,6 @@ export class Cursor {
   }
 }
 
-export function endOfBlanks(text: string, start: number): number {
-  let offset = start;
-  while (text.charCodeAt(offset) === blank) offset += 1;
-  return offset;
-}
-
-const blank = 0x20;
-const fieldWithColon = /([A-Za-z_][A-Za-z0-9_.]*):/y;
 const hasSurrogates = /[\ud800-\udfff]/;
 
 function positionsOf(text: string): Uint16Array {

@@ -1,7 +1,8 @@
 import { type Regex, regex } from './ast.ts';
 import type { Cursor } from './cursor.ts';
-import { afterBlanks, unquote, type ValueContext } from './parse-text.ts';
-import { compileRegex, measureRegex, RegexFault, readClass } from './regex.ts';
+import { unquote } from './parse-text.ts';
+import { compileRegex, measureRegex, RegexFault } from './regex.ts';
+import { expressionSpan, type ValueContext } from './spans.ts';
 
 /** How much size is left for the regular expressions of one query. Parsing compiles each of them once. */
 export interface RegexAllowance {
@@ -30,63 +31,12 @@ const smaller = 'a query whose regular expressions, with counted repetitions wri
 
 function takeUnquoted(cursor: Cursor, context: ValueContext): string {
   const start = cursor.offset;
-  const end = endOfUnquoted(cursor, context);
+  const { end, stray, unclosed } = expressionSpan(cursor.text, start, context);
+  if (stray !== undefined) throw cursor.error('no ) where none is open in the regular expression', stray);
+  if (unclosed !== undefined) throw cursor.error('a ) in the regular expression for each (', unclosed, end);
   if (end === start) throw cursor.error('a regular expression right after the ~');
   cursor.offset = end;
   return cursor.text.slice(start, end);
-}
-
-/** Finds the end of an unquoted expression. Its parentheses are balanced; escaped ones, those in a class or in \Q…\E do not count. */
-function endOfUnquoted(cursor: Cursor, { inParentheses }: ValueContext): number {
-  const { text: query } = cursor;
-  const open: number[] = [];
-  let literal = false;
-  let classEnd = 0;
-  let offset = cursor.offset;
-  let end = offset;
-  scan: while (offset < query.length) {
-    if (query[offset] === ' ') {
-      const { next, endsValue } = afterBlanks(cursor, offset);
-      if (endsValue) break;
-      offset = next;
-      continue;
-    }
-    if (literal) {
-      literal = !query.startsWith('\\E', offset);
-      offset += literal ? 1 : 2;
-    } else if (offset < classEnd) {
-      offset += 1;
-    } else {
-      switch (query[offset]) {
-        case '\\':
-          literal = query[offset + 1] === 'Q';
-          // An escaped blank is still a blank: it may end the value.
-          offset += query[offset + 1] === ' ' ? 1 : 2;
-          break;
-        case '[':
-          classEnd = readClass(query, offset).end;
-          offset += 1;
-          break;
-        case '(':
-          open.push(offset);
-          offset += 1;
-          break;
-        case ')':
-          if (open.pop() === undefined) {
-            if (inParentheses) break scan;
-            throw cursor.error('no ) where none is open in the regular expression', offset);
-          }
-          offset += 1;
-          break;
-        default:
-          offset += 1;
-      }
-    }
-    end = Math.min(offset, query.length);
-  }
-  const unclosed = open.at(-1);
-  if (unclosed !== undefined) throw cursor.error('a ) in the regular expression for each (', unclosed, end);
-  return end;
 }
 
 /** The offset in the raw text, with quotes and escapes, of the character at `offset` of the unquoted text. */

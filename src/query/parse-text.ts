@@ -1,13 +1,7 @@
 import { type Glob, glob, type Text, text } from './ast.ts';
-import { type Cursor, endOfBlanks } from './cursor.ts';
-
-/** Where a value stands, which decides what ends it. */
-export interface ValueContext {
-  /** The value is inside the parentheses of a group, an elemMatch or a list, so a `)` ends it. */
-  readonly inParentheses: boolean;
-  /** The value is an item of a list, so a comma ends it. */
-  readonly inList: boolean;
-}
+import type { Cursor } from './cursor.ts';
+import { bareSpan, type ValueContext } from './spans.ts';
+import { bareParts, operatorWord } from './written.ts';
 
 /** Reads a text in double quotes. `\"` and `\\` stand for `"` and `\`; every other character stands for itself. */
 export function parseQuoted(cursor: Cursor): Text {
@@ -57,13 +51,8 @@ export function parseBare(cursor: Cursor, context: ValueContext): Text | Glob {
   const end = endOfBare(cursor, context);
   refuseOperators(cursor, start, end);
   cursor.offset = end;
-  return interpret(cursor.text.slice(start, end));
-}
-
-/** The offset after the blanks at `offset`, and whether a field begins there, which ends any value without quotes. */
-export function afterBlanks(cursor: Cursor, offset: number): { next: number; endsValue: boolean } {
-  const next = endOfBlanks(cursor.text, offset);
-  return { next, endsValue: cursor.fieldAt(next) !== undefined };
+  const parts = bareParts(cursor.text.slice(start, end));
+  return parts.length === 1 ? text(parts.join(''), false) : glob(parts);
 }
 
 function refuseStart(cursor: Cursor, context: ValueContext): void {
@@ -76,52 +65,15 @@ function refuseStart(cursor: Cursor, context: ValueContext): void {
   if ('"(~<>'.includes(next)) throw cursor.error(`a value; one that begins with ${next} needs double quotes here`);
 }
 
-function endOfBare(cursor: Cursor, { inParentheses, inList }: ValueContext): number {
-  const { text: query } = cursor;
-  const open: number[] = [];
-  let offset = cursor.offset;
-  let end = offset;
-  scan: while (offset < query.length) {
-    switch (query[offset]) {
-      case '\\':
-        offset += isEscape(query, offset) ? 2 : 1;
-        break;
-      case '(':
-        open.push(offset);
-        offset += 1;
-        break;
-      case ')':
-        if (open.pop() === undefined) {
-          if (inParentheses) break scan;
-          throw cursor.error('no ) where none is open (write \\) or quote the value)', offset);
-        }
-        offset += 1;
-        break;
-      case ',':
-        if (inList && open.length === 0) break scan;
-        offset += 1;
-        break;
-      case ' ': {
-        const { next, endsValue } = afterBlanks(cursor, offset);
-        if (endsValue) break scan;
-        offset = next;
-        continue;
-      }
-      default:
-        offset += 1;
-    }
-    end = offset;
+function endOfBare(cursor: Cursor, context: ValueContext): number {
+  const { end, stray, unclosed } = bareSpan(cursor.text, cursor.offset, context);
+  if (stray !== undefined) {
+    throw cursor.error('no ) where none is open (write \\) or quote the value)', stray);
   }
-  const unclosed = open.at(-1);
   if (unclosed !== undefined) {
     throw cursor.error('a ) in the same value for this ( (write \\( or quote the value)', unclosed, end);
   }
   return end;
-}
-
-/** `\` escapes only these characters. Before any other character it stands for itself. */
-function isEscape(query: string, offset: number): boolean {
-  return offset + 1 < query.length && '*(),\\'.includes(query.charAt(offset + 1));
 }
 
 /** Throws where the value contains AND, OR or NOT as a word: it looks like an operator, so it is not taken as text. */
@@ -138,24 +90,3 @@ const insteadOf: Readonly<Record<string, string>> = {
   OR: 'write compoundLogicalQuery:((…) OR (…)) if it joins two terms',
   NOT: 'queries have no such operator',
 };
-
-const operatorWord = /(^|[ (),])(AND|OR|NOT)(?![^ (),])/;
-
-function interpret(raw: string): Text | Glob {
-  const parts: string[] = [];
-  let part = '';
-  let taken = 0;
-  for (let offset = 0; offset < raw.length; offset += 1) {
-    if (raw[offset] === '\\' && isEscape(raw, offset)) {
-      part += raw.slice(taken, offset);
-      taken = offset + 1;
-      offset += 1;
-    } else if (raw[offset] === '*') {
-      parts.push(part + raw.slice(taken, offset));
-      part = '';
-      taken = offset + 1;
-    }
-  }
-  parts.push(part + raw.slice(taken));
-  return parts.length === 1 ? text(parts.join(''), false) : glob(parts);
-}

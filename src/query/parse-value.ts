@@ -16,7 +16,9 @@ import type { Cursor } from './cursor.ts';
 import { type ChoiceField, oneOf, type TextField, type ValueField } from './dialect.ts';
 import { parseInstant } from './instant.ts';
 import { parseRegex, type RegexAllowance } from './parse-regex.ts';
-import { closingQuoteOf, parseBare, parseQuoted, type ValueContext } from './parse-text.ts';
+import { closingQuoteOf, parseBare, parseQuoted } from './parse-text.ts';
+import type { ValueContext } from './spans.ts';
+import { boundOperators } from './written.ts';
 
 /**
  * Reads the value of a time field: one comparison, or one or two in parentheses, two joined by ` AND ` (contract 4).
@@ -43,7 +45,7 @@ interface Bounds {
 }
 
 function parseBound(cursor: Cursor, expected: string): Bounds {
-  const operator = operators.find((each) => cursor.text.startsWith(each, cursor.offset));
+  const operator = boundOperators.find((each) => cursor.text.startsWith(each, cursor.offset));
   if (operator === undefined) throw cursor.error(expected);
   cursor.take(operator);
   const opening = cursor.position;
@@ -65,9 +67,6 @@ function parseBound(cursor: Cursor, expected: string): Bounds {
       return { from: undefined, to: millisecond + 1 };
   }
 }
-
-/** Longer operators come first, so that `>=` is not read as `>`. */
-const operators = ['>=', '<=', '>', '<'] as const;
 
 function intersect(one: Bounds, other: Bounds): Bounds {
   return { from: pick(Math.max, one.from, other.from), to: pick(Math.min, one.to, other.to) };
@@ -120,11 +119,10 @@ export function parseDocumentTerm(
 }
 
 const withinLimits = `a number of at most ${numberLimits.digits} digits whose power of ten is within ±${numberLimits.exponent}`;
-const comparisons = ['>=', '<=', '>', '<'] as const;
 const numberHere = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![^ )])/y;
 
 function parseDocumentBound(cursor: Cursor): Bound {
-  const operator = comparisons.find((written) => cursor.take(written));
+  const operator = boundOperators.find((written) => cursor.take(written));
   if (operator === undefined) throw cursor.error('>, >=, < or <= and a number, or a text in double quotes');
   if (cursor.next === '"') return { operator, type: 'string', text: parseQuoted(cursor).text };
   numberHere.lastIndex = cursor.offset;

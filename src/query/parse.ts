@@ -17,10 +17,10 @@ import {
 } from './ast.ts';
 import { Cursor } from './cursor.ts';
 import type { Dialect, FieldNeed, Fields, ItemDialect, ItemRule } from './dialect.ts';
-import type { ValueContext } from './parse-text.ts';
 import { parseDocumentTerm, parseRange, parseValue } from './parse-value.ts';
 import { foundAt, QueryError } from './query-error.ts';
 import { regexWorkLimit } from './regex.ts';
+import type { ValueContext } from './spans.ts';
 
 /** Every field there may be in a JSON document, its path with dots between the keys (contract 9). */
 const documentDialect: Dialect = {

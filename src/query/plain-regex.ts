@@ -17,7 +17,7 @@ import {
   type TimeRange,
   text,
 } from './ast.ts';
-import { readCharacter, readClass } from './regex.ts';
+import { readCharacter, readClass } from './spans.ts';
 
 /**
  * The text or the glob that means the same as a regular expression. Undefined for an expression that is more than a text

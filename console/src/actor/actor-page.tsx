@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { writtenValue } from '../../../src/query/written.ts';
 import { readEntries } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { Button, CopyButton } from '../components/buttons.tsx';
@@ -13,7 +14,6 @@ import { historyOf, OpenEntry } from '../history/history-view.ts';
 import { useQueryCheck } from '../history/query-faults.ts';
 import { Facets, TermChips, TimePresets } from '../history/query-terms.tsx';
 import { withTime } from '../query-text/edit-query.ts';
-import { writtenValue } from '../query-text/written-value.ts';
 import { Link, navigate, place, setParameters } from '../router/router.tsx';
 import '../history/history-page.css';
 

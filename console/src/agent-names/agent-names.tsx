@@ -1,10 +1,10 @@
 import { effect, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { quoted } from '../../../src/query/written.ts';
 import { annals } from '../api/annals.ts';
 import { allows, session } from '../api/session.ts';
 import { textFor } from '../components/numbers.ts';
 import { Name } from '../components/values.tsx';
-import { quoted } from '../query-text/quoted.ts';
 
 interface AgentNameProps {
   readonly id: string;

@@ -1,11 +1,11 @@
 import { type AgentInput, ApiError } from '@annals/client';
 import { type JsonObject, type JsonValue, parseJson, stringifyJson, toPlain } from '@annals/client/json';
+import { quoted } from '../../../src/query/written.ts';
 import { forgetAgentNames } from '../agent-names/agent-names.tsx';
 import { annals } from '../api/annals.ts';
 import { allows } from '../api/session.ts';
 import { contentToSave, mask, versionOf } from '../data/json-editor/document-text.ts';
 import type { DocumentKey } from '../history/document-queries.ts';
-import { quoted } from '../query-text/quoted.ts';
 import type { OwnKind, Plan } from './plan.ts';
 
 /** What of the service's own documents an entity type may be for this session; undefined for those that it may not write. */

@@ -1,5 +1,7 @@
 import { ApiError } from '@annals/client';
 import { useEffect, useMemo } from 'preact/hooks';
+import { fieldAt } from '../../../src/query/spans.ts';
+import { quoted, writtenValue } from '../../../src/query/written.ts';
 import { isAborted } from '../api/failure.ts';
 import { findDocuments, readFacets, readNames } from '../api/history-reads.ts';
 import { allows, historyAbilities, historyScopes } from '../api/session.ts';
@@ -8,9 +10,7 @@ import { Name } from '../components/values.tsx';
 import { documentsOf } from '../document/document-view.ts';
 import { historyOf } from '../history/history-view.ts';
 import { allTime } from '../history/time-choices.ts';
-import { writtenPath } from '../query-text/path-terms.ts';
-import { quoted } from '../query-text/quoted.ts';
-import { writtenValue } from '../query-text/written-value.ts';
+import { writtenPath } from '../query-text/edit-query.ts';
 import { knownViews, readViews, targetOfView } from '../views/views.tsx';
 import { type FoundGroup, hasWords, type Source, wordPattern } from './found.ts';
 
@@ -75,7 +75,7 @@ async function groupOf(source: Source, text: string, signal: AbortSignal): Promi
 
 /** Whether a text is written in the query language, and not in words. */
 function isQuery(text: string): boolean {
-  return /^[A-Za-z_][A-Za-z0-9_.]*:/.test(text);
+  return fieldAt(text, 0) !== undefined;
 }
 
 /** Things of one kind that are shown. */

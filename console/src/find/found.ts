@@ -1,3 +1,4 @@
+import { literalSource } from '../../../src/query/written.ts';
 import type { IconName } from '../components/buttons.tsx';
 import type { Target } from '../router/router.tsx';
 
@@ -44,5 +45,5 @@ export function hasWords(name: string, text: string): boolean {
 
 /** The regular expression for names in which a text begins a word, whatever the case. */
 export function wordPattern(text: string): string {
-  return `(?i)(^|[^\\p{L}\\p{N}])${text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`;
+  return `(?i)(^|[^\\p{L}\\p{N}])${literalSource(text)}`;
 }

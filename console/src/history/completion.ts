@@ -1,9 +1,7 @@
+import { scanQuery, type Term } from '../../../src/query/scan.ts';
+import { unquoted, writtenValue } from '../../../src/query/written.ts';
 import type { NameSearch } from '../api/history-reads.ts';
-import { chosenValues, writtenBounds } from '../query-text/edit-query.ts';
-import { writtenPath } from '../query-text/path-terms.ts';
-import { unquoted } from '../query-text/quoted.ts';
-import { scanQuery, type Term } from '../query-text/scan-query.ts';
-import { writtenValue } from '../query-text/written-value.ts';
+import { chosenValues, writtenBounds, writtenPath } from '../query-text/edit-query.ts';
 import { timeChoices } from './time-choices.ts';
 
 /** Something that may stand at the caret. */

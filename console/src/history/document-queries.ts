@@ -1,6 +1,6 @@
 import type { JsonValue } from '@annals/client/json';
-import { nameOfPath, writtenPath, writtenScalar } from '../query-text/path-terms.ts';
-import { writtenValue } from '../query-text/written-value.ts';
+import { writtenValue } from '../../../src/query/written.ts';
+import { nameOfPath, writtenPath, writtenScalar } from '../query-text/edit-query.ts';
 
 export interface DocumentKey {
   readonly entity: string;

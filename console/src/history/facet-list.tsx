@@ -2,8 +2,7 @@ import { type FacetField, readFacets } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { countText } from '../components/numbers.ts';
 import { ChangeTypeMark, changeTypes, Name } from '../components/values.tsx';
-import { chosenValues, togglePath, toggleValue, writtenItems } from '../query-text/edit-query.ts';
-import { writtenPath } from '../query-text/path-terms.ts';
+import { chosenValues, togglePath, toggleValue, writtenItems, writtenPath } from '../query-text/edit-query.ts';
 import './history-page.css';
 
 const facets: readonly (readonly [FacetField, string])[] = [

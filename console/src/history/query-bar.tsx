@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { scanQuery, type Term } from '../../../src/query/scan.ts';
 import { readNames } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { allows, historyAbilities } from '../api/session.ts';
 import { Button, Icon } from '../components/buttons.tsx';
 import { Name } from '../components/values.tsx';
-import { nameOfPath, writtenPath } from '../query-text/path-terms.ts';
-import { scanQuery, type Term } from '../query-text/scan-query.ts';
+import { nameOfPath, writtenPath } from '../query-text/edit-query.ts';
 import { completionPlace, type Suggestion, suggestionsAt, wantedNames } from './completion.ts';
 import type { QueryFault } from './query-faults.ts';
 import './query-bar.css';

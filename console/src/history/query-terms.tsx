@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import type { Term } from '../../../src/query/scan.ts';
 import { Icon } from '../components/buttons.tsx';
 import { later } from '../components/states.tsx';
 import { timeText } from '../components/times.ts';
 import { Name } from '../components/values.tsx';
 import { hasTime, topTerms, withoutTerm, withTime } from '../query-text/edit-query.ts';
-import type { Term } from '../query-text/scan-query.ts';
 import { timeChoices } from './time-choices.ts';
 
 interface TermChipsProps {

@@ -1,6 +1,7 @@
 import { ApiError, type CursorPage, type ListParameters } from '@annals/client';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
+import { quoted } from '../../../src/query/written.ts';
 import { type Requested, useRequest } from '../api/requests.ts';
 import { readsHistory } from '../api/session.ts';
 import { Button, Icon, type IconName } from '../components/buttons.tsx';
@@ -11,7 +12,6 @@ import { type Column, CursorPager, DataTable } from '../components/table.tsx';
 import { Name } from '../components/values.tsx';
 import { queryOfDocument } from '../history/document-queries.ts';
 import { historyOf } from '../history/history-view.ts';
-import { quoted } from '../query-text/quoted.ts';
 import { Link, place, setParameters } from '../router/router.tsx';
 import './lists.css';
 

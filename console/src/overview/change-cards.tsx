@@ -1,5 +1,6 @@
 import type { ChangeHistogram } from '@annals/client';
 import { useMemo } from 'preact/hooks';
+import { quoted } from '../../../src/query/written.ts';
 import { annals } from '../api/annals.ts';
 import { readHistogram } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
@@ -10,7 +11,6 @@ import { momentText, zoneName } from '../components/times.ts';
 import { type ChangeType, ChangeTypeMark, changeTypes, Name } from '../components/values.tsx';
 import { historyOf } from '../history/history-view.ts';
 import { withTime } from '../query-text/edit-query.ts';
-import { quoted } from '../query-text/quoted.ts';
 import { Link, navigate, type Target } from '../router/router.tsx';
 import { OverviewCard } from './overview-card.tsx';
 

@@ -1,5 +1,6 @@
 import type { UsageOfDay } from '@annals/client';
 import { useMemo, useState } from 'preact/hooks';
+import { quoted } from '../../../src/query/written.ts';
 import { AgentName } from '../agent-names/agent-names.tsx';
 import { annals } from '../api/annals.ts';
 import { useRequest } from '../api/requests.ts';
@@ -8,7 +9,6 @@ import { causeText, counted, countText } from '../components/numbers.ts';
 import { QuotaBars } from '../components/quota-bars.tsx';
 import { Badge } from '../components/states.tsx';
 import { Name, Time } from '../components/values.tsx';
-import { quoted } from '../query-text/quoted.ts';
 import { Link } from '../router/router.tsx';
 import { type ChangeRecorder, OverviewCard, recorderText } from './overview-card.tsx';
 import { type TroubledAgent, troubleOf } from './trouble.ts';

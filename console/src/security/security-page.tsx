@@ -1,11 +1,11 @@
 import type { Access } from '@annals/client';
+import { quoted } from '../../../src/query/written.ts';
 import { annals } from '../api/annals.ts';
 import { bytesText, counted } from '../components/numbers.ts';
 import { TabbedViews, type View } from '../components/page.tsx';
 import { later } from '../components/states.tsx';
 import { Name, Time } from '../components/values.tsx';
 import { ListPage, useList } from '../lists/list-page.tsx';
-import { quoted } from '../query-text/quoted.ts';
 import { programText } from './program-text.ts';
 
 const ProofView = later(async () => (await import('./proof-view.tsx')).ProofView);

@@ -1,6 +1,7 @@
 import { type FieldValue, literal, ValueCondition } from './document-fields.ts';
-import { bareGlob, Glob, type Regex, type TextValue, textTerm } from './pattern.ts';
+import { Glob, type Regex, type TextValue, textTerm } from './pattern.ts';
 import { or, Query } from './query.ts';
+import { bareGlob } from './written.ts';
 
 /**
  * Entries that changed one of these paths. A text also finds the paths beneath it: `path('price')` finds `price.amount`.
@@ -61,7 +62,7 @@ function sideText(given: SideValue): string {
 
 /** Values take no regular expressions, which could stand for such a pattern elsewhere. */
 function globText(pattern: Glob): string {
-  const text = bareGlob(pattern);
+  const text = bareGlob(pattern.parts);
   if (text !== undefined) return text;
   throw new TypeError(`The query language cannot write the pattern ${pattern.parts.join('*')} for a value.`);
 }

@@ -1,6 +1,7 @@
 import { JsonNumber } from '../json/json-value.ts';
 import { Glob, Regex, textTerm } from './pattern.ts';
-import { Query, quoted } from './query.ts';
+import { Query } from './query.ts';
+import { fieldName, quoted } from './written.ts';
 
 /** What a field of a document may equal. Numbers equal numbers and strings equal strings. */
 export type FieldValue = string | number | bigint | boolean | JsonNumber;
@@ -52,7 +53,7 @@ export class Field {
 
   /** Throws TypeError for a name that the query language cannot write. */
   constructor(name: string) {
-    if (!/^[A-Za-z_][A-Za-z0-9_.]*$/.test(name)) {
+    if (!new RegExp(`^${fieldName}$`).test(name)) {
       throw new TypeError(
         `${JSON.stringify(name)} is not a field: letters, digits, _ and dots, no digit or dot first.`,
       );

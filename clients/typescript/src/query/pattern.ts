@@ -1,4 +1,4 @@
-import { quoted } from './query.ts';
+import { bareGlob, literalSource, quoted } from './written.ts';
 
 /** What a text field may be compared with: a text as it is, or a pattern. */
 export type TextValue = string | Glob;
@@ -54,47 +54,23 @@ export function regex(pattern: string | RegExp): Regex {
 export function textTerm(field: string, values: readonly (TextValue | Regex)[]): string {
   if (values.length === 0) throw new TypeError(`${field}() needs at least one value.`);
   const [first] = values;
-  if (values.length === 1 && first instanceof Regex) return `${field}:~${quotedRegex(first.source)}`;
+  // In quotes two backslashes mean one, so doubling every backslash of an expression is correct.
+  if (values.length === 1 && first instanceof Regex) return `${field}:~${quoted(first.source)}`;
   const written = values.map(writtenValue);
   if (written.every((text) => text !== undefined)) {
     return written.length === 1 ? `${field}:${written[0]}` : `${field}:(${written.join(', ')})`;
   }
   // The grammar has no list with regular expressions, and no bare text for some globs.
-  return `${field}:~${quotedRegex(values.map(sourceOf).join('|'))}`;
+  return `${field}:~${quoted(values.map(sourceOf).join('|'))}`;
 }
 
 function writtenValue(value: TextValue | Regex): string | undefined {
   if (typeof value === 'string') return quoted(value);
-  return value instanceof Regex ? undefined : bareGlob(value);
-}
-
-/**
- * A bare value would end before a blank and a word with a colon. These words in it are an error, and blanks at its ends
- * are lost.
- */
-const misread = /(?:^|[ (),])(?:AND|OR|NOT)(?![^ (),])| [A-Za-z_][A-Za-z0-9_.]*:|^[ "~<>]| $/;
-
-/** The pattern without quotes; a text in quotes if it has no star; undefined if the query language has no such form. */
-export function bareGlob({ parts }: Glob): string | undefined {
-  if (parts.length === 1) return quoted(parts.join(''));
-  if (misread.test(parts.join('*'))) return undefined;
-  return parts.map((part) => part.replace(/[*(),\\]/g, '\\$&')).join('*');
+  return value instanceof Regex ? undefined : bareGlob(value.parts);
 }
 
 function sourceOf(value: TextValue | Regex): string {
   if (value instanceof Regex) return `(?:${value.source})`;
   const parts = typeof value === 'string' ? [value] : value.parts;
   return `(?s:^${parts.map(literalSource).join('.*')}$)`;
-}
-
-function literalSource(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-}
-
-/**
- * In quotes two backslashes mean one, and a backslash before any other character stays. So doubling every backslash is
- * always correct.
- */
-function quotedRegex(source: string): string {
-  return quoted(source);
 }

@@ -38,8 +38,3 @@ export function or(...queries: readonly Query[]): Query {
   if (queries.length === 1) return first;
   return new Query([`compoundLogicalQuery:(${queries.map((query) => `(${query})`).join(' OR ')})`]);
 }
-
-/** A text in quotes: every character of it stands for itself. */
-export function quoted(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&')}"`;
-}

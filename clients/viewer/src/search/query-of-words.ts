@@ -1,5 +1,6 @@
 import { JsonNumber } from '@annals/client/json';
 import { actor, and, changed, entity, entityId, Glob, glob, or, path, type Query, regex } from '@annals/client/query';
+import { literalSource } from '../../../../src/query/written.ts';
 
 export interface WordContext {
   /** What the history may call something that the host has a word for. */
@@ -28,7 +29,7 @@ export function queriesOfWords(words: string, context: WordContext, names: numbe
 }
 
 function queryOfWord(word: string, { meanings, showsActors }: WordContext, most: number): Query {
-  const somewhere = regex(`(?i)${word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`);
+  const somewhere = regex(`(?i)${literalSource(word)}`);
   const meant = meanings(word);
   const entities = meant.entities.slice(0, most);
   const paths = meant.paths.slice(0, most);

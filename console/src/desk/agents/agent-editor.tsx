@@ -1,5 +1,6 @@
 import { type Agent, ApiError } from '@annals/client';
 import { useId, useState } from 'preact/hooks';
+import { quoted } from '../../../../src/query/written.ts';
 import { forgetAgentNames } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
@@ -17,7 +18,6 @@ import { PageHeader } from '../../components/page.tsx';
 import { FailureBox, Skeleton } from '../../components/states.tsx';
 import { tell } from '../../components/toasts.ts';
 import { Name } from '../../components/values.tsx';
-import { quoted } from '../../query-text/quoted.ts';
 import { navigate, path, place } from '../../router/router.tsx';
 import {
   type AgentDraft,

@@ -1,4 +1,5 @@
 import type { Agent } from '@annals/client';
+import { quoted } from '../../../../src/query/written.ts';
 import { forgetAgentNames } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
@@ -11,7 +12,6 @@ import { Badge, FailureBox, Skeleton } from '../../components/states.tsx';
 import { tell } from '../../components/toasts.ts';
 import { LongText, Name, Time } from '../../components/values.tsx';
 import { HistoryLink, ListPage, useList } from '../../lists/list-page.tsx';
-import { quoted } from '../../query-text/quoted.ts';
 import { Link, navigate, place } from '../../router/router.tsx';
 import { addressOf, agentTitle, hasKey, providerNames } from './agent-draft.ts';
 import { ToolServersCard } from './tool-servers-card.tsx';

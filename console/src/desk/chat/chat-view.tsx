@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { quoted } from '../../../../src/query/written.ts';
 import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
@@ -6,7 +7,6 @@ import { allows } from '../../api/session.ts';
 import { Button } from '../../components/buttons.tsx';
 import { PageHeader } from '../../components/page.tsx';
 import { EmptyState, FailureBox } from '../../components/states.tsx';
-import { quoted } from '../../query-text/quoted.ts';
 import { Link, place, setParameters } from '../../router/router.tsx';
 import { TurnLog } from '../logs/log-lines.tsx';
 import { AgentChoice } from './agent-choice.tsx';

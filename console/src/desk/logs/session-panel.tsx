@@ -1,3 +1,4 @@
+import { quoted } from '../../../../src/query/written.ts';
 import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/requests.ts';
@@ -7,7 +8,6 @@ import { causeText, counted, durationText } from '../../components/numbers.ts';
 import { SidePanel } from '../../components/overlays.tsx';
 import { Answer } from '../../components/states.tsx';
 import { Time } from '../../components/values.tsx';
-import { quoted } from '../../query-text/quoted.ts';
 import { Link, navigate, parametersWith, setParameters } from '../../router/router.tsx';
 import { conversations, TurnView } from '../chat/turns.tsx';
 import { TurnLog } from './log-lines.tsx';

@@ -1,3 +1,6 @@
+import { bareSpan, expressionSpan, fieldAt, type ValueContext } from './spans.ts';
+import { boundOperators, fieldName } from './written.ts';
+
 /** What a run of characters of a query is, for colours and for completion. */
 type TokenKind = 'field' | 'value' | 'quoted' | 'pattern' | 'word' | 'mark';
 
@@ -35,30 +38,17 @@ export function scanQuery(text: string): ScannedQuery {
   return { tokens: scanner.tokens, terms: scanner.terms };
 }
 
-const field = /[A-Za-z_][A-Za-z0-9_.]*:/y;
-const nextField = / +[A-Za-z_][A-Za-z0-9_.]*:/y;
-const blanks = / +/y;
+const nextField = new RegExp(` +${fieldName}:`, 'y');
 const operator = /(?:AND|OR)(?= |\(|$)/y;
-const comparison = />=|<=|>|</y;
+const comparison = new RegExp(boundOperators.join('|'), 'y');
 const numberOfBound = /[^ )]+/y;
-/** The only characters that a backslash escapes in a value without quotes. */
-const escaped = /\\[*(),\\]/y;
-/** A class of a regular expression: a `]` that comes first, an escaped one and that of `[:alpha:]` do not end it. */
-const patternClass = /\[\^?\]?(?:\\.|\[:\^?[a-z]+:\]|[^\]\\])*\]?/suy;
-const literalPattern = /\\Q.*?(?:\\E|$)/suy;
-
-/** Where a value without quotes stands, which decides what ends it. */
-interface ValuePlace {
-  readonly inParentheses: boolean;
-  readonly inList: boolean;
-}
 
 class Scanner {
   readonly tokens: Token[] = [];
   readonly terms: Term[] = [];
   readonly #text: string;
   #at = 0;
-  /** The places of the terms whose parenthesis is open. */
+  /** The indexes of the terms whose parenthesis is open. */
   readonly #open: number[] = [];
 
   constructor(text: string) {
@@ -78,8 +68,8 @@ class Scanner {
         depth = Math.max(0, depth - 1);
         this.#closeTerms(depth);
       } else if (this.#length(operator) > 0) this.#token('word', this.#length(operator));
-      else if (this.#length(field) > 0) depth = this.#term(depth);
-      else this.#token('value', Math.max(1, this.#bareLength({ inParentheses: depth > 0, inList: false })));
+      else if (fieldAt(this.#text, this.#at) !== undefined) depth = this.#term(depth);
+      else this.#bare({ inParentheses: depth > 0, inList: false }, 1);
     }
     this.#closeTerms(0);
   }
@@ -87,9 +77,8 @@ class Scanner {
   /** Reads a term and returns the depth after it: a group or an elemMatch opens its parenthesis. */
   #term(depth: number): number {
     const start = this.#at;
-    const length = this.#length(field);
-    const name = this.#text.slice(start, start + length - 1);
-    this.#token('field', length);
+    const name = fieldAt(this.#text, start) ?? '';
+    this.#token('field', name.length + 1);
     const valueStart = this.#at;
     const place = this.terms.length;
     this.terms.push({ field: name, start, valueStart, end: valueStart, depth });
@@ -132,7 +121,10 @@ class Scanner {
       case '~':
         this.#mark(1);
         if (this.#text[this.#at] === '"') this.#quoted('pattern');
-        else this.#token('pattern', this.#patternLength(inParentheses));
+        else {
+          const context = { inParentheses, inList: false };
+          this.#token('pattern', expressionSpan(this.#text, this.#at, context).end - this.#at);
+        }
         return;
       case '(':
         this.#list();
@@ -142,7 +134,7 @@ class Scanner {
         this.#comparison();
         return;
       default:
-        this.#token('value', this.#bareLength({ inParentheses, inList: false }));
+        this.#bare({ inParentheses, inList: false });
     }
   }
 
@@ -171,7 +163,7 @@ class Scanner {
       else if (character === '"') this.#quoted('quoted');
       else if (this.#length(comparison) > 0) this.#comparison();
       else if (!atItem && this.#length(operator) > 0) this.#token('word', this.#length(operator));
-      else this.#token('value', Math.max(1, this.#bareLength({ inParentheses: true, inList: true })));
+      else this.#bare({ inParentheses: true, inList: true }, 1);
       atItem = character === ',';
     }
   }
@@ -182,82 +174,12 @@ class Scanner {
     this.#token(kind, Math.min(offset + 1, this.#text.length) - this.#at);
   }
 
-  /** A bare value ends before the next field, before the parenthesis that closes its group, or at a comma of its list. */
-  #bareLength({ inParentheses, inList }: ValuePlace): number {
-    let open = 0;
-    return this.#lengthOf((offset) => {
-      switch (this.#text[offset]) {
-        case '\\':
-          return this.#length(escaped, offset) || 1;
-        case '(':
-          open += 1;
-          return 1;
-        case ')':
-          if (open === 0 && inParentheses) return 0;
-          open -= 1;
-          return 1;
-        case ',':
-          return inList && open === 0 ? 0 : 1;
-        default:
-          return 1;
-      }
-    });
+  #bare(context: ValueContext, min = 0): void {
+    this.#token('value', Math.max(min, bareSpan(this.#text, this.#at, context).end - this.#at));
   }
 
-  /** A regular expression ends like a bare value. Parentheses that are escaped or in a class are none of its own. */
-  #patternLength(inParentheses: boolean): number {
-    let open = 0;
-    return this.#lengthOf((offset) => {
-      switch (this.#text[offset]) {
-        case '\\':
-          // An escaped blank is still a blank: it may end the value.
-          return this.#length(literalPattern, offset) || (this.#text[offset + 1] === ' ' ? 1 : 2);
-        case '[':
-          return this.#length(patternClass, offset) || 1;
-        case '(':
-          open += 1;
-          return 1;
-        case ')':
-          if (open === 0 && inParentheses) return 0;
-          open -= 1;
-          return 1;
-        default:
-          return 1;
-      }
-    });
-  }
-
-  /** How far a value goes from here. `step` says how many characters belong together, 0 where the value ends. Blanks at its end are no part of it. */
-  #lengthOf(step: (offset: number) => number): number {
-    let offset = this.#at;
-    let end = offset;
-    while (offset < this.#text.length) {
-      if (this.#text[offset] === ' ') {
-        if (this.#length(nextField, offset) > 0) break;
-        offset += this.#length(blanks, offset);
-        continue;
-      }
-      const length = step(offset);
-      if (length === 0) break;
-      // What belongs together may hold the beginning of a field, which ends every value.
-      const nextTerm = this.#fieldWithin(offset, offset + length);
-      offset = Math.min(nextTerm ?? offset + length, this.#text.length);
-      end = offset;
-      if (nextTerm !== undefined) break;
-    }
-    return end - this.#at;
-  }
-
-  /** The offset of the blanks before a field in a range of the text. */
-  #fieldWithin(start: number, end: number): number | undefined {
-    for (let offset = start + 1; offset < end; offset += 1) {
-      if (this.#text[offset] === ' ' && this.#length(nextField, offset) > 0) return offset;
-    }
-    return undefined;
-  }
-
-  #length(pattern: RegExp, offset = this.#at): number {
-    pattern.lastIndex = offset;
+  #length(pattern: RegExp): number {
+    pattern.lastIndex = this.#at;
     return pattern.exec(this.#text)?.[0].length ?? 0;
   }
 
