@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compareWords, type WordRun } from '../src/compare/path-changes.tsx';
+import { compareWords, type WordRun } from '../src/compare/compare-words.ts';
 
 const marked = (runs: readonly WordRun[] | undefined) =>
   runs?.map(({ text, changed }) => (changed ? `[${text}]` : text)).join('');

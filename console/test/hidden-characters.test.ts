@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { splitHidden } from '../src/components/values.tsx';
+import { splitHidden } from '../src/components/text.tsx';
 
 const shown = (text: string, options?: { lines: boolean }) =>
   splitHidden(text, options)

@@ -6,7 +6,7 @@ import { Button, CopyButton } from '../components/buttons.tsx';
 import { PageHeader } from '../components/page.tsx';
 import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
 import { Pager } from '../components/table.tsx';
-import { Name } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
 import { EmptyHistory, EntryList } from '../history/entry-list.tsx';
 import { FacetList } from '../history/facet-list.tsx';
 import { HistoryChart } from '../history/history-chart.tsx';

@@ -4,7 +4,7 @@ import { quoted } from '../../../src/query/written.ts';
 import { annals } from '../api/annals.ts';
 import { allows, session } from '../api/session.ts';
 import { textFor } from '../components/numbers.ts';
-import { Name } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
 
 interface AgentNameProps {
   readonly id: string;

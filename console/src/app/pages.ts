@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact';
 import { historyAbilities, historyScopes } from '../api/session.ts';
-import type { IconName } from '../components/buttons.tsx';
+import type { IconName } from '../components/icon.tsx';
 import type { View } from '../components/page.tsx';
 
 /** A page of the console: what it is called, where it stands, and who may see it. */

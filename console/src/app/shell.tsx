@@ -1,10 +1,12 @@
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { useCode } from '../api/requests.ts';
 import { allows, changeTenant, isOutdated, type Session, session, signOut } from '../api/session.ts';
-import { Button, Icon } from '../components/buttons.tsx';
+import { Button } from '../components/buttons.tsx';
+import { Icon } from '../components/icon.tsx';
 import { EmptyState, FailureBox, Skeleton } from '../components/states.tsx';
+import { Name } from '../components/text.tsx';
 import { tellFailure } from '../components/toasts.ts';
-import { Name, TimeZoneSwitch } from '../components/values.tsx';
+import { TimeZoneSwitch } from '../components/values.tsx';
 import { Find, FindButton } from '../find/find-button.tsx';
 import { basePath, Link, path } from '../router/router.tsx';
 import { ViewsNavigation } from '../views/views.tsx';

@@ -1,6 +1,11 @@
 import { JsonNumber, type JsonValue, type Steps } from '@annals/client/json';
 import type { PathChange } from '../api/history-reads.ts';
-import { isContainer } from '../components/json-tree.tsx';
+
+export type JsonContainer = JsonValue[] | Map<string, JsonValue>;
+
+export function isContainer(value: JsonValue): value is JsonContainer {
+  return Array.isArray(value) || value instanceof Map;
+}
 
 /** A path with what stood there in two documents. */
 type Difference = readonly [path: string, change: PathChange];

@@ -1,14 +1,15 @@
 import { type JsonValue, type Steps, stringifyJson } from '@annals/client/json';
-import { diffWordsWithSpace } from 'diff';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { PathChange } from '../api/history-reads.ts';
 import { giveWay, useInSlices } from '../api/requests.ts';
 import { CopyButton } from '../components/buttons.tsx';
-import { isContainer, JsonScalar, JsonTree, Quote } from '../components/json-tree.tsx';
+import { JsonScalar, JsonTree, Quote } from '../components/json-tree.tsx';
 import { type Items, LazyList } from '../components/lazy-list.tsx';
 import { counted, countText } from '../components/numbers.ts';
-import { Text } from '../components/values.tsx';
+import { Text } from '../components/text.tsx';
+import { isContainer } from './compare-documents.ts';
+import { type ComparedTexts, compareWords, type WordRun } from './compare-words.ts';
 import './compare.css';
 
 type Paths = Items<readonly [string, PathChange]>;
@@ -201,42 +202,4 @@ function useComparedWords(before: JsonValue | undefined, after: JsonValue | unde
     };
   }, [pair, isShort]);
   return atOnce ?? (later?.of === pair ? later?.compared : undefined);
-}
-
-/** A run of characters of one of two texts. */
-export interface WordRun {
-  readonly text: string;
-  readonly changed: boolean;
-}
-
-interface ComparedTexts {
-  readonly before: readonly WordRun[];
-  readonly after: readonly WordRun[];
-}
-
-/** Characters of both texts together. Beyond it a comparison could hold the page for seconds. */
-const maxCompared = 60_000;
-/** Milliseconds. */
-const maxDuration = 40;
-
-/**
- * Compares two texts word by word. Undefined where they are too long or have too little in common for that to help.
- *
- * @example
- * compareWords('a red cup', 'a blue cup')?.after; // 'a ', 'blue' (changed), ' cup'
- */
-export function compareWords(before: string, after: string): ComparedTexts | undefined {
-  if (before.length + after.length > maxCompared) return undefined;
-  const changes = diffWordsWithSpace(before, after, { timeout: maxDuration });
-  if (changes === undefined) return undefined;
-  const kept = changes.reduce(
-    (sum, { added, removed, value }) => sum + (added || removed ? 0 : value.trim().length),
-    0,
-  );
-  if (kept * 5 < Math.max(before.length, after.length)) return undefined;
-  const side = (other: 'added' | 'removed') =>
-    changes
-      .filter((change) => !change[other])
-      .map(({ value, added, removed }) => ({ text: value, changed: added || removed }));
-  return { before: side('added'), after: side('removed') };
 }

@@ -1,9 +1,10 @@
 import { JsonNumber, type JsonValue } from '@annals/client/json';
 import { useState } from 'preact/hooks';
+import { isContainer, type JsonContainer } from '../compare/compare-documents.ts';
 import { type Items, itemsOf, LazyList } from './lazy-list.tsx';
 import { LinesView } from './lines-view.tsx';
 import { countText } from './numbers.ts';
-import { Text } from './values.tsx';
+import { Text } from './text.tsx';
 
 /** Characters of a string before the reader asks for all of it. */
 const shortString = 400;
@@ -118,12 +119,6 @@ export function JsonScalar({ value }: { readonly value: JsonValue }) {
 /** Stands around a string: without it, the text `10` is the number 10 to those who see no colours. */
 export function Quote() {
   return <span class="json-quote">"</span>;
-}
-
-type JsonContainer = JsonValue[] | Map<string, JsonValue>;
-
-export function isContainer(value: JsonValue): value is JsonContainer {
-  return Array.isArray(value) || value instanceof Map;
 }
 
 function sizeOf(value: JsonContainer): number {

@@ -2,7 +2,7 @@ import type { Steps } from '@annals/client/json';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useInSlices } from '../api/requests.ts';
 import { Skeleton } from './states.tsx';
-import { Text } from './values.tsx';
+import { Text } from './text.tsx';
 
 /** Pixels of a line; `values.css` has the same. */
 const lineHeight = 20;

@@ -2,7 +2,7 @@ import { lexer, type MarkedToken, type Token, type Tokens } from 'marked';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { TableScroll } from './table.tsx';
-import { LongText, Text } from './values.tsx';
+import { LongText, Text } from './text.tsx';
 import './markdown.css';
 
 /** Characters. A longer text is shown as it was written: to lay it out anew with each word that comes would hold the page. */

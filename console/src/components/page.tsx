@@ -2,7 +2,7 @@ import type { ComponentChildren, ComponentType } from 'preact';
 import { allows } from '../api/session.ts';
 import { Link, path } from '../router/router.tsx';
 import { EmptyState } from './states.tsx';
-import { Name } from './values.tsx';
+import { Name } from './text.tsx';
 
 interface PageHeaderProps {
   readonly title: ComponentChildren;

@@ -1,7 +1,8 @@
 import type { ComponentChildren, ComponentType } from 'preact';
 import { failureOf } from '../api/failure.ts';
 import { type Requested, useCode } from '../api/requests.ts';
-import { Button, Icon, type IconName } from './buttons.tsx';
+import { Button } from './buttons.tsx';
+import { Icon, type IconName } from './icon.tsx';
 
 interface FailureBoxProps {
   /** Undefined: nothing is shown. */

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { Button, Icon } from './buttons.tsx';
+import { Button } from './buttons.tsx';
+import { Icon } from './icon.tsx';
 import { countText } from './numbers.ts';
 
 interface TableScrollProps {

@@ -3,7 +3,7 @@ import { useRequest } from '../api/requests.ts';
 import { PageHeader } from '../components/page.tsx';
 import { Answer, EmptyState } from '../components/states.tsx';
 import { DataTable } from '../components/table.tsx';
-import { Name } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
 import { providerNames } from './agents/agent-draft.ts';
 
 /** The models that the service knows. An agent may name others. */

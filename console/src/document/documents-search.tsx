@@ -6,8 +6,9 @@ import { FormField } from '../components/forms.tsx';
 import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page.tsx';
 import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
+import { Name } from '../components/text.tsx';
 import { momentText } from '../components/times.ts';
-import { Name, Time } from '../components/values.tsx';
+import { Time } from '../components/values.tsx';
 import { Link, navigate } from '../router/router.tsx';
 import { type DocumentsView, documentsOf, documentsView } from './document-view.ts';
 

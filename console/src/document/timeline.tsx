@@ -1,9 +1,10 @@
 import { useEffect, useId, useLayoutEffect, useState } from 'preact/hooks';
 import { type DocumentState, readEntries } from '../api/history-reads.ts';
-import { Icon } from '../components/buttons.tsx';
+import { Icon } from '../components/icon.tsx';
 import { LazyList } from '../components/lazy-list.tsx';
 import { countText } from '../components/numbers.ts';
-import { ChangeTypeMark, Name, Time } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
+import { ChangeTypeMark, Time } from '../components/values.tsx';
 import { queryOfDocument } from '../history/document-queries.ts';
 import { PathSummary } from '../history/entry-list.tsx';
 import type { DocumentView } from './document-view.ts';

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { Icon } from '../components/buttons.tsx';
+import { Icon } from '../components/icon.tsx';
 import { isDialogOpen, isField } from '../components/overlays.tsx';
 import { later } from '../components/states.tsx';
 import '../app/shell.css';

@@ -6,7 +6,7 @@ import { isAborted } from '../api/failure.ts';
 import { findDocuments, readFacets, readNames } from '../api/history-reads.ts';
 import { allows, historyAbilities, historyScopes } from '../api/session.ts';
 import { counted } from '../components/numbers.ts';
-import { Name } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
 import { documentsOf } from '../document/document-view.ts';
 import { historyOf } from '../history/history-view.ts';
 import { allTime } from '../history/time-choices.ts';

@@ -1,5 +1,5 @@
 import { literalSource } from '../../../src/query/written.ts';
-import type { IconName } from '../components/buttons.tsx';
+import type { IconName } from '../components/icon.tsx';
 import type { Target } from '../router/router.tsx';
 
 /** Something that a word has found. Enter, and a click, lead to its view. */

@@ -12,7 +12,8 @@ import { LinesView } from '../components/lines-view.tsx';
 import { counted } from '../components/numbers.ts';
 import { SidePanel } from '../components/overlays.tsx';
 import { FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
-import { ChangeTypeMark, Name, Time } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
+import { ChangeTypeMark, Time } from '../components/values.tsx';
 import { recorderText } from '../overview/overview-card.tsx';
 import { Link, type Target } from '../router/router.tsx';
 import {

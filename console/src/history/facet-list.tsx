@@ -1,7 +1,8 @@
 import { type FacetField, readFacets } from '../api/history-reads.ts';
 import { useRequest } from '../api/requests.ts';
 import { countText } from '../components/numbers.ts';
-import { ChangeTypeMark, changeTypes, Name } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
+import { ChangeTypeMark, changeTypes } from '../components/values.tsx';
 import { chosenValues, togglePath, toggleValue, writtenItems, writtenPath } from '../query-text/edit-query.ts';
 import './history-page.css';
 

@@ -8,7 +8,7 @@ import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page.tsx';
 import { FailureBox, LoadingLine, later, Skeleton } from '../components/states.tsx';
 import { Pager } from '../components/table.tsx';
-import { Name } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
 import { withTime } from '../query-text/edit-query.ts';
 import { setParameters } from '../router/router.tsx';
 import { rangeText } from '../views/saved-views.ts';

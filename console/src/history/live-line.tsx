@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { failureOf } from '../api/failure.ts';
-import { Button, Icon } from '../components/buttons.tsx';
+import { Button } from '../components/buttons.tsx';
+import { Icon } from '../components/icon.tsx';
 import { countText } from '../components/numbers.ts';
 import { ChangeLine, Time } from '../components/values.tsx';
 import { type LiveView, maxNews, type NewChange } from './live-feed.ts';

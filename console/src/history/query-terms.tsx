@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Term } from '../../../src/query/scan.ts';
-import { Icon } from '../components/buttons.tsx';
+import { Icon } from '../components/icon.tsx';
 import { later } from '../components/states.tsx';
+import { Name } from '../components/text.tsx';
 import { timeText } from '../components/times.ts';
-import { Name } from '../components/values.tsx';
 import { hasTime, topTerms, withoutTerm, withTime } from '../query-text/edit-query.ts';
 import { timeChoices } from './time-choices.ts';
 

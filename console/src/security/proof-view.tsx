@@ -6,7 +6,8 @@ import { CopyButton, SaveButton } from '../components/buttons.tsx';
 import { counted, countText } from '../components/numbers.ts';
 import { PageHeader } from '../components/page.tsx';
 import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
-import { Name, Time } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
+import { Time } from '../components/values.tsx';
 
 /** How far the history is sealed, and what to take away to find out later whether it was altered. */
 export function ProofView() {

@@ -4,7 +4,8 @@ import { annals } from '../api/annals.ts';
 import { bytesText, counted } from '../components/numbers.ts';
 import { TabbedViews, type View } from '../components/page.tsx';
 import { later } from '../components/states.tsx';
-import { Name, Time } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
+import { Time } from '../components/values.tsx';
 import { ListPage, useList } from '../lists/list-page.tsx';
 import { programText } from './program-text.ts';
 

@@ -2,7 +2,8 @@ import type { DeliveryAttempt } from '@annals/client';
 import { annals } from '../api/annals.ts';
 import { useReloads } from '../api/requests.ts';
 import { countText } from '../components/numbers.ts';
-import { Name, Time } from '../components/values.tsx';
+import { Name } from '../components/text.tsx';
+import { Time } from '../components/values.tsx';
 import { FilterChips, ListCard, useList } from '../lists/list-page.tsx';
 import { OutcomeBadge } from './subscription-state.tsx';
 

@@ -46,7 +46,7 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
 
     await call('PUT', `${instances}/a-1`, { name: 'Aisle A', slots: 5 });
     await dialog.getByRole('button', { name: 'Bring back' }).click();
-    await dialog.getByText('Somebody else has changed this document meanwhile').waitFor();
+    await dialog.getByText('Somebody else has changed this document in the meantime').waitFor();
     await expect.poll(() => dialog.locator('.path-item h2').allInnerTexts()).toEqual(['slots']);
     expect(await call('GET', `${instances}/a-1`)).toMatchObject({ slots: 5 });
     await dialog.getByRole('button', { name: 'Bring back' }).click();

@@ -126,7 +126,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await page.locator('.json-tree').getByText('OLD').waitFor();
     expect(await call('GET', `${types}/CRATE/instances/crate`)).toContain(`"state":"OLD",${digits},"note":"mine"`);
     await page.getByRole('complementary').getByRole('link', { name: 'History' }).click();
-    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toContain('entity:"CRATE" entityId:"crate"');
+    await expect.poll(() => new URL(page.url()).searchParams.get('q')).toContain('entity:CRATE entityId:crate');
   });
 
   test('settings are changed with every digit, and a secret is never shown', async () => {
@@ -160,12 +160,12 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await checkScrolling(viewer);
   });
 
-  test('an export is begun, watched, downloaded and deleted', async () => {
+  test('an export is started, watched, downloaded and deleted', async () => {
     const { open, checkAccessibility } = the();
     const page = await open('data/jobs');
     await page.getByRole('button', { name: 'New export' }).first().click();
     await page.getByLabel('Query').fill('entity:product type:create occurredAt:>="1970-01-01T00:00:00Z"');
-    await page.getByRole('button', { name: 'Start' }).click();
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
     const row = page.getByRole('row', { name: 'entity:product type:create' });
     const file = row.getByRole('link', { name: 'NDJSON' });
     await file.waitFor();

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
-import { Icon } from '../../../../console/src/components/buttons.tsx';
-import { Text } from '../../../../console/src/components/values.tsx';
+import { Icon } from '../../../../console/src/components/icon.tsx';
+import { Text } from '../../../../console/src/components/text.tsx';
 import type { Change, ViewerReads } from '../reads/viewer-reads.ts';
 import type { DocumentId } from '../search/search.ts';
 import { FieldChange } from './field-change.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Icon } from '../../../../console/src/components/buttons.tsx';
+import { Icon } from '../../../../console/src/components/icon.tsx';
 import { ApiError } from '../../../typescript/src/transport/api-error.ts';
 import type { ViewerReads } from '../reads/viewer-reads.ts';
 import type { TextName } from '../texts/en.ts';

@@ -1,6 +1,6 @@
 import type { JsonValue } from '@annals/client/json';
-import { compareWords } from '../../../../console/src/compare/path-changes.tsx';
-import { Text } from '../../../../console/src/components/values.tsx';
+import { compareWords } from '../../../../console/src/compare/compare-words.ts';
+import { Text } from '../../../../console/src/components/text.tsx';
 import { mask } from '../../../../console/src/data/json-editor/document-text.ts';
 import type { TextName } from '../texts/en.ts';
 import { useLanguage } from './language-context.ts';

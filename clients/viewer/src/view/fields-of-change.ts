@@ -1,6 +1,5 @@
 import { finish, type JsonValue } from '@annals/client/json';
-import { differences, leavesOf } from '../../../../console/src/compare/compare-documents.ts';
-import { isContainer } from '../../../../console/src/components/json-tree.tsx';
+import { differences, isContainer, leavesOf } from '../../../../console/src/compare/compare-documents.ts';
 import type { Change } from '../reads/viewer-reads.ts';
 
 /** What happened to a value that has no members: a side that is undefined was not there. */

@@ -1,7 +1,7 @@
 import { and, occurredAt } from '@annals/client/query';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { Icon } from '../../../../console/src/components/buttons.tsx';
-import { Text } from '../../../../console/src/components/values.tsx';
+import { Icon } from '../../../../console/src/components/icon.tsx';
+import { Text } from '../../../../console/src/components/text.tsx';
 import { ApiError } from '../../../typescript/src/transport/api-error.ts';
 import type { HistoryRange } from '../history-element.ts';
 import type { Problem } from '../reads/problem.ts';

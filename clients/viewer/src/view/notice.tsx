@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { Icon, type IconName } from '../../../../console/src/components/buttons.tsx';
+import { Icon, type IconName } from '../../../../console/src/components/icon.tsx';
 import type { Problem } from '../reads/problem.ts';
 import { useLanguage } from './language-context.ts';
 

@@ -1,4 +1,4 @@
-import { Icon } from '../../../../console/src/components/buttons.tsx';
+import { Icon } from '../../../../console/src/components/icon.tsx';
 import { useLanguage } from './language-context.ts';
 
 interface PagerProps {

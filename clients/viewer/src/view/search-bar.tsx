@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { Icon } from '../../../../console/src/components/buttons.tsx';
+import { Icon } from '../../../../console/src/components/icon.tsx';
 import { ranges, type Search } from '../search/search.ts';
 import { useLanguage } from './language-context.ts';
 import type { Choices } from './use-choices.ts';

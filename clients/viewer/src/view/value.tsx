@@ -1,6 +1,6 @@
 import { JsonNumber, type JsonValue, stringifyJson } from '@annals/client/json';
-import type { WordRun } from '../../../../console/src/compare/path-changes.tsx';
-import { Text } from '../../../../console/src/components/values.tsx';
+import type { WordRun } from '../../../../console/src/compare/compare-words.ts';
+import { Text } from '../../../../console/src/components/text.tsx';
 import { mask } from '../../../../console/src/data/json-editor/document-text.ts';
 import type { Language } from '../texts/language.ts';
 import { useLanguage } from './language-context.ts';

@@ -3,14 +3,15 @@ import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useReloads, useRequest } from '../../api/requests.ts';
 import { allows, apiUrl, readsContext, readsHistory, session } from '../../api/session.ts';
-import { Icon } from '../../components/buttons.tsx';
+import { Icon } from '../../components/icon.tsx';
 import { Markdown } from '../../components/markdown.tsx';
 import { bytesText, countText } from '../../components/numbers.ts';
 import { ConfirmButton, SidePanel } from '../../components/overlays.tsx';
 import { Fact } from '../../components/page.tsx';
 import { Answer, Badge } from '../../components/states.tsx';
+import { LongText, Name } from '../../components/text.tsx';
 import { tell } from '../../components/toasts.ts';
-import { LongText, Name, Time } from '../../components/values.tsx';
+import { Time } from '../../components/values.tsx';
 import { Link } from '../../router/router.tsx';
 
 /** Milliseconds between two reads of a job that is in progress. */

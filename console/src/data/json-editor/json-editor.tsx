@@ -2,7 +2,7 @@ import { type JsonObject, stringifyJson } from '@annals/client/json';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { FormField } from '../../components/forms.tsx';
-import { Name } from '../../components/values.tsx';
+import { Name } from '../../components/text.tsx';
 import type { SchemaFault } from './schema-faults.ts';
 import type { SchemaQuestion } from './schema-worker.ts';
 

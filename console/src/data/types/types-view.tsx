@@ -5,7 +5,8 @@ import { Button } from '../../components/buttons.tsx';
 import { TextField } from '../../components/forms.tsx';
 import { textFor } from '../../components/numbers.ts';
 import { PageHeader } from '../../components/page.tsx';
-import { Name, Time } from '../../components/values.tsx';
+import { Name } from '../../components/text.tsx';
+import { Time } from '../../components/values.tsx';
 import { HistoryLink, ListPage, useList } from '../../lists/list-page.tsx';
 import { Link, navigate } from '../../router/router.tsx';
 

@@ -16,8 +16,8 @@ import {
 } from '../../components/forms.tsx';
 import { PageHeader } from '../../components/page.tsx';
 import { FailureBox, Skeleton } from '../../components/states.tsx';
+import { Name } from '../../components/text.tsx';
 import { tell } from '../../components/toasts.ts';
-import { Name } from '../../components/values.tsx';
 import { navigate, path, place } from '../../router/router.tsx';
 import {
   type AgentDraft,

@@ -10,8 +10,8 @@ import { JsonTree } from '../../components/json-tree.tsx';
 import { bytesText } from '../../components/numbers.ts';
 import { Dialog } from '../../components/overlays.tsx';
 import { Answer, Badge } from '../../components/states.tsx';
+import { LongText, Name } from '../../components/text.tsx';
 import { tell } from '../../components/toasts.ts';
-import { LongText, Name } from '../../components/values.tsx';
 import {
   approving,
   bytesBeyondRoom,

@@ -5,8 +5,8 @@ import { allows } from '../../api/session.ts';
 import { Button } from '../../components/buttons.tsx';
 import { ConfirmButton } from '../../components/overlays.tsx';
 import { Badge, later } from '../../components/states.tsx';
+import { Name } from '../../components/text.tsx';
 import { tell } from '../../components/toasts.ts';
-import { Name } from '../../components/values.tsx';
 import { serversOf, type ToolServer, withServers } from './tool-servers.ts';
 import './tool-servers.css';
 

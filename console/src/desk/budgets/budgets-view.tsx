@@ -8,7 +8,7 @@ import { SelectField, TextField } from '../../components/forms.tsx';
 import { countText, dollarsText } from '../../components/numbers.ts';
 import { ConfirmButton, Dialog } from '../../components/overlays.tsx';
 import { Progress } from '../../components/states.tsx';
-import { Name } from '../../components/values.tsx';
+import { Name } from '../../components/text.tsx';
 import { ListPage, useList } from '../../lists/list-page.tsx';
 import { type BudgetDraft, draftOf, faultsOf, inputOf, newDraft } from './budget-draft.ts';
 import '../costs/costs.css';

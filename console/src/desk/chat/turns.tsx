@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { annals } from '../../api/annals.ts';
 import { isAborted } from '../../api/failure.ts';
 import { Markdown } from '../../components/markdown.tsx';
-import { LongText } from '../../components/values.tsx';
+import { LongText } from '../../components/text.tsx';
 
 /** A message to an agent, and what came of it. */
 export interface Turn {

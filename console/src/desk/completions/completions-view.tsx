@@ -8,7 +8,7 @@ import { countText } from '../../components/numbers.ts';
 import { PageHeader } from '../../components/page.tsx';
 import { QuotaBars } from '../../components/quota-bars.tsx';
 import { FailureBox, Progress, Skeleton } from '../../components/states.tsx';
-import { LongText } from '../../components/values.tsx';
+import { LongText } from '../../components/text.tsx';
 
 type Role = 'SYSTEM' | 'USER' | 'ASSISTANT';
 

@@ -9,7 +9,7 @@ import { counted, countText, dollarsText } from '../../components/numbers.ts';
 import { PageHeader } from '../../components/page.tsx';
 import { Answer, EmptyState, LoadingLine } from '../../components/states.tsx';
 import { DataTable } from '../../components/table.tsx';
-import { Name } from '../../components/values.tsx';
+import { Name } from '../../components/text.tsx';
 import { place, setParameters } from '../../router/router.tsx';
 import { readCosts, type Seen, type SeenBy, seenBys } from './read-costs.ts';
 import './costs.css';

@@ -1,6 +1,7 @@
 import type { RequestLog } from '@annals/client';
 import { Badge } from '../../components/states.tsx';
-import { Name, Time } from '../../components/values.tsx';
+import { Name } from '../../components/text.tsx';
+import { Time } from '../../components/values.tsx';
 
 /** What the service noted about a request, line by line. */
 export function LogLines({ messages }: { readonly messages: RequestLog['messages'] }) {
