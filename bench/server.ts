@@ -9,7 +9,7 @@ import { createPool } from '../src/postgres/connections/pool.ts';
 import { createDatabase, type Database } from '../src/postgres/database.ts';
 import { findHome } from '../src/postgres/embedded/home.ts';
 import { openEmbeddedDatabase } from '../src/postgres/embedded/open-embedded-database.ts';
-import { readPostmasterFile } from '../src/postgres/embedded/postmaster-file.ts';
+import { readPostmasterFile } from '../src/postgres/embedded/server.ts';
 import { migrate } from '../src/postgres/migrate/migrate.ts';
 import { createTenant } from '../src/postgres/tenants/tenants.ts';
 

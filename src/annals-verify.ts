@@ -1,7 +1,7 @@
 import { UsageError } from './cli/command.ts';
 import { command } from './cli/commands/verify.ts';
 import { runWithOutput } from './cli/output.ts';
-import { OperatorError } from './core/operator-error.ts';
+import { OperatorError } from './core/errors.ts';
 
 /** "annals verify" as a program of its own, which is built into one file: an auditor needs nothing else of Annals. */
 const args = process.argv.slice(2);

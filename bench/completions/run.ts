@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { freePort } from '../../src/postgres/embedded/free-port.ts';
+import { freePort } from '../../src/postgres/embedded/server.ts';
 import { printTable, quantile } from '../figures.ts';
 import { processTime, serverTime } from '../processor-time.ts';
 import { makeTenant, openBenchServer } from '../server.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createWriteStream, existsSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inventShop } from '../../src/demo/invented-shop.ts';
+import { inventShop } from '../../src/demo/prepared-shop.ts';
 import type { DemoChange } from '../../src/demo/shop-file.ts';
 import { benchFolder } from '../server.ts';
 

@@ -1,7 +1,6 @@
 import { constants } from 'node:os';
 import { ConfigError } from '../core/config/config.ts';
-import { AnnalsError } from '../core/errors.ts';
-import { OperatorError } from '../core/operator-error.ts';
+import { AnnalsError, OperatorError } from '../core/errors.ts';
 import { tlsFailure } from '../postgres/connections/tls.ts';
 import { Stopped, UsageError } from './command.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, isIPv6, type Server } from 'node:net';
 import type { Listener } from '../core/config/addresses.ts';
-import { OperatorError } from '../core/operator-error.ts';
+import { OperatorError } from '../core/errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { hasCode } from '../postgres/write-once.ts';
 

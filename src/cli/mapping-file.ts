@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { OperatorError } from '../core/operator-error.ts';
+import { OperatorError } from '../core/errors.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { MappingError, readMapping } from '../recording/mapping/read-mapping.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Config, ConfigError, readConfig } from '../core/config/config.ts';
-import { OperatorError } from '../core/operator-error.ts';
+import { OperatorError } from '../core/errors.ts';
 import { fixSearchPath } from '../postgres/connections/search-path.ts';
 import { resolveTls } from '../postgres/connections/tls.ts';
 import { openEmbeddedDatabase } from '../postgres/embedded/open-embedded-database.ts';

@@ -1,4 +1,4 @@
-import { OperatorError } from '../core/operator-error.ts';
+import { OperatorError } from '../core/errors.ts';
 import type { Database } from '../postgres/database.ts';
 import { tenantExists } from '../postgres/tenants/tenants.ts';
 

@@ -4,7 +4,7 @@ import { buildApp, buildRecorderApp, type RecorderAppOptions } from '../app.ts';
 import type { Context } from '../context/context.ts';
 import type { Listener } from '../core/config/addresses.ts';
 import type { Config } from '../core/config/config.ts';
-import { OperatorError } from '../core/operator-error.ts';
+import { OperatorError } from '../core/errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import type { SchemaWatch } from '../postgres/schema/watch-schema.ts';
 import type { CommandIo } from './command.ts';

@@ -1,4 +1,4 @@
-import { OperatorError } from '../core/operator-error.ts';
+import { OperatorError } from '../core/errors.ts';
 import type { Database } from '../postgres/database.ts';
 import { readSource, type Source, SourceAwayError } from '../postgres/source/source.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { type Config, readConfig } from '../core/config/config.ts';
-import { OperatorError } from '../core/operator-error.ts';
+import { OperatorError } from '../core/errors.ts';
 import { createSealer, type Sealer } from '../core/sealing.ts';
 import { onceStarted } from '../postgres/connections/once-started.ts';
 import { createPool } from '../postgres/connections/pool.ts';

@@ -17,9 +17,8 @@ import { doWork, requestLimit } from '../core/fairness/work.ts';
 import { packageFolder } from '../core/package-folder.ts';
 import { readLog } from '../history/proof/tree/log-store.ts';
 import { readRestriction, wholesOf } from '../history/search/plan/restriction.ts';
-import type { VerifyKey, VerifyViewerToken } from '../http/credentials.ts';
+import type { ReadRestriction, VerifyKey, VerifyViewerToken } from '../http/credentials.ts';
 import { createTakePortion, RequestRates } from '../http/request-rates.ts';
-import type { ReadRestriction } from '../http/restriction.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Who may call, from where, and how often. */

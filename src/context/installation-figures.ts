@@ -13,7 +13,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { createSideConnection } from '../postgres/connections/side-connection.ts';
 import type { Database } from '../postgres/database.ts';
 import { readDatabaseSizes } from '../postgres/database-sizes.ts';
-import { readEmbeddedDisk } from '../postgres/embedded/disk-space.ts';
+import { readEmbeddedDisk } from '../postgres/embedded/home.ts';
 import { beginSource, connectSource, type Source } from '../postgres/source/source.ts';
 import { WriteProbe } from '../postgres/write-probe.ts';
 import { readPositionAge } from '../sources/capture/position.ts';

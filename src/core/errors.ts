@@ -1,3 +1,11 @@
+/** An error that the operator can correct. The message says how, and Annals prints it without a stack. */
+export class OperatorError extends Error {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.name = 'OperatorError';
+  }
+}
+
 /** The closed list of error types that clients may see (contract: errors), each with its HTTP status. */
 export const statusOfErrorType = {
   validation_violation: 400,

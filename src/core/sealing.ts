@@ -1,5 +1,8 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 
+/** What stands in answers, change entries and log lines instead of a secret or a masked value. */
+export const mask = '********';
+
 /**
  * Authenticated encryption of values that the database or a client stores. A sealed value is bound to a purpose and opens
  * for that purpose alone, so nobody can move it to another place.

@@ -1,8 +1,7 @@
 import { threaded } from '../core/fairness/threads.ts';
 import { type Change, type ChangeType, changeOfDocuments } from '../recording/change.ts';
 import { identityOfId } from '../recording/identity.ts';
-import { type InventedShop, inventShop } from './invented-shop.ts';
-import type { DemoChange } from './shop-file.ts';
+import { type DemoChange, type DescribedType, dayInMilliseconds, lastWeekday, readShop } from './shop-file.ts';
 
 const typeOfOp: Record<DemoChange['op'], ChangeType> = {
   insert: 'create',
@@ -40,3 +39,100 @@ export const preparedShop = threaded(
   },
   () => true,
 );
+
+/** A claim as its last change left it. Times are in milliseconds since 1970. */
+interface ClaimState {
+  readonly id: string;
+  /** JSON text. */
+  readonly content: string;
+  readonly version: number;
+  readonly createdAt: number;
+  readonly modifiedAt: number;
+}
+
+interface InventedShop {
+  /** Oldest first. */
+  readonly changes: readonly DemoChange[];
+  /** The type of the shop's warranty claims, written as a client would write it, and the claims after the last change. */
+  readonly claimType: string;
+  readonly claims: readonly ClaimState[];
+}
+
+/**
+ * An invented shop, with the changes of its last 84 to 90 days: all before `now` (milliseconds since 1970). The weekends of its history are
+ * weekends, so a week later it is the same, a week later, and until then it only goes on further.
+ */
+export function inventShop(now: number): InventedShop {
+  const weekday = new Date(now).getUTCDay();
+  const lastDay = Math.floor(now / dayInMilliseconds) + ((lastWeekday - weekday + 7) % 7);
+  const { claimType, types, days } = readShop(lastDay);
+  const changes: DemoChange[] = [];
+  const documents = new Map<string, object>();
+  for (const [index, day] of days.entries()) {
+    const midnight = (lastDay - days.length + 1 + index) * dayInMilliseconds;
+    for (const [millisecond, actor, op, entity, entityId, content] of day) {
+      const key = `${entity} ${entityId}`;
+      const before = documents.get(key);
+      const after = content === undefined ? undefined : merge(before, content);
+      if (after === undefined) documents.delete(key);
+      else documents.set(key, after);
+      changes.push({
+        op,
+        entity,
+        entityId,
+        at: midnight + millisecond,
+        actor,
+        ...describe(types[entity], { id: entityId, ...before, ...after }),
+        ...(before === undefined ? {} : { before }),
+        ...(after === undefined ? {} : { after }),
+      });
+    }
+  }
+  const past = changes.filter(({ at }) => at < now);
+  return { changes: past, claimType: JSON.stringify(claimType), claims: claimsAfter(past) };
+}
+
+/** The fields of the edit in place of the document's, those of objects one by one. What it does not touch is shared, not copied. */
+function merge<Value>(document: unknown, edit: Value): Value {
+  if (!isObject(document) || !isObject(edit)) return edit;
+  const fields = Object.entries(edit).map(([field, value]) => [field, merge(document[field], value)]);
+  return { ...document, ...Object.fromEntries(fields) };
+}
+
+function describe(
+  { name, schemaVersion, related = {} }: DescribedType = {},
+  document: object,
+): Pick<DemoChange, 'name' | 'schemaVersion' | 'related'> {
+  const valueAt = (path: string) =>
+    String(path.split('.').reduce<unknown>((value, field) => (isObject(value) ? value[field] : undefined), document));
+  return {
+    ...(name === undefined ? {} : { name: name.replaceAll(/\{(.+?)\}/g, (_, path: string) => valueAt(path)) }),
+    ...(schemaVersion === undefined ? {} : { schemaVersion }),
+    related: Object.entries(related).map(([entity, path]) => ({ entity, entityId: valueAt(path) })),
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The warranty claims at the end of the history, so that the instances are what their history tells. */
+function claimsAfter(changes: Iterable<DemoChange>): ClaimState[] {
+  const claims = new Map<string, ClaimState>();
+  for (const { entity, entityId: id, op, at, after } of changes) {
+    if (entity !== 'WARRANTY_CLAIM') continue;
+    const before = claims.get(id);
+    if (op === 'delete') claims.delete(id);
+    else {
+      const version = (before?.version ?? 0) + 1;
+      claims.set(id, {
+        id,
+        content: JSON.stringify(after),
+        version,
+        createdAt: before?.createdAt ?? at,
+        modifiedAt: at,
+      });
+    }
+  }
+  return [...claims.values()];
+}

@@ -4,8 +4,7 @@ import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
-import { answerOfFault } from '../http/error-answers.ts';
-import { errorMessageBody } from '../http/error-bodies.ts';
+import { answerOfFault, errorMessageBody } from '../http/error-answers.ts';
 import type { OnText } from '../providers/port.ts';
 
 /** Milliseconds. Proxies close connections that are silent for too long. */

@@ -1,7 +1,7 @@
 import { currentWork, doWork, requestLimit } from '../core/fairness/work.ts';
 import type { Sealer } from '../core/sealing.ts';
 import type { StopSignal } from '../core/stop-signal.ts';
-import type { Restriction } from '../http/restriction.ts';
+import type { Restriction } from '../http/credentials.ts';
 import { cutValues, firstPaths, valueLimits, wordsOfCut } from './entries/cut-values.ts';
 import type { EntryRow, PageOfEntries } from './entries/entry-store.ts';
 import { entryText, historyText } from './entries/entry-text.ts';

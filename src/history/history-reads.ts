@@ -1,6 +1,6 @@
 import { Semaphore } from '../core/fairness/semaphore.ts';
 import { currentWork } from '../core/fairness/work.ts';
-import type { Restriction } from '../http/restriction.ts';
+import type { Restriction } from '../http/credentials.ts';
 import { insufficientScopes } from '../http/scopes.ts';
 import { and, type Query } from '../query/ast.ts';
 import { type DocumentAt, type DocumentRequest, readDocumentAt } from './documents/document-at.ts';

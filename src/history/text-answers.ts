@@ -1,5 +1,5 @@
 import type { Sealer } from '../core/sealing.ts';
-import type { Restriction } from '../http/restriction.ts';
+import type { Restriction } from '../http/credentials.ts';
 import { fittingEntries } from './answer.ts';
 import { aroundDocument } from './documents/document-text.ts';
 import { documentView } from './documents/search-documents.ts';

@@ -1,8 +1,8 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
-import { consoleTargetOf } from './console-target.ts';
+import { consoleTargetOf } from './cors.ts';
 import type { HttpServer } from './http-server-type.ts';
-import { pathOf } from './request-target.ts';
+import { pathOf } from './request-head.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

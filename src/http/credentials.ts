@@ -1,7 +1,25 @@
 import type { FastifyRequest } from 'fastify';
 import type { AnnalsError } from '../core/errors.ts';
-import type { Restriction } from './restriction.ts';
+import type { PathPattern } from '../core/path-pattern.ts';
+import type { WrittenRestriction } from '../core/written-restriction.ts';
+import type { Query } from '../query/ast.ts';
 import type { Scope } from './scopes.ts';
+
+/** Where a request came from. */
+export interface Caller {
+  /** The address: that of the client where the proxy before Annals is trusted. */
+  readonly address: string;
+  /** The program, as it names itself; undefined where it does not. */
+  readonly program: string | undefined;
+}
+
+const maxProgram = 200;
+
+/** The address and the program of a request. Anybody can write what a program says of itself, so no character of it hides others. */
+export function callerOf({ ip: address, headers }: Pick<FastifyRequest, 'ip' | 'headers'>): Caller {
+  const program = (headers['user-agent'] ?? '').replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ').trim();
+  return { address, program: program === '' ? undefined : program.slice(0, maxProgram) };
+}
 
 /** The caller, as the access token names it and the client's record confirms. */
 export interface Credentials {
@@ -109,3 +127,20 @@ export class AccessTokenFault extends Error {
     this.body = { fault: { faultstring, detail: { errorcode } } };
   }
 }
+
+/**
+ * What a credential may see of its tenant's change history. Whoever uses it gets, from each read, what a tenant would answer
+ * into which only the entries of `query` had been imported, masked (docs/access.md).
+ */
+export interface Restriction {
+  /** As it was written, the outer one first. A credential that is made with a restricted one has a restriction more. */
+  readonly written: readonly WrittenRestriction[];
+  /** It has no regular expression, and is joined to the caller's query as a tree. */
+  readonly query: Query;
+  readonly hide: readonly PathPattern[];
+  /** Whether entries show their actors. */
+  readonly actors: boolean;
+}
+
+/** Throws validation_violation for a query or a path that may not be in a restriction. */
+export type ReadRestriction = (written: readonly WrittenRestriction[]) => Restriction;

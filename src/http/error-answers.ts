@@ -1,12 +1,54 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { AnnalsError, type ErrorType } from '../core/errors.ts';
-import { ProgramReplaced } from '../core/own-part.ts';
+import { Type } from 'typebox';
+import { AnnalsError, type ErrorDetail, type ErrorType, maxDetails, statusOfErrorType } from '../core/errors.ts';
+import { ProgramReplaced } from '../core/package-folder.ts';
 import { isAtLimit, isReadOnly, isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
 import { collectMethods, noSuchOperation } from './allowed-methods.ts';
 import { ClientGone } from './client-gone.ts';
 import { AccessTokenFault } from './credentials.ts';
-import { errorMessageBody } from './error-bodies.ts';
 import type { HttpServer } from './http-server-type.ts';
+
+/** Every error but 401 has this body (spec: error message); `details` only where there are any. */
+export const ErrorMessage = Type.Object(
+  {
+    status: Type.Integer({ minimum: 400, maximum: 599, description: 'The HTTP status code.' }),
+    type: Type.Enum(Object.keys(statusOfErrorType), { type: 'string', description: 'One of a closed list.' }),
+    message: Type.String({ description: 'For people.' }),
+    details: Type.Optional(
+      Type.Array(Type.Object({ field: Type.String(), message: Type.String() }, { $id: 'ErrorDetail' }), {
+        description: 'The fields with faults, at most the first 10.',
+      }),
+    ),
+  },
+  {
+    $id: 'ErrorMessage',
+  },
+);
+
+export const UnauthorizedFault = Type.Object(
+  {
+    fault: Type.Object(
+      { faultstring: Type.String(), detail: Type.Object({ errorcode: Type.String() }, { $id: 'FaultDetail' }) },
+      { $id: 'Fault' },
+    ),
+  },
+  {
+    $id: 'UnauthorizedFault',
+  },
+);
+
+interface ErrorMessageBody {
+  status: number;
+  type: ErrorType;
+  message: string;
+  details?: readonly ErrorDetail[];
+}
+
+export function errorMessageBody(error: AnnalsError): ErrorMessageBody {
+  const body: ErrorMessageBody = { status: error.status, type: error.type, message: error.message };
+  if (error.details.length > 0) body.details = error.details.slice(0, maxDetails);
+  return body;
+}
 
 /** Gives every error the answer and the body that the contract says. To be called before any route is added. */
 export function answerErrors(app: HttpServer): void {

@@ -1,34 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import type { HstsScope } from '../core/config/values.ts';
 import type { Tracer } from '../core/trace.ts';
 import { locateUnder } from './base-path.ts';
 import { limitBodies } from './body-shares.ts';
-import { closeGracefully } from './closing.ts';
+import { ClientGone } from './client-gone.ts';
 import { compressAnswers } from './compression.ts';
-import { guardConsole } from './console-guard.ts';
-import { allowOrigins } from './cors.ts';
+import { allowOrigins, guardConsole, securityHeaders } from './cors.ts';
 import type { ConsoleAccess, VerifyAccessToken, VerifyBasic, VerifyKey, VerifyViewerToken } from './credentials.ts';
 import { answerErrors } from './error-answers.ts';
-import { awaitFirstPieces } from './first-piece.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { acceptJsonBodies } from './json-body.ts';
-import { answerMalformedRequest } from './malformed-request.ts';
 import { checkInOrder } from './order-of-checks.ts';
-import { parseQueryString } from './query-string.ts';
-import { faultOfHead, maxParsedHead, maxRequestLine } from './request-head.ts';
+import { parseQueryString } from './query-parameters.ts';
+import { faultOfHead, maxParsedHead, maxRequestLine, pathOf, routableTarget } from './request-head.ts';
 import { limitRates, type RequestRates } from './request-rates.ts';
-import { pathOf, routableTarget } from './request-target.ts';
 import { requestLoggers, traceRequests } from './request-trace.ts';
-import { beginRequestsInTurns } from './request-turns.ts';
-
+import { beginRequestsInTurns, countShortRequests } from './request-turns.ts';
 import { limitRequests } from './request-work.ts';
-import { securityHeaders } from './security-headers.ts';
-import { countShortRequests } from './short-requests.ts';
-import { cutOffSlowClients } from './slow-clients.ts';
-
+import { answerMalformedRequest, closeGracefully, cutOffSlowClients } from './slow-clients.ts';
 import { compileValidator } from './validation.ts';
 
 export const maxBodyBytes = 1024 * 1024;
@@ -190,5 +183,35 @@ function logRequests(app: HttpServer): void {
       'request',
     );
     done();
+  });
+}
+
+/**
+ * Begins an answer that is read while it is sent only when its first piece is there: a failure before it is answered as every error is.
+ * Fastify would send the error with the headers of the stream, and no body of ours where these are not of JSON.
+ */
+function awaitFirstPieces(app: HttpServer): void {
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (!(payload instanceof Readable)) return done();
+    if (payload.closed && payload.errored !== null) return done(payload.errored);
+    if (payload.closed || (payload.readableLength > 0 && payload.errored === null)) return done();
+    const settle = () => {
+      payload.off('readable', begin).off('close', begin).off('error', fail);
+      reply.raw.off('close', leave);
+    };
+    // The request's time may be over, and its answer sent.
+    const finish = (error?: Error) => {
+      settle();
+      if (reply.raw.headersSent) payload.destroy();
+      else if (error === undefined) done();
+      else done(error);
+    };
+    const begin = () => finish();
+    const fail = (error: Error) => finish(error);
+    const leave = () => void payload.destroy(new ClientGone());
+    // An empty stream is readable too, at its end.
+    payload.on('readable', begin).on('close', begin).on('error', fail);
+    reply.raw.on('close', leave);
+    if (reply.raw.closed) leave();
   });
 }

@@ -1,7 +1,8 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
 import { noSuchOperation, nothingAtThisPath } from './allowed-methods.ts';
-import { consoleTargetOf } from './console-target.ts';
+import { isTenantName } from './chosen-id.ts';
+import { consoleTargetOf } from './cors.ts';
 import {
   AccessTokenFault,
   type ConsoleAccess,
@@ -12,9 +13,8 @@ import {
   type VerifyViewerToken,
 } from './credentials.ts';
 import type { HttpServer } from './http-server-type.ts';
-import { pathIsMalformed } from './request-target.ts';
+import { pathIsMalformed } from './request-head.ts';
 import { insufficientScopes, type Scope } from './scopes.ts';
-import { isTenantName } from './tenant-name.ts';
 
 /**
  * The order of checks on every call (contract: authentication): token (401), path syntax (400), the token's tenant

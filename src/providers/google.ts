@@ -1,4 +1,4 @@
-import { loadPart } from '../core/own-part.ts';
+import { loadPart } from '../core/package-folder.ts';
 import { type Adapter, promptMessage, systemFirst } from './adapter.ts';
 import { errorIn, listOf, type ReadResult, type StreamReader, stringOr, unknown } from './answer-reader.ts';
 import { figure, memberOf } from './members.ts';

@@ -1,4 +1,4 @@
-import { loadPart } from '../core/own-part.ts';
+import { loadPart } from '../core/package-folder.ts';
 import { type Adapter, type ModelAccess, promptMessage } from './adapter.ts';
 import { figure, memberOf } from './members.ts';
 import { openaiAnswers } from './openai-answers.ts';

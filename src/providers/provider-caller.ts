@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
-import { ProgramReplaced } from '../core/own-part.ts';
+import { ProgramReplaced } from '../core/package-folder.ts';
 import type { CallPrice } from './call-cost.ts';
 import type { CallLedger, InputBound, QuotaRequest, Reservation, Tokens } from './call-ledger.ts';
 import type { CallEnd, CallOrigin, CallStart } from './call-record.ts';

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { OperatorError } from '../core/operator-error.ts';
+import { OperatorError } from '../core/errors.ts';
 import type { Sealer } from '../core/sealing.ts';
 import { int8Array, uuidArray } from '../postgres/binary-arrays.ts';
 import type { Connection, DatabaseTransaction } from '../postgres/database.ts';

@@ -1,7 +1,7 @@
 import { elementsOf, entriesOf, kindOf } from '../core/json/members.ts';
 import { cellAt, type JsonNode, startCell } from '../core/json/tape.ts';
 import { sourceText } from '../core/json/text.ts';
-import { mask } from '../core/mask.ts';
+import { mask } from '../core/sealing.ts';
 
 const maskText = JSON.stringify(mask);
 

@@ -1,4 +1,4 @@
-import { mask } from '../core/mask.ts';
+import { mask } from '../core/sealing.ts';
 import type { Author } from '../http/credentials.ts';
 import type { DatabaseTransaction } from '../postgres/database.ts';
 import { preparedChange, type TextChange } from './prepared-change.ts';

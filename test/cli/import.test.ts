@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
-import { readPostmasterFile } from '../../src/postgres/embedded/postmaster-file.ts';
+import { readPostmasterFile } from '../../src/postgres/embedded/server.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { Random } from '../support/oracle/random.ts';
 import { trials } from '../support/oracle/trials.ts';

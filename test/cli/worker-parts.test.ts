@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
-import { restartPause } from '../../src/cli/workers/restart-pause.ts';
+import { restartPause } from '../../src/cli/workers/supervise.ts';
 import { closeUntakenConnections } from '../../src/cli/workers/untaken-connections.ts';
 import { passOnLines } from '../../src/cli/workers/whole-lines.ts';
 import { heapOfWorker, runtimeOptions, workerCount } from '../../src/cli/workers/worker-count.ts';

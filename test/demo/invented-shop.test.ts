@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
-import { inventShop } from '../../src/demo/invented-shop.ts';
+import { inventShop } from '../../src/demo/prepared-shop.ts';
 import type { DemoChange } from '../../src/demo/shop-file.ts';
 
 const day = 86_400_000;

@@ -3,8 +3,7 @@ import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { LogStream } from '../../src/http/log-stream.ts';
-import { createLogger } from '../../src/http/logger.ts';
+import { createLogger, LogStream } from '../../src/http/logger.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'annals-log-'));
 let files = 0;

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { expect, test } from 'vitest';
 import { statusOfErrorType } from '../../src/core/errors.ts';
+import { TenantName } from '../../src/http/chosen-id.ts';
 import { json } from '../../src/http/openapi/answers.ts';
 import { queryInteger } from '../../src/http/query-parameters.ts';
 import { scopes } from '../../src/http/scopes.ts';
-import { TenantName } from '../../src/http/tenant-name.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { startTestRecorder } from '../support/server/recorder.ts';
 import { startTestServer } from '../support/server/server.ts';

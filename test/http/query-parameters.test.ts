@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { Type } from 'typebox';
 import { describe, expect, test } from 'vitest';
 import { AnnalsError } from '../../src/core/errors.ts';
-import { compileQueryReader, queryInteger } from '../../src/http/query-parameters.ts';
-import { parseQueryString } from '../../src/http/query-string.ts';
+import { compileQueryReader, parseQueryString, queryInteger } from '../../src/http/query-parameters.ts';
 
 const read = compileQueryReader(
   Type.Object({

@@ -2,7 +2,7 @@ import { fastify } from 'fastify';
 import { afterAll, expect, test } from 'vitest';
 import { othersHaveShortWork } from '../../src/core/fairness/time-slice.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
-import { countShortRequests } from '../../src/http/short-requests.ts';
+import { countShortRequests } from '../../src/http/request-turns.ts';
 
 const app: HttpServer = fastify();
 /** What others would see at each step of the last request. */

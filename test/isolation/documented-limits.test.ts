@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { accessRetentionDays } from '../../src/access/accesses/store.ts';
 import { maxKeyRate, maxUnconfirmed } from '../../src/access/keys/key-store.ts';
 import { guessLimits } from '../../src/access/oauth/guess-limiter.ts';
-import { maxFormBytes } from '../../src/access/oauth/token-route.ts';
+import { maxFormBytes } from '../../src/access/oauth/routes.ts';
 import { maxKeyLifetime, maxKeysOfPerson } from '../../src/access/sessions/key-routes.ts';
 import { linkLifetime } from '../../src/access/sessions/links.ts';
 import { maxSessionsOfPerson } from '../../src/access/sessions/people-sessions.ts';
@@ -13,7 +13,7 @@ import { maxRulesBytes } from '../../src/access/sign-in/service.ts';
 import { viewerTokenLifetime } from '../../src/access/viewer-tokens/routes.ts';
 import { maxTokenLength } from '../../src/access/viewer-tokens/token-text.ts';
 import { demoLinkLifetime } from '../../src/cli/commands/demo.ts';
-import { vitalStatementLimit } from '../../src/context/connections.ts';
+import { vitalStatementLimit } from '../../src/context/foundation.ts';
 import { readConfig } from '../../src/core/config/config.ts';
 import { maxDetails } from '../../src/core/errors.ts';
 import { maxBatch } from '../../src/core/fairness/batches.ts';
@@ -33,8 +33,8 @@ import {
   sliceBesideOthers,
 } from '../../src/core/fairness/time-slice.ts';
 import { requestLimit } from '../../src/core/fairness/work.ts';
+import { maxDocument } from '../../src/core/json/measure.ts';
 import { maxMoved, maxPatchedLevels } from '../../src/core/json/patch.ts';
-import { maxDocument } from '../../src/core/json/size.ts';
 import { mailPause } from '../../src/delivery/alerts/alert-state.ts';
 import { alertLimits } from '../../src/delivery/alerts/email-schema.ts';
 import { maxUnacknowledged } from '../../src/delivery/batches/run-batches.ts';
@@ -101,7 +101,6 @@ import { looks, maxClientSilence } from '../../src/http/slow-clients.ts';
 import { maxPieceBytes, maxStreamedBytes } from '../../src/pagination/pieces.ts';
 import { maxDescription } from '../../src/postgres/backup/read-backup.ts';
 import { maxEnd } from '../../src/postgres/backup/tar.ts';
-import { maxSilence } from '../../src/postgres/connections/dead-connections.ts';
 import { silenceAfterLimit } from '../../src/postgres/connections/pool.ts';
 import { maxSlowStatements, slowFrom, watchFor } from '../../src/postgres/connections/slow-statements.ts';
 import {
@@ -111,6 +110,7 @@ import {
   sharesOf,
   viewerReads,
 } from '../../src/postgres/connections/tenant-pool.ts';
+import { maxSilence } from '../../src/postgres/connections/unreachable.ts';
 import { answerLimits } from '../../src/providers/answer-limits.ts';
 import { maxHeaders, maxHeaderValue } from '../../src/providers/tenant-headers.ts';
 import { toolAnswerLimits } from '../../src/providers/tool-fetch.ts';

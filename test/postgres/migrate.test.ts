@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
-import { readMigrations } from '../../src/postgres/schema/migrations.ts';
-import type { SchemaFolders } from '../../src/postgres/schema/read-schema.ts';
+import { readMigrations, type SchemaFolders } from '../../src/postgres/schema/read-schema.ts';
 import {
   createEmptyTestDatabase,
   createSingleTestDatabase,

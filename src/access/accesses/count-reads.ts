@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Caller, callerOf } from '../../http/caller.ts';
-import type { Credentials } from '../../http/credentials.ts';
+import { type Caller, type Credentials, callerOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { addCounts, type CountingPool, TenantCounter } from '../../postgres/tenants/tenant-counter.ts';
 

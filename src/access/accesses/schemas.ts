@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { listItem } from '../../http/openapi/list-item.ts';
-import { TenantName } from '../../http/tenant-name.ts';
+import { TenantName } from '../../http/chosen-id.ts';
+import { listItem } from '../../http/openapi/components.ts';
 import { accessKinds } from './store.ts';
 
 export const AccessesPath = Type.Object({ tenant: TenantName });

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
-import { dropRows } from '../../postgres/tenants/drop-rows.ts';
+import { dropRows } from '../../postgres/tenants/tenants.ts';
 
 /** The kinds of accesses. */
 export const accessKinds = [

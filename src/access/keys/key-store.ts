@@ -2,8 +2,7 @@
 import { type ColumnType, type Generated, sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
-import type { Credentials } from '../../http/credentials.ts';
-import type { Restriction } from '../../http/restriction.ts';
+import type { Credentials, Restriction } from '../../http/credentials.ts';
 import { isScope, mayReadHistory, type Scope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantExists } from '../../postgres/tenants/tenants.ts';

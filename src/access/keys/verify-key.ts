@@ -1,7 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import { AccessTokenFault, type Credentials, type VerifyKey } from '../../http/credentials.ts';
-import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
-import { isTenantName } from '../../http/tenant-name.ts';
+import { isTenantName } from '../../http/chosen-id.ts';
+import {
+  AccessTokenFault,
+  type Credentials,
+  type ReadRestriction,
+  type Restriction,
+  type VerifyKey,
+} from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { CheckOnce } from '../oauth/check-secret.ts';
 import { storedRestriction } from '../oauth/client-states.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
-import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
+import type { ReadRestriction, Restriction } from '../../http/credentials.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
 import { createStateCache, type FindState } from '../state-cache.ts';

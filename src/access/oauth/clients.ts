@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
 import type { WrittenRestriction } from '../../core/written-restriction.ts';
-import type { Restriction } from '../../http/restriction.ts';
+import type { Restriction } from '../../http/credentials.ts';
 import { isScope, restrictableScopes, type Scope, scopes } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
 import { tenantExists } from '../../postgres/tenants/tenants.ts';

@@ -1,10 +1,122 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { JWK } from 'jose';
 import { Type } from 'typebox';
+import { AnnalsError, type ErrorType } from '../../core/errors.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
+import { parseQueryString, type QueryParameters } from '../../http/query-parameters.ts';
 import type { GrantToken } from './grant.ts';
 import type { GuessLimiter } from './guess-limiter.ts';
-import { tokenRoute } from './token-route.ts';
+import { TokenError } from './token-error.ts';
+import { readTokenRequest } from './token-request.ts';
+
+const Token = Type.Object(
+  {
+    access_token: Type.String({ description: 'A signed JWT (RFC 9068).' }),
+    token_type: Type.Literal('Bearer'),
+    expires_in: Type.Integer({ description: 'Seconds.', examples: [14_399] }),
+    scope: Type.String({
+      description: 'The granted scopes, and the tenant at the end.',
+      examples: ['changelog.changelog_read tenant=demo'],
+    }),
+  },
+  { $id: 'AccessToken' },
+);
+
+const TokenForm = Type.Object(
+  {
+    grant_type: Type.Literal('client_credentials'),
+    client_id: Type.Optional(Type.String()),
+    client_secret: Type.Optional(Type.String()),
+    scope: Type.Optional(Type.String({ examples: ['changelog.changelog_read'] })),
+  },
+  // Unknown parameters of a token request are ignored (RFC 6749, 3.2).
+  { $id: 'TokenRequest', additionalProperties: true },
+);
+
+const TokenErrorBody = Type.Object(
+  { error: Type.String(), error_description: Type.String() },
+  {
+    $id: 'TokenError',
+    description: 'RFC 6749, section 5.2',
+    examples: [{ error: 'invalid_client', error_description: 'Invalid client' }],
+  },
+);
+
+const errors: readonly ErrorType[] = ['rate_limit_exceeded', 'internal_service_error', 'service_unavailable'];
+
+const schema = {
+  operationId: 'issueToken',
+  tags: ['Authentication'],
+  summary: 'Get an access token (OAuth 2.0 client credentials)',
+  description:
+    'A form with `grant_type=client_credentials`. The client authenticates with HTTP Basic, or with `client_id` and ' +
+    '`client_secret`. The optional `scope` is a list separated by blanks; the default is all scopes of the client.',
+  consumes: ['application/x-www-form-urlencoded'],
+  body: TokenForm,
+  response: {
+    200: json(Token, { description: 'The token.' }),
+    400: json(TokenErrorBody, { description: 'The request or the grant is not valid.' }),
+    401: json(TokenErrorBody, { description: 'The client is unknown.', headers: ['WWW-Authenticate'] }),
+  },
+};
+
+/** Bytes. The sender is not authenticated yet, so a form gets little memory. */
+export const maxFormBytes = 16 * 1024;
+
+/** `POST /oauth/token`, in its own plugin: it reads forms, and its errors follow RFC 6749. */
+async function tokenRoute(
+  app: HttpServer,
+  { grantToken, guesses }: { grantToken: GrantToken; guesses: GuessLimiter },
+): Promise<void> {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<Buffer>('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (_request, body, done) =>
+    // A form is ASCII. Decoded as latin1, any other byte is a fault of its parameter.
+    done(null, parseQueryString(body.toString('latin1'))),
+  );
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
+
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
+    done();
+  });
+
+  app.setErrorHandler((error, request, reply) => {
+    if (error instanceof TokenError) return answerTokenError(error, request, reply);
+    if (isNoForm(error)) return answerTokenError(notAForm(), request, reply);
+    throw error;
+  });
+
+  // RFC 6749 defines the errors of a form, which a schema cannot name: readTokenRequest validates.
+  const validatorCompiler = () => (value: unknown) => ({ value });
+  app.post(
+    '/oauth/token',
+    { config: { errors }, schema, validatorCompiler, bodyLimit: maxFormBytes },
+    async (request) => {
+      const form = request.body as unknown as QueryParameters | null;
+      if (form === null) throw notAForm();
+      const tokenRequest = readTokenRequest(request.headers.authorization, form);
+      return await guesses.limit({ ...tokenRequest, address: request.ip }, () => grantToken(tokenRequest, request.ip));
+    },
+  );
+}
+
+function notAForm(): TokenError {
+  return new TokenError('invalid_request', 'The content must be application/x-www-form-urlencoded');
+}
+
+/** The content type, charset or encoding is not that of a form, which RFC 6749 treats as an error of the form. */
+function isNoForm(error: unknown): boolean {
+  if (error instanceof AnnalsError) return error.type === 'unsupported_media_type';
+  return error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE';
+}
+
+function answerTokenError(error: TokenError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error.code === 'invalid_client' && request.headers.authorization !== undefined) {
+    reply.header('www-authenticate', 'Basic realm="annals", charset="UTF-8"');
+  }
+  return reply.code(error.status).send(error.body);
+}
 
 export interface OAuthRoutesOptions {
   grantToken: GrantToken;

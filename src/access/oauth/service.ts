@@ -1,18 +1,122 @@
+import './tables.ts';
+import { hash } from 'node:crypto';
 import type { JWK } from 'jose';
+import { LRUCache } from 'lru-cache';
 import type { Sealer } from '../../core/sealing.ts';
-import type { VerifyAccessToken, VerifyBasic } from '../../http/credentials.ts';
-import type { ReadRestriction } from '../../http/restriction.ts';
+import {
+  AccessTokenFault,
+  type Credentials,
+  type ReadRestriction,
+  type VerifyAccessToken,
+  type VerifyBasic,
+} from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
+import { type AccessTokenClaims, readAccessToken, signAccessToken } from './access-token.ts';
 import { type CheckOnce, type CheckSecret, createSecretChecker } from './check-secret.ts';
-import { createClientStates, type FindClientState } from './client-states.ts';
+import { hashClientSecret, secretMatches } from './client-identity.ts';
+import { type ClientState, createClientStates, type FindClientState } from './client-states.ts';
 import { createGrant, type GrantToken } from './grant.ts';
 import { createGuessLimiter, type GuessLimiter } from './guess-limiter.ts';
 import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
-import { createAccessTokenVerifier } from './verify-access-token.ts';
-import { createBasicVerifier } from './verify-basic.ts';
-import './tables.ts';
-import { readAccessToken, signAccessToken } from './access-token.ts';
 import { TokenError } from './token-error.ts';
+import { readBasic } from './token-request.ts';
+
+const maxClients = 10_000;
+
+interface VerifiedClient {
+  secretHash: Uint8Array;
+  credentials: Pick<Credentials, 'tenant' | 'clientId' | 'scopes'>;
+}
+
+/**
+ * Verifies clients by HTTP Basic, for senders that cannot get a token. A client verified before costs a hash and a
+ * lookup in memory. A revocation takes effect as for tokens.
+ */
+function createBasicVerifier(options: {
+  db: Database;
+  findClientState: FindClientState;
+  /** Milliseconds of a monotonic clock. */
+  elapsed: () => number;
+}): VerifyBasic {
+  const { db, findClientState, elapsed } = options;
+  const { checkSecret } = createSecretChecker(db, createGuessLimiter(elapsed));
+  const verified = new LRUCache<string, VerifiedClient>({ maxSize: maxClients, sizeCalculation: () => 1 });
+
+  async function check(clientId: string, clientSecret: string, address: string): Promise<VerifiedClient> {
+    const cached = verified.get(clientId);
+    if (cached !== undefined && secretMatches(clientSecret, cached.secretHash)) return cached;
+    const { tenant, scopes } = await checkSecret({ clientId, clientSecret, address });
+    const client = { secretHash: hashClientSecret(clientSecret), credentials: { tenant, clientId, scopes } };
+    verified.set(clientId, client);
+    return client;
+  }
+
+  return async (authorization, address) => {
+    const { clientId, clientSecret } = readCredentials(authorization);
+    const { credentials } = await check(clientId, clientSecret, address);
+    const state = await findClientState(credentials.tenant, clientId);
+    if (state === undefined || state.revoked) throw new AccessTokenFault('invalid');
+    return { ...credentials, clientName: state.name, restriction: state.restriction };
+  };
+}
+
+function readCredentials(authorization: string): { clientId: string; clientSecret: string } {
+  try {
+    return readBasic(authorization);
+  } catch (error) {
+    throw error instanceof TokenError ? new AccessTokenFault('invalid') : error;
+  }
+}
+
+const maxTokens = 10_000;
+
+interface VerifiedToken {
+  claims: AccessTokenClaims;
+  credentials: Credentials | undefined;
+}
+
+/**
+ * Verifies access tokens. A signature is verified once, and the token then cached by its hash. A call costs that hash
+ * and three lookups in memory: token not expired, key valid, client not revoked.
+ */
+function createAccessTokenVerifier(options: {
+  issuer: string;
+  keys: SigningKeys;
+  findClientState: FindClientState;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}): VerifyAccessToken {
+  const { issuer, keys, findClientState, now } = options;
+  const verified = new LRUCache<string, VerifiedToken>({ maxSize: maxTokens, sizeCalculation: () => 1 });
+
+  function admit(token: VerifiedToken): Credentials | Promise<Credentials> {
+    const { claims } = token;
+    if (claims.expiresAt <= now()) throw new AccessTokenFault('expired');
+    if (!keys.holds(claims.kid)) throw new AccessTokenFault('invalid');
+    const state = findClientState(claims.tenant, claims.clientId);
+    return state instanceof Promise ? state.then((found) => credentialsOf(token, found)) : credentialsOf(token, state);
+  }
+
+  async function verify(text: string, digest: string): Promise<Credentials> {
+    const claims = await readAccessToken(text, { issuer, now: now(), findKey: (kid) => keys.toVerify(kid) });
+    const token = { claims, credentials: undefined };
+    verified.set(digest, token);
+    return await admit(token);
+  }
+
+  return (text) => {
+    const digest = hash('sha256', text, 'base64url');
+    const token = verified.get(digest);
+    return token === undefined ? verify(text, digest) : admit(token);
+  };
+}
+
+function credentialsOf(token: VerifiedToken, state: ClientState | undefined): Credentials {
+  if (state === undefined || state.revoked) throw new AccessTokenFault('invalid');
+  const { tenant, clientId, scopes } = token.claims;
+  token.credentials ??= { tenant, clientId, clientName: state.name, scopes, restriction: state.restriction };
+  return token.credentials;
+}
 
 export interface OAuthService {
   issuer: string;

@@ -1,4 +1,4 @@
-import { MalformedValue, type QueryParameters } from '../../http/query-string.ts';
+import { MalformedValue, type QueryParameters } from '../../http/query-parameters.ts';
 import { TokenError } from './token-error.ts';
 
 /** A token request with the client's credentials, from the header or from the body. */

@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import { AccessTokenFault } from '../../http/credentials.ts';
-import type { Restriction } from '../../http/restriction.ts';
+import { AccessTokenFault, type Restriction } from '../../http/credentials.ts';
 import { insufficientScopes, type Scope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';

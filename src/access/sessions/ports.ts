@@ -1,6 +1,4 @@
-import type { Caller } from '../../http/caller.ts';
-import type { Credentials } from '../../http/credentials.ts';
-import type { Restriction } from '../../http/restriction.ts';
+import type { Caller, Credentials, Restriction } from '../../http/credentials.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 

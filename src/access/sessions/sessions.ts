@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { createBatches } from '../../core/fairness/batches.ts';
 import { doWork, requestLimit } from '../../core/fairness/work.ts';
-import { type Caller, callerOf } from '../../http/caller.ts';
-import { AccessTokenFault, type Credentials } from '../../http/credentials.ts';
+import { AccessTokenFault, type Caller, type Credentials, callerOf } from '../../http/credentials.ts';
 import { isScope } from '../../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { forEachTenant } from '../../postgres/tenants/tenants-with.ts';

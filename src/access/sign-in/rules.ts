@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { AnnalsError } from '../../core/errors.ts';
-import { OperatorError } from '../../core/operator-error.ts';
-import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
+import { AnnalsError, OperatorError } from '../../core/errors.ts';
+import type { ReadRestriction, Restriction } from '../../http/credentials.ts';
 import { compileFaultFinder } from '../../http/schema-faults.ts';
 import { isScope, restrictableScopes, type Scope } from '../../http/scopes.ts';
 import { tenantPattern } from '../../postgres/tenants/tenants.ts';

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
-import { OperatorError } from '../../core/operator-error.ts';
-import type { ReadRestriction } from '../../http/restriction.ts';
+import { OperatorError } from '../../core/errors.ts';
+import type { ReadRestriction } from '../../http/credentials.ts';
 import { checkClientName } from '../oauth/client-identity.ts';
 import { type Checks, createIdentityProvider, type IdentityProvider, type Person } from './provider.ts';
 import { type Admissions, readRules, type SignInRules } from './rules.ts';

@@ -1,12 +1,10 @@
 import { Type } from 'typebox';
 import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import { callerOf } from '../../http/caller.ts';
-import { maxNameCharacters, nameRules } from '../../http/chosen-id.ts';
+import { maxNameCharacters, nameRules, TenantName } from '../../http/chosen-id.ts';
+import { callerOf, type ReadRestriction } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
-import type { ReadRestriction } from '../../http/restriction.ts';
-import { TenantName } from '../../http/tenant-name.ts';
 import type { Database } from '../../postgres/database.ts';
 import { noteViewerToken } from '../accesses/store.ts';
 import { maxTokenLength, sealViewerToken } from './token-text.ts';

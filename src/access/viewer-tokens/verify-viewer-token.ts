@@ -2,8 +2,13 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { AnnalsError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import { AccessTokenFault, type Credentials, type VerifyViewerToken } from '../../http/credentials.ts';
-import type { ReadRestriction, Restriction } from '../../http/restriction.ts';
+import {
+  AccessTokenFault,
+  type Credentials,
+  type ReadRestriction,
+  type Restriction,
+  type VerifyViewerToken,
+} from '../../http/credentials.ts';
 import { tenantOfClientId } from '../oauth/client-identity.ts';
 import type { ClientState, FindClientState } from '../oauth/client-states.ts';
 import { openViewerToken, type ViewerToken } from './token-text.ts';

@@ -4,7 +4,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { readConfig } from '../../core/config/config.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import type { BackupManifest } from '../../postgres/backup/manifest.ts';
 import { writeBackup } from '../../postgres/backup/write-backup.ts';
 import { createPool } from '../../postgres/connections/pool.ts';

@@ -1,6 +1,6 @@
 import { measureCapture } from '../../context/installation-figures.ts';
 import { readConfig } from '../../core/config/config.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { createLogger } from '../../http/logger.ts';
 import { takenObserver } from '../../metrics/recording.ts';
 import type { Source } from '../../postgres/source/source.ts';

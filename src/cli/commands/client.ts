@@ -1,5 +1,5 @@
 import { createClient, listClients, revokeClient } from '../../access/oauth/clients.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { credentialOf, credentialOptions } from '../credential-options.ts';

@@ -1,5 +1,5 @@
 import { readConfig } from '../../core/config/config.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { distribute } from '../../postgres/migrate/distribute.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, UsageError } from '../command.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { readInstallationId } from '../../access/oauth/service.ts';
 import { readConfig } from '../../core/config/config.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { parsePathPattern } from '../../core/path-pattern.ts';
 import { rest } from '../../core/repeat.ts';
 import { prepareCertificate, writeCertificate } from '../../history/erasure/certificate.ts';

@@ -1,5 +1,5 @@
 import { holdReasons, holdTenant, releaseTenant } from '../../history/retention/hold.ts';
-import { findHold } from '../../postgres/tenants/held-tenant.ts';
+import { findHold } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, UsageError } from '../command.ts';

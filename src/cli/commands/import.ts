@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { foldHistory } from '../../history/upkeep/fold.ts';
 import { foldAlong } from '../../history/upkeep/fold-along.ts';

@@ -1,7 +1,7 @@
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { lateIndexes } from '../../history/upkeep/statistics.ts';
 import type { Database } from '../../postgres/database.ts';
-import { madeIndexes } from '../../postgres/indexes/late-indexes.ts';
+import { madeIndexes } from '../../postgres/indexes/build-index.ts';
 import { canHaveRangeIndex } from '../../tenants/custom-entities/key-ranges.ts';
 import { createSortIndex, dropSortIndex, listSortIndexes } from '../../tenants/custom-entities/sort-indexes.ts';
 import { createValueIndex, valueIndexName } from '../../tenants/custom-entities/value-index.ts';

@@ -1,6 +1,6 @@
 import { createKey, listKeys, maxKeyRate, revokeKey } from '../../access/keys/key-store.ts';
 import { durationPattern, millisecondsOf } from '../../core/duration.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';
 import { credentialOf, credentialOptions, namesOf } from '../credential-options.ts';

@@ -1,4 +1,4 @@
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { readSource, type Source, withSource } from '../../postgres/source/source.ts';
 import { tenantPattern } from '../../postgres/tenants/tenants.ts';
 import { type CaptureScript, captureScript } from '../../sources/capture/capture-script.ts';

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { readInstallationId } from '../../access/oauth/service.ts';
 import { readConfig } from '../../core/config/config.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { checkHistory } from '../../history/proof/check/check-history.ts';
 import { storeCheck } from '../../history/proof/check/check-store.ts';
 import { makeProofKey } from '../../history/proof/sealing/make-key.ts';

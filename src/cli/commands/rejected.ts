@@ -1,7 +1,7 @@
 import { findClient } from '../../access/oauth/clients.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { memberOf, stringOf } from '../../core/json/members.ts';
 import { parseObject } from '../../core/json/parse.ts';
-import { OperatorError } from '../../core/operator-error.ts';
 import type { Database } from '../../postgres/database.ts';
 import { createBatchRecorder } from '../../recording/batches/record-batch.ts';
 import {

@@ -1,6 +1,6 @@
 import { measureRelay } from '../../context/installation-figures.ts';
 import { readConfig } from '../../core/config/config.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { createLogger } from '../../http/logger.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { takenObserver } from '../../metrics/recording.ts';

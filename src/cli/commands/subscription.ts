@@ -1,5 +1,4 @@
-import { AnnalsError } from '../../core/errors.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { AnnalsError, OperatorError } from '../../core/errors.ts';
 import { listForOperator, type OperatorLine } from '../../delivery/subscriptions/operator-list.ts';
 import type { Subscriptions } from '../../delivery/subscriptions/service.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';

@@ -1,8 +1,7 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AnnalsError } from '../../core/errors.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { AnnalsError, OperatorError } from '../../core/errors.ts';
 import { GrowingPause } from '../../core/repeat.ts';
 import type { Feed } from '../../history/feed/feed.ts';
 import { RestoredCursor } from '../../history/feed/feed-cursor.ts';

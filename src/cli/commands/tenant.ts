@@ -1,8 +1,7 @@
 import { revokeClients } from '../../access/oauth/clients.ts';
 import { summariseTenants } from '../../history/search/history-summary.ts';
 import { deleteTenant } from '../../postgres/tenants/delete-tenant.ts';
-import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
-import { createTenant, tenantExists, tenantPattern } from '../../postgres/tenants/tenants.ts';
+import { createTenant, refuseHeld, tenantExists, tenantPattern } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, UsageError } from '../command.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { parseVerifierKey } from '../../history/proof/tlog/note.ts';
 import { parsePolicy } from '../../history/proof/tlog/policy.ts';
 import { certificateStart, openCertificate } from '../../history/proof/verify/certificate.ts';

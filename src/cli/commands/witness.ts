@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { pino } from 'pino';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { readSigningKey } from '../../history/proof/sealing/signer.ts';
 import { CheckpointFile } from '../../history/proof/tlog/checkpoint-file.ts';
 import { formatVerifierKey, signatureTypes, type Verifier, verifierOf } from '../../history/proof/tlog/note.ts';

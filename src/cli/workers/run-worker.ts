@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { type Config, readConfig } from '../../core/config/config.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { CommandIo } from '../command.ts';
 import { reportOf } from '../error-report.ts';

@@ -1,19 +1,31 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { FastifyBaseLogger } from 'fastify';
-import { OperatorError } from '../../core/operator-error.ts';
-import { logStream } from '../../http/log-stream.ts';
-import { createLogger } from '../../http/logger.ts';
+import { OperatorError } from '../../core/errors.ts';
+import { createLogger, logStream } from '../../http/logger.ts';
 import type { Figures } from '../../metrics/metrics.ts';
 import type { CommandIo } from '../command.ts';
 import { ReportedError } from '../error-report.ts';
 import type { MigratedDatabase } from '../with-database.ts';
 import { type Addresses, type Ports, type PrimaryMessage, type WorkerMessage, workerVariable } from './messages.ts';
-import { restartPause } from './restart-pause.ts';
 import { closeUntakenConnections } from './untaken-connections.ts';
 import { type LineSink, passOnLines } from './whole-lines.ts';
 import { runtimeOptions } from './worker-count.ts';
 import { WorkerFigures } from './worker-figures.ts';
+
+/** A worker that has lived for this long died of something new (milliseconds). */
+const calmAfter = 60_000;
+const minPause = 1_000;
+const maxPause = 30_000;
+
+/**
+ * Milliseconds until a worker that has died is started anew: none at first. If it dies again within a minute, 1 s, then
+ * twice as long each time, and 30 s at most.
+ */
+export function restartPause(before: number | undefined, lived: number): number {
+  if (before === undefined || lived >= calmAfter) return 0;
+  return Math.min(maxPause, Math.max(minPause, before * 2));
+}
 
 /** Milliseconds after which workers that were asked to stop are killed: longer than open requests have to finish. */
 const stopLimit = 40_000;

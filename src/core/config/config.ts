@@ -7,10 +7,10 @@ import {
   parseListener,
   parseProxies,
 } from './addresses.ts';
-import { databaseUrlFault } from './database-url.ts';
 import { type OidcSettings, readOidcSettings } from './oidc-settings.ts';
 import { readTraceSettings, type TraceSettings } from './trace-settings.ts';
 import {
+  databaseUrlFault,
   Fault,
   type HstsScope,
   howToMakeKey,

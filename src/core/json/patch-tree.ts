@@ -1,6 +1,6 @@
+import type { JsonSize } from './measure.ts';
 import { elementsOf, kindOf, membersOf, objectText } from './members.ts';
-import { arrayIndexOf } from './pointer.ts';
-import type { JsonSize } from './size.ts';
+import { arrayIndexOf } from './patch-operation.ts';
 import { cellsOfNode, firstChild, type JsonNode, nextChild } from './tape.ts';
 import { compactText, decodedString, isSameScalar } from './text.ts';
 

@@ -1,4 +1,5 @@
-import { PatchFault, type PatchOperation, type PatchReason } from './patch-operation.ts';
+import { type JsonSize, maxDocument, sizeOfJson } from './measure.ts';
+import { arrayIndexOf, PatchFault, type PatchOperation, type PatchReason } from './patch-operation.ts';
 import {
   type Branch,
   bytesOfKey,
@@ -13,8 +14,6 @@ import {
   type Tree,
   textOf,
 } from './patch-tree.ts';
-import { arrayIndexOf } from './pointer.ts';
-import { type JsonSize, maxDocument, sizeOfJson } from './size.ts';
 import type { JsonNode } from './tape.ts';
 
 /** Maximum levels of arrays and objects in a document. */

@@ -1,14 +1,57 @@
 import { millisecondsOf } from '../../core/duration.ts';
 import { AnnalsError } from '../../core/errors.ts';
-import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import type { DeliveredChange } from '../changes.ts';
 import type { DeliveryRun } from '../dispatch/delivery-run.ts';
 import { withHidden } from '../webhooks/webhook-body.ts';
 import { alertMessageId } from './alert-attempts.ts';
 import { alertMail, maxListedChanges } from './alert-mail.ts';
-import { type AlertState, afterMail, countMatches, mailDueAt, type RaisedAlert } from './alert-state.ts';
-import { findCounted, storeCounted } from './alert-store.ts';
+import {
+  type AlertState,
+  afterMail,
+  countMatches,
+  mailDueAt,
+  nothingCounted,
+  type RaisedAlert,
+} from './alert-state.ts';
 import { type AlertMessage, alertOf } from './email-target.ts';
+
+async function findCounted(db: Connection, tenant: string, subscription: string): Promise<AlertState> {
+  const row = await db
+    .selectFrom('delivery_alert')
+    .select('counted')
+    .where(({ and }) => and({ tenant, subscription }))
+    .executeTakeFirst();
+  return row === undefined
+    ? nothingCounted
+    : { ...nothingCounted, ...(JSON.parse(row.counted) as Partial<AlertState>) };
+}
+
+async function storeCounted(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  subscription: string,
+  state: AlertState,
+): Promise<void> {
+  const counted = JSON.stringify(state);
+  await transaction
+    .insertInto('delivery_alert')
+    .values({ tenant, subscription, counted })
+    .onConflict((conflict) => conflict.columns(['tenant', 'subscription']).doUpdateSet({ counted }))
+    .execute();
+}
+
+interface DeliveryAlertTable {
+  tenant: string;
+  subscription: string;
+  counted: string;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    delivery_alert: DeliveryAlertTable;
+  }
+}
 
 export interface AlertOptions {
   queueMail: (transaction: DatabaseTransaction, message: AlertMessage) => Promise<void>;

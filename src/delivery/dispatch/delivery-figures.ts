@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
-import { rowsOfAll } from '../../postgres/tenants/rows-of-all.ts';
+import { rowsOfAll } from '../../postgres/tenants/tenants.ts';
 import type { SubscriptionState } from '../subscriptions/tables.ts';
 
 /** Subscriptions of all tenants by target type and state. */

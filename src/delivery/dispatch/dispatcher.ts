@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
+import { sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
 import { doWork } from '../../core/fairness/work.ts';
-import { keepLease } from '../../core/lease.ts';
-import { rest } from '../../core/repeat.ts';
+import { GrowingPause, keepLease, rest } from '../../core/repeat.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { Stop } from '../../core/stop-signal.ts';
+import type { Database } from '../../postgres/database.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { SubscriptionDocument } from '../subscriptions/schemas.ts';
 import { openSecrets, withSecrets } from '../subscriptions/secrets.ts';
-import { activeSubscriptions } from '../subscriptions/store.ts';
+import { activeSubscriptions, stopSubscription } from '../subscriptions/store.ts';
 import type { Target } from '../targets/target.ts';
 import { DeliveryRun, RunEnded, type Runner, type RunOptions } from './delivery-run.ts';
-import { FailedRuns } from './failed-runs.ts';
-import { type MayDeliver, pauseOrphans } from './makers.ts';
 import {
   dueSubscriptions,
   extendLease,
@@ -23,6 +22,80 @@ import {
   pauseRestored,
   release,
 } from './run-store.ts';
+
+/** Whether a client still has the scopes to deliver. */
+type MayDeliver = (tenant: string, clientId: string) => Promise<boolean>;
+
+/** Tenants per statement. */
+const maxTenants = 200;
+
+/** Pauses the subscriptions of these tenants whose maker lost the required scopes. */
+async function pauseOrphans(db: Database, tenants: readonly string[], mayDeliver: MayDeliver): Promise<void> {
+  for (let first = 0; first < tenants.length; first += maxTenants) {
+    const running = await readRunning(db, tenants.slice(first, first + maxTenants));
+    const allowed = new Map<string, Promise<boolean>>();
+    for (const { tenant, id, maker } of running) {
+      const may = await allowed.getOrInsertComputed(maker, () => mayDeliver(tenant, maker));
+      if (!may) await stopSubscription(db, tenant, id, { state: 'paused', reason: 'maker' });
+    }
+  }
+}
+
+async function readRunning(
+  db: Database,
+  tenants: readonly string[],
+): Promise<{ tenant: string; id: string; maker: string }[]> {
+  const { rows } = await sql<{ tenant: string; id: string; maker: string }>`
+    select s.tenant, s.id, s.maker
+      from subscription s join subscription_state t on t.tenant = s.tenant and t.subscription = s.id
+      where s.tenant = any (${tenants}::text[]) and t.state in ('active', 'retrying')`.execute(db);
+  return rows;
+}
+
+interface Failure {
+  readonly pause: GrowingPause;
+  rests: boolean;
+}
+
+/**
+ * Subscriptions whose last run in this process failed because of this service. Such runs may send the same changes
+ * again, so their pause grows.
+ */
+class FailedRuns {
+  readonly #pauses: { readonly min: number; readonly max: number };
+  readonly #failures = new Map<string, Map<string, Failure>>();
+
+  /** Pauses in milliseconds. */
+  constructor(pauses: { readonly min: number; readonly max: number }) {
+    this.#pauses = pauses;
+  }
+
+  /** Subscriptions of the tenant that must not be leased now, even if their leases have expired. */
+  resting(tenant: string): string[] {
+    return [...(this.#failures.get(tenant) ?? [])].flatMap(([id, { rests }]) => (rests ? [id] : []));
+  }
+
+  /** Records a failed run. Returns its pause in milliseconds, and a function that waits for it or for the signal. */
+  failed(tenant: string, id: string): { pause: number; rest(signal: AbortSignal): Promise<void> } {
+    const ofTenant = this.#failures.getOrInsertComputed(tenant, () => new Map());
+    const failure = ofTenant.getOrInsertComputed(id, () => ({ pause: new GrowingPause(this.#pauses), rests: false }));
+    failure.rests = true;
+    const pause = failure.pause.next();
+    return {
+      pause,
+      async rest(signal) {
+        await rest(pause, signal);
+        failure.rests = false;
+      },
+    };
+  }
+
+  succeeded(tenant: string, id: string): void {
+    const ofTenant = this.#failures.get(tenant);
+    ofTenant?.delete(id);
+    if (ofTenant?.size === 0) this.#failures.delete(tenant);
+  }
+}
 
 /** Delivers the subscriptions of all tenants. Several processes may run one. */
 export interface Dispatcher {

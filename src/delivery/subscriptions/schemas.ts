@@ -1,9 +1,8 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { durationPattern } from '../../core/duration.ts';
 import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
-import { chosenId, chosenIdInPath, chosenName } from '../../http/chosen-id.ts';
-import { listItem } from '../../http/openapi/list-item.ts';
-import { TenantName } from '../../http/tenant-name.ts';
+import { chosenId, chosenIdInPath, chosenName, TenantName } from '../../http/chosen-id.ts';
+import { listItem } from '../../http/openapi/components.ts';
 import type { TargetMembers } from '../targets/target.ts';
 
 /** Subscriptions of one tenant. */

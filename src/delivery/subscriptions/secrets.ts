@@ -1,6 +1,5 @@
 import { type ErrorDetail, invalidBody } from '../../core/errors.ts';
-import { mask } from '../../core/mask.ts';
-import type { Sealer } from '../../core/sealing.ts';
+import { mask, type Sealer } from '../../core/sealing.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
 import type { StoredKey, Target, TargetMembers } from '../targets/target.ts';
 

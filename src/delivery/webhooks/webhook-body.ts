@@ -3,7 +3,7 @@ import { elementsOf, entriesOf, kindOf, memberOf, objectText } from '../../core/
 import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
-import { mask } from '../../core/mask.ts';
+import { mask } from '../../core/sealing.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { DeliveredChange } from '../changes.ts';
 

@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '../../core/errors.ts';
-import { mask } from '../../core/mask.ts';
+import { mask } from '../../core/sealing.ts';
 import { shownName } from '../../recording/member-faults.ts';
 import { faultsOfServers, hasTools, shownServers } from '../mcp/servers.ts';
 import type { AgentDocument } from './answer-schemas.ts';

@@ -1,9 +1,8 @@
 import { AnnalsError } from '../../core/errors.ts';
+import { maxDocument } from '../../core/json/measure.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { applyPatch } from '../../core/json/patch.ts';
-import { PatchFault, type PatchOperation } from '../../core/json/patch-operation.ts';
-import { parsePointer } from '../../core/json/pointer.ts';
-import { maxDocument } from '../../core/json/size.ts';
+import { PatchFault, type PatchOperation, parsePointer } from '../../core/json/patch-operation.ts';
 import type { AgentDocument } from './answer-schemas.ts';
 import type { AgentPatch } from './schemas.ts';
 

@@ -1,6 +1,5 @@
 import { type AnnalsError, invalidBody } from '../../core/errors.ts';
-import { mask } from '../../core/mask.ts';
-import type { Sealer } from '../../core/sealing.ts';
+import { mask, type Sealer } from '../../core/sealing.ts';
 import type { Author } from '../../http/credentials.ts';
 import { refusedAddress } from '../../outbound/addresses.ts';
 import type { Database } from '../../postgres/database.ts';

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { shownMetadata } from '../../http/body-members.ts';
-import { listItem } from '../../http/openapi/list-item.ts';
+import { listItem } from '../../http/openapi/components.ts';
 import { failureCauses } from '../../providers/failure-cause.ts';
 import { toolOutcomes } from '../mcp/chat-tools.ts';
 import { McpServers } from '../mcp/schemas.ts';

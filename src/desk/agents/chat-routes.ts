@@ -1,8 +1,7 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { ErrorType } from '../../core/errors.ts';
-import { callerOf } from '../../http/caller.ts';
 import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
-import type { Credentials } from '../../http/credentials.ts';
+import { type Credentials, callerOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json, stream } from '../../http/openapi/answers.ts';
 import { mayReadHistory, type Scope } from '../../http/scopes.ts';

@@ -1,21 +1,74 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { Semaphore } from '../../core/fairness/semaphore.ts';
 import { doWork } from '../../core/fairness/work.ts';
-import { defaultLease, keepLease } from '../../core/lease.ts';
-import type { DatabaseTransaction } from '../../postgres/database.ts';
-import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
+import { defaultLease, keepLease } from '../../core/repeat.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { causeOf } from '../../providers/failure-cause.ts';
+import { causeOf, type FailureCause } from '../../providers/failure-cause.ts';
 import { notFound } from '../../recording/documents/own-documents.ts';
 import type { QueuedChat } from '../queued-chat.ts';
 import { agentNoun, agentTable } from './agent-store.ts';
 import { readAgentHead } from './agent-texts.ts';
 import { type ChatAttemptOptions, createChatAttempt } from './chat-attempt.ts';
 import type { ChatOutcome, ChatResult } from './chat-outcome.ts';
-import { logExpiredChats, logUnansweredChat } from './expired-chats.ts';
 import { createFinishChat, type FinishChatOptions } from './finish-chat.ts';
+import { writeLogs } from './log-store.ts';
+import { noteOf } from './request-log.ts';
 import type { ChatRequest, RunningChat } from './running-chat.ts';
-import { dropTurn, extendTurn, takePlace } from './turn-store.ts';
+import {
+  dropExpiredTurn,
+  dropTurn,
+  expiredTurns,
+  extendTurn,
+  findExpiredTurns,
+  type TokenCounts,
+  takePlace,
+} from './turn-store.ts';
+
+const maxAtOnce = 100;
+
+/** A request that has its position in its session and will not be answered. */
+interface UnansweredChat {
+  readonly logId: string;
+  readonly requestId: string;
+  readonly sessionId: string;
+  readonly agentId: string;
+  /** Milliseconds. */
+  readonly duration: number;
+  readonly tokens: TokenCounts;
+}
+
+/** Logs a request that no process runs any more. A log of the process that ran it has more detail, and stays. */
+async function logUnansweredChat(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { logId: id, ...chat }: UnansweredChat,
+  { text, cause, at }: { text: string; cause: FailureCause | undefined; at: number },
+): Promise<void> {
+  const { requestId, sessionId, agentId, duration, tokens } = chat;
+  const messages = [noteOf({ severity: 'ERROR', text, agentId, requestId, at })];
+  const log = { id, requestId, sessionId, agentId, duration, tokens, messages, at, cause };
+  await writeLogs(transaction, tenant, log, { ifNone: true });
+}
+
+/** Logs requests of dead processes and of jobs that ended before they began, with known tokens, for all tenants. */
+export async function logExpiredChats(db: Database, now: () => number, findTenants: FindTenants): Promise<void> {
+  await forEachTenant(await findTenants(expiredTurns), (tenant) => logExpiredOf(db, tenant, now));
+}
+
+async function logExpiredOf(db: Database, tenant: string, now: () => number): Promise<void> {
+  for (const turn of await findExpiredTurns(db, tenant, maxAtOnce)) {
+    await inTransaction(db, async (transaction) => {
+      const expired = await dropExpiredTurn(transaction, tenant, turn);
+      if (expired === undefined) return;
+      const unanswered = { ...expired, sessionId: turn.sessionId };
+      const text =
+        'Its process or its job ended before there was an answer. If a call of the model was under way, its tokens are unknown.';
+      await logUnansweredChat(transaction, tenant, unanswered, { text, cause: 'cancelled', at: now() });
+    });
+  }
+}
 
 /** Runs one chat to its end and logs it. Rejects with the error for the client. */
 export type RunChat = (request: ChatRequest) => Promise<ChatResult>;

@@ -1,5 +1,5 @@
 import { type Static, type TUnsafe, Type } from 'typebox';
-import { mask } from '../../core/mask.ts';
+import { mask } from '../../core/sealing.ts';
 import { maxServerAddress, serverAddressPattern } from '../../outbound/addresses.ts';
 import { unsupportedOfLlmConfig, unsupportedOfSelfHosted } from './unsupported-members.ts';
 

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
+import { TenantName } from '../../http/chosen-id.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { documentRoutes } from '../../http/openapi/document-routes.ts';
 import { listRoutes } from '../../http/openapi/list-routes.ts';
 import { mayReadHistory, type Scope } from '../../http/scopes.ts';
-import { TenantName } from '../../http/tenant-name.ts';
 import { RequestLog, RequestLogItem, SessionLog, SessionLogItem } from './answer-schemas.ts';
 import { findLog, logRows } from './log-store.ts';
 import type { LogReader } from './ports.ts';

@@ -1,5 +1,5 @@
 import type { StopSignal } from '../../core/stop-signal.ts';
-import type { Caller } from '../../http/caller.ts';
+import type { Caller } from '../../http/credentials.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { ChattingClient } from '../queued-chat.ts';

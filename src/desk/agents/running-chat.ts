@@ -1,4 +1,4 @@
-import type { Caller } from '../../http/caller.ts';
+import type { Caller } from '../../http/credentials.ts';
 import type { OnText } from '../../providers/port.ts';
 import type { QueuedChat } from '../queued-chat.ts';
 import type { AgentRow } from './agent-store.ts';

@@ -1,8 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { MetadataInput } from '../../http/body-members.ts';
-import { shownText } from '../../http/chosen-id.ts';
-import { anyCase } from '../../http/openapi/any-case.ts';
-import { TenantName } from '../../http/tenant-name.ts';
+import { shownText, TenantName } from '../../http/chosen-id.ts';
+import { anyCase } from '../../http/openapi/components.ts';
 import { McpServersInput } from '../mcp/schemas.ts';
 import { LlmConfigSchema } from './llm-config.ts';
 import { unsupportedOfAgents, unsupportedOfTools, unsupportedOfTriggers } from './unsupported-members.ts';

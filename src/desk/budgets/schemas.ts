@@ -1,8 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
-import { chosenId, chosenIdInPath, nameRules } from '../../http/chosen-id.ts';
-import { listItem } from '../../http/openapi/list-item.ts';
-import { TenantName } from '../../http/tenant-name.ts';
+import { chosenId, chosenIdInPath, nameRules, TenantName } from '../../http/chosen-id.ts';
+import { listItem } from '../../http/openapi/components.ts';
 
 /** Budgets per tenant. */
 export const maxBudgets = 200;

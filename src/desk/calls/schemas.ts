@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
+import { TenantName } from '../../http/chosen-id.ts';
 import { DaysQuery } from '../../http/days.ts';
-import { listItem } from '../../http/openapi/list-item.ts';
-import { TenantName } from '../../http/tenant-name.ts';
+import { listItem } from '../../http/openapi/components.ts';
 import { callOperations } from '../../providers/call-record.ts';
 import { failureCauses } from '../../providers/failure-cause.ts';
 

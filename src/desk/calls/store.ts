@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { Connection, Database } from '../../postgres/database.ts';
-import { dropRows } from '../../postgres/tenants/drop-rows.ts';
+import { dropRows } from '../../postgres/tenants/tenants.ts';
 import type { TenantWork } from '../../postgres/tenants/tenants-with.ts';
 
 /** Days. */

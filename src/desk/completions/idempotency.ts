@@ -5,7 +5,7 @@ import { AnnalsError } from '../../core/errors.ts';
 import { threaded } from '../../core/fairness/threads.ts';
 import { doWork } from '../../core/fairness/work.ts';
 import { canonicalJson } from '../../core/json/canonical.ts';
-import { defaultLease, keepLease } from '../../core/lease.ts';
+import { defaultLease, keepLease } from '../../core/repeat.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';

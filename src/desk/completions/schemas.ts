@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { anyCase } from '../../http/openapi/any-case.ts';
-import { TenantName } from '../../http/tenant-name.ts';
+import { TenantName } from '../../http/chosen-id.ts';
+import { anyCase } from '../../http/openapi/components.ts';
 
 const Role = anyCase(['USER', 'SYSTEM', 'ASSISTANT'], {
   description: '`USER`, `SYSTEM` for instructions, or `ASSISTANT`. Case-insensitive.',

@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ExportPiece, ExportProgress } from '../../core/export-history.ts';
-import type { Caller } from '../../http/caller.ts';
-import type { Credentials } from '../../http/credentials.ts';
+import type { Caller, Credentials } from '../../http/credentials.ts';
 import type { DocumentRows } from '../../pagination/paginator.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedJson } from '../../query/json-projection.ts';

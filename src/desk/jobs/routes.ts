@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { invalidField } from '../../core/errors.ts';
 import { ofCurrentWork } from '../../core/fairness/work.ts';
-import { callerOf } from '../../http/caller.ts';
-import type { Credentials } from '../../http/credentials.ts';
+import { type Credentials, callerOf } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { CsvFile, csvType, json, stream } from '../../http/openapi/answers.ts';
 import { documentRoutes } from '../../http/openapi/document-routes.ts';

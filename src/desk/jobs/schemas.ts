@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { statusOfErrorType } from '../../core/errors.ts';
 import { shownMetadata } from '../../http/body-members.ts';
-import { listItem } from '../../http/openapi/list-item.ts';
-import { TenantName } from '../../http/tenant-name.ts';
+import { TenantName } from '../../http/chosen-id.ts';
+import { listItem } from '../../http/openapi/components.ts';
 
 export const JobsPath = Type.Object({ tenant: TenantName });
 export const JobPath = Type.Object({

@@ -1,16 +1,85 @@
+import { promisify } from 'node:util';
+import { constants, zstdCompress } from 'node:zlib';
 import type { FastifyBaseLogger } from 'fastify';
+import { sql } from 'kysely';
 import { AnnalsError } from '../../core/errors.ts';
-import type { ExportHistory } from '../../core/export-history.ts';
-import { keepLease } from '../../core/lease.ts';
-import { rest } from '../../core/repeat.ts';
+import type { ExportHistory, ExportPiece } from '../../core/export-history.ts';
+import { keepLease, rest } from '../../core/repeat.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';
-import type { RunQueuedChat } from '../queued-chat.ts';
-import { describeFailure, type JobType } from './job.ts';
-import { findLeasedJob, JobLost, type TakenJob, updateJob } from './job-store.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import type { QueuedChat, RunQueuedChat } from '../queued-chat.ts';
+import { appendChunk, dropChunks } from './content-store.ts';
+import { answeredDocument, describeFailure, type ExportInput, type JobType } from './job.ts';
+import { abandonJob, findLeasedJob, JobLost, noteCall, type TakenJob, updateJob, updateProgress } from './job-store.ts';
 import { extendLease, jobLease, requeue } from './queue-store.ts';
-import { runAgentChat } from './run-agent-chat.ts';
-import { runExport, TimeSliceOver } from './run-export.ts';
+import type { JobDocument } from './schemas.ts';
+
+const pack = promisify(zstdCompress);
+const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+
+/** The time slice of the export's tenant is over. The file so far is stored. */
+class TimeSliceOver extends Error {
+  constructor() {
+    super('the export makes way for another tenant');
+    this.name = 'TimeSliceOver';
+  }
+}
+
+/**
+ * Writes the file of an export, resuming an earlier attempt. Each part is stored in one transaction with the progress,
+ * so the file always holds the first entries of one snapshot. Throws after the next part once `turn` is aborted.
+ */
+export async function runExport(
+  { db, exportHistory, now }: { db: Database; exportHistory: ExportHistory; now: () => number },
+  job: TakenJob,
+  { stop, turn }: { stop: AbortController; turn: StopSignal },
+): Promise<void> {
+  const { tenant, id } = job;
+  const input: ExportInput = JSON.parse(job.input);
+  let entries = job.progress === undefined ? 0 : (job.document.metadata.entries ?? 0);
+  let bytes = job.progress === undefined ? 0 : (job.document.metadata.bytes ?? 0);
+
+  let { version } = job.document.metadata;
+
+  const nextDocument = (status: JobDocument['status']): JobDocument => {
+    version += 1;
+    const modifiedAt = new Date(now()).toISOString();
+    return { ...job.document, status, metadata: { ...job.document.metadata, version, modifiedAt, entries, bytes } };
+  };
+
+  async function take(piece: ExportPiece): Promise<void> {
+    const plain = Buffer.from(piece.text);
+    const content = await pack(plain, packing);
+    if (piece.isFirst) entries = bytes = 0;
+    entries += piece.entries;
+    bytes += plain.length;
+    await inTransaction(db, async (transaction) => {
+      // A database crash can lose the last parts together with their progress. The final commit is durable.
+      await sql`set local synchronous_commit = off`.execute(transaction);
+      if (!(await updateJob(transaction, job, nextDocument('in_progress')))) abandonJob(stop);
+      if (piece.isFirst) await dropChunks(transaction, tenant, id);
+      await appendChunk(transaction, tenant, id, { bytes: plain.length, content });
+      await updateProgress(transaction, job, piece);
+    });
+  }
+
+  const { q, format, askedAt, withContext = false, proof = false, restriction } = input;
+  let begun = job.progress !== undefined;
+  const resume = job.progress;
+  const request = { tenant, q, format, withContext, proof, restriction, askedAt, resume, signal: stop.signal };
+  await exportHistory.run(request, async (piece) => {
+    begun = true;
+    await take(piece);
+    if (turn.aborted) throw new TimeSliceOver();
+  });
+  await inTransaction(db, async (transaction) => {
+    if (!begun) entries = bytes = 0;
+    if (!(await updateJob(transaction, job, nextDocument('success')))) throw new JobLost();
+    // An attempt whose snapshot was reset has left its parts.
+    if (!begun) await dropChunks(transaction, tenant, id);
+  });
+}
 
 export interface WorkerOptions {
   db: Database;
@@ -136,4 +205,27 @@ async function watchJob(db: Database, job: TakenJob, stop: AbortController, over
     const lease = await findLeasedJob(db, job).catch(() => 'unknown');
     if (lease === undefined) stop.abort(new JobLost());
   }
+}
+
+/**
+ * Runs a chat at most once. If a process dies after its call may have been sent, no other process repeats it (contract
+ * 8), because the vendor may have answered and charged it.
+ */
+async function runAgentChat(
+  { db, runChat, now }: { db: Database; runChat: RunQueuedChat; now: () => number },
+  job: TakenJob,
+  stop: AbortController,
+): Promise<void> {
+  if (job.callBegan) {
+    throw new AnnalsError(
+      'provider_error',
+      'The service stopped during the call of the agent, and did not repeat the call.',
+    );
+  }
+  const chat: QueuedChat = JSON.parse(job.input);
+  const callBegins = async () => {
+    if (!(await noteCall(db, job))) abandonJob(stop);
+  };
+  const answered = await runChat(chat, { signal: stop.signal, callBegins });
+  if (!(await updateJob(db, job, answeredDocument(job.document, now(), answered)))) throw new JobLost();
 }

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Transporter } from 'nodemailer';
 import type { Config } from '../../core/config/config.ts';
-import { loadPart, ProgramReplaced } from '../../core/own-part.ts';
+import { loadPart, ProgramReplaced } from '../../core/package-folder.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { whileListening } from '../../http/while-listening.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';

@@ -1,4 +1,4 @@
-import { parseExactNumbers } from '../../core/json/exact-numbers.ts';
+import { parseExactNumbers } from '../../core/json/number.ts';
 import type { Tool, ToolCall } from '../../providers/port.ts';
 import type { ToolFault } from '../../providers/tool-fetch.ts';
 import { cutText } from './answer-text.ts';

@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '../../core/errors.ts';
-import { mask } from '../../core/mask.ts';
+import { mask } from '../../core/sealing.ts';
 import { faultsOfServerHeaders } from './headers.ts';
 import { type ApprovedTool, type McpServer, type McpServerInput, maxTools } from './schemas.ts';
 import { faultOfToolName, type ToolOffer } from './tool-definition.ts';

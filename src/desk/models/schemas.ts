@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { TenantName } from '../../http/tenant-name.ts';
+import { TenantName } from '../../http/chosen-id.ts';
 
 /** The wire identifiers of spec B's `provider_a`, `provider_b` and `provider_c`, in listing order. */
 export const listedProviders = ['openai', 'anthropic', 'google'] as const;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
+import { AnnalsError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import {
@@ -8,6 +9,7 @@ import {
   type OnEvent,
   ProviderError,
   type ProviderName,
+  providerNames,
 } from '../../providers/port.ts';
 import type { CallProgress, CallRequest, OwnModel, ProviderCaller } from '../../providers/provider-caller.ts';
 import type { ModelList } from '../models/schemas.ts';
@@ -15,7 +17,6 @@ import type { AnswerHead, IdOfToolCall } from './answer-body.ts';
 import { errorOfAnswer } from './error-body.ts';
 import { openaiLimits } from './limits.ts';
 import { Members, refused } from './members.ts';
-import { type ListedModel, listedModel, modelNamed, modelsOf, type NamedModel, unknownModel } from './models.ts';
 import { type ChatRequest, readChatRequest } from './request.ts';
 import { type ResponseRequest, readResponseRequest } from './response-request.ts';
 import { sealToolCallId, toolCallOpener } from './tool-call-ids.ts';
@@ -203,4 +204,52 @@ function modelOf(body: unknown): string {
   const model = new Members(isObject ? (body ?? {}) : {}, '').name('model', openaiLimits.modelCharacters);
   if (model === undefined) throw refused('model', 'is required, as a string');
   return model;
+}
+
+/** The model of a request. */
+interface NamedModel {
+  readonly provider: ProviderName;
+  readonly model: string;
+}
+
+/** A model in `GET /models`. */
+interface ListedModel {
+  readonly id: string;
+  readonly object: 'model';
+  readonly created: number;
+  readonly owned_by: string;
+}
+
+/** `provider/model`, or the bare id of a model of the catalogue; undefined for anything else. */
+function modelNamed(name: string, catalogue: ModelList): NamedModel | undefined {
+  const slash = name.indexOf('/');
+  const provider = providerNames.find((prefix) => prefix === name.slice(0, Math.max(0, slash)));
+  const model = name.slice(slash + 1);
+  if (provider !== undefined && model !== '') return { provider, model };
+  const group = catalogue.find(({ models }) => models.some(({ id }) => id === name));
+  return group && { provider: group.provider, model: name };
+}
+
+/** The models that a tenant may call: of the providers of its keys, and the one of the shared token. */
+function modelsOf(
+  catalogue: ModelList,
+  { own, shared }: { own: readonly ProviderName[]; shared: string | undefined },
+): ListedModel[] {
+  const listed = catalogue.flatMap(({ provider, models }) =>
+    own.includes(provider) ? models.map(({ id }) => listedModel({ provider, model: id })) : [],
+  );
+  return own.includes('openai') || shared === undefined
+    ? listed
+    : [listedModel({ provider: 'openai', model: shared }), ...listed];
+}
+
+/** `created` is required by the format but unknown for the catalogue. */
+function listedModel({ provider, model }: NamedModel): ListedModel {
+  return { id: `${provider}/${model}`, object: 'model', created: 0, owned_by: provider };
+}
+
+function unknownModel(name: string): AnnalsError {
+  const shown = name.slice(0, 256).toWellFormed();
+  const message = `There is no model ${JSON.stringify(shown)}: it is not known, the tenant has no key of its provider, or your key may not call it.`;
+  return new AnnalsError('resource_not_found', message, { details: [{ field: 'model', message }] });
 }

@@ -1,6 +1,6 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { ThreadLost } from '../../core/fairness/thread.ts';
-import type { Restriction } from '../../http/restriction.ts';
+import type { Restriction } from '../../http/credentials.ts';
 import { maxPieceBytes, piecesOf } from '../../pagination/pieces.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
 import { maxLaterEntries } from '../../recording/rebuild/document-rebuild.ts';

@@ -1,6 +1,6 @@
 import { ofCurrentWork } from '../../core/fairness/work.ts';
 import type { Sealer } from '../../core/sealing.ts';
-import type { Restriction } from '../../http/restriction.ts';
+import type { Restriction } from '../../http/credentials.ts';
 import { cutValues } from './cut-values.ts';
 import { sealRef } from './entry-ref.ts';
 import type { EntryRow, PageOfEntries } from './entry-store.ts';

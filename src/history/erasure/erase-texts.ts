@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantTables } from '../../postgres/tenants/delete-tenant.ts';
-import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
+import { refuseHeld } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { tryOpenRejected } from '../../recording/batches/rejected-changes.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';

@@ -3,13 +3,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { parsePathPattern } from '../../core/path-pattern.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Database } from '../../postgres/database.ts';
 import { olderTransactionsEnded } from '../../postgres/tenants/delete-tenant.ts';
-import { refuseHeld } from '../../postgres/tenants/held-tenant.ts';
+import { refuseHeld } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
 import { noteErasedDocument, takeErasureKey } from '../../recording/erased-changes.ts';

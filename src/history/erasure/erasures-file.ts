@@ -1,4 +1,4 @@
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';

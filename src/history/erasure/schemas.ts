@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { listItem } from '../../http/openapi/list-item.ts';
+import { listItem } from '../../http/openapi/components.ts';
 import { erasureReasons } from './subject.ts';
 
 const Erasure = Type.Object(

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import type { Database } from '../../postgres/database.ts';
 import { isDistributed } from '../../postgres/is-distributed.ts';
 import { olderSnapshotsEnded } from './older-snapshots.ts';

@@ -1,7 +1,7 @@
 import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '../../core/export-history.ts';
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { doWork } from '../../core/fairness/work.ts';
-import type { Restriction } from '../../http/restriction.ts';
+import type { Restriction } from '../../http/credentials.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';

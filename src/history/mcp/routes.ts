@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../../core/errors.ts';
-import { loadPart } from '../../core/own-part.ts';
-import { productVersion } from '../../core/package-folder.ts';
+import { loadPart, productVersion } from '../../core/package-folder.ts';
 import { noSuchOperation } from '../../http/allowed-methods.ts';
 import { ClientGone } from '../../http/client-gone.ts';
 import { answerErrorsAs } from '../../http/error-answers.ts';

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
-import type { Restriction } from '../../http/restriction.ts';
+import type { Restriction } from '../../http/credentials.ts';
 
 /** Bytes of what one call answers, of which the words before the JSON text have a part. */
 export const maxResultBytes = 48 * 1024;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
-import { type Hold, lockHold } from '../../postgres/tenants/held-tenant.ts';
+import { type Hold, lockHold } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { writeReceipt } from '../../recording/receipt-store.ts';
 import { recordDocumentChange } from '../../recording/record-document-change.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
-import { findHold } from '../../postgres/tenants/held-tenant.ts';
+import { findHold } from '../../postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { rangesOf, writeReceipt } from '../../recording/receipt-store.ts';

@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
-import type { Credentials } from '../../http/credentials.ts';
-import type { AnswerHeader } from '../../http/openapi/headers.ts';
-import type { QueryParameters } from '../../http/query-string.ts';
-import type { Restriction } from '../../http/restriction.ts';
+import type { Credentials, Restriction } from '../../http/credentials.ts';
+import type { AnswerHeader } from '../../http/openapi/components.ts';
+import type { QueryParameters } from '../../http/query-parameters.ts';
 import { historyScopes, insufficientScopes, mayReadContext } from '../../http/scopes.ts';
 import type { PlanName } from '../entries/entry-store.ts';
 import { ChangelogChangeItem, ChangelogHistoryResponse, ViewerChange, ViewerHistoryPage } from './schemas.ts';

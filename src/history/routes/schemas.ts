@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
+import { TenantName } from '../../http/chosen-id.ts';
 import { queryInteger } from '../../http/query-parameters.ts';
-import { TenantName } from '../../http/tenant-name.ts';
 
 const PathValueChange = Type.Object(
   {

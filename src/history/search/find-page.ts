@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Restriction } from '../../http/restriction.ts';
+import type { Restriction } from '../../http/credentials.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { Query } from '../../query/ast.ts';
 import { type PageOfEntries, type Place, readPlaces } from '../entries/entry-store.ts';

@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isJsonNumber } from '../../core/json/number.ts';
-import { mask } from '../../core/mask.ts';
 import type { PathPattern } from '../../core/path-pattern.ts';
+import { mask } from '../../core/sealing.ts';
 import { documentField } from '../../query/array-values.ts';
 import type { DocumentQuery, List, Match, Matcher } from '../../query/ast.ts';
 import { documentQueryToSql } from '../../query/document-sql.ts';

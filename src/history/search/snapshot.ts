@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
-import type { Restriction } from '../../http/restriction.ts';
+import type { Restriction } from '../../http/credentials.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { type Statements, statementsOf } from '../../postgres/statements.ts';
 import { inTransaction } from '../../postgres/transaction.ts';

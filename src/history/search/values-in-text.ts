@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isJsonNumber } from '../../core/json/number.ts';
-import { mask } from '../../core/mask.ts';
+import { mask } from '../../core/sealing.ts';
 import type { Comparison, DocumentCondition, Glob, Match, Text } from '../../query/ast.ts';
 import { sqlOperators } from '../../query/document-sql.ts';
 import { likePattern } from '../../query/match.ts';

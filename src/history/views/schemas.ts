@@ -1,8 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { MetadataInput, shownMetadata } from '../../http/body-members.ts';
-import { chosenId, chosenIdInPath, chosenName } from '../../http/chosen-id.ts';
-import { listItem } from '../../http/openapi/list-item.ts';
-import { TenantName } from '../../http/tenant-name.ts';
+import { chosenId, chosenIdInPath, chosenName, TenantName } from '../../http/chosen-id.ts';
+import { listItem } from '../../http/openapi/components.ts';
 import { parseInstant } from '../../query/instant.ts';
 
 const maxDays = 36_500;

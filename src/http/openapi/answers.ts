@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox';
-import type { AnswerHeader } from './headers.ts';
+import type { AnswerHeader } from './components.ts';
 
 /** The content type of JSON that is already text. */
 export const jsonType = 'application/json; charset=utf-8';

@@ -1,5 +1,68 @@
 import { isDeepStrictEqual } from 'node:util';
-import { answerHeaders, headerComponent } from './headers.ts';
+import { type TSchema, type TUnsafe, Type } from 'typebox';
+
+/** Headers of answers, each described once; an operation names those that its answer has. */
+const answerHeaders = {
+  'X-Request-Id': {
+    description: 'Identifies the request in the logs of the service.',
+    schema: { type: 'string' },
+    example: '0f4d1f5e-6a39-4c0f-9d3c-0c8a1c0b2f11',
+  },
+  'X-Next-Cursor': {
+    description: 'The cursor for `next`. Present only if there is a next page.',
+    schema: { type: 'string' },
+  },
+  'X-Prev-Cursor': {
+    description: 'The cursor for `prev`. Present only if there is a previous page.',
+    schema: { type: 'string' },
+  },
+  'X-Total-Count': {
+    description: 'The number of items on all pages. Present only if the request header `X-Total-Count` is `true`.',
+    schema: { type: 'integer', minimum: 0 },
+    example: 42,
+  },
+  'Server-Timing': {
+    description:
+      'Of a list of instances: the missing index, if the page was slow without it. Of a read of the change history: how it was answered (`tallies`, `documents`, `search`, `scan` or `merged`), and the milliseconds that it took.',
+    schema: { type: 'string' },
+    example: 'tallies;dur=2.4',
+  },
+  Location: {
+    description: 'The path of the new resource.',
+    schema: { type: 'string', format: 'uri-reference' },
+  },
+  'Retry-After': {
+    description: 'Seconds after which the client may call again.',
+    schema: { type: 'integer', minimum: 0 },
+    example: 1,
+  },
+  'Session-Id': {
+    description: 'The session of the chat: the one of the request, or a new one.',
+    schema: { type: 'string', format: 'uuid' },
+  },
+  'Content-Disposition': {
+    description: 'A file name for the download.',
+    schema: { type: 'string' },
+    example: 'attachment; filename="changes-0199e3a5.ndjson"',
+  },
+  'Content-Length': {
+    description: 'The bytes of the body; left out where it is compressed.',
+    schema: { type: 'integer', minimum: 0 },
+    example: 1024,
+  },
+  'WWW-Authenticate': {
+    description: 'How to authenticate (RFC 9110, 11.6.1).',
+    schema: { type: 'string' },
+    example: 'Bearer',
+  },
+} as const;
+
+export type AnswerHeader = keyof typeof answerHeaders;
+
+/** The name of its component: `X-Next-Cursor` is `NextCursor`. */
+function headerComponent(header: string): string {
+  return header.replace(/^X-/, '').replaceAll('-', '');
+}
 
 type Section = 'schemas' | 'parameters' | 'headers' | 'responses';
 
@@ -79,7 +142,7 @@ export function mediaExamples(examples: unknown): Record<string, unknown> {
   return { examples: Object.fromEntries(examples.map((value, index) => [`example${index + 1}`, { value }])) };
 }
 
-/** Words in any case (`any-case.ts`) are told as they are written, without the pattern that takes them in all cases. */
+/** Words in any case are told as they are written, without the pattern that takes them in all cases. */
 function withWords({ 'x-enum': words, ...schema }: Record<string, unknown>): Record<string, unknown> {
   if (words === undefined) return schema;
   const { pattern: _pattern, ...rest } = schema;
@@ -100,4 +163,53 @@ function isData(key: string): boolean {
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * One of these words, in any case. The OpenAPI document names the words as they are written here, so that generated clients have
+ * them as a type.
+ *
+ * @example
+ * anyCase(['USER', 'SYSTEM'], { examples: ['USER'] });
+ */
+export function anyCase<Word extends string>(words: readonly Word[], options: object = {}): TUnsafe<string> {
+  const pattern = words.map((word) => word.replaceAll(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`));
+  return Type.Unsafe<string>({
+    ...options,
+    type: 'string',
+    pattern: `^(${pattern.join('|')})$`,
+    'x-enum': words,
+    'x-must': `be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`,
+  });
+}
+
+/**
+ * The schema of a resource in a list, under a name of its own. The parameter `fields` selects members, so only the `id`
+ * is always there.
+ */
+export function listItem(name: string, resource: TSchema): TSchema {
+  const { examples: _examples, ...partial } = withoutRequired(resource);
+  return Type.Unsafe({
+    ...partial,
+    required: ['id'],
+    $id: name,
+    description: 'The whole resource, or only the members in `fields`.',
+  });
+}
+
+/** The schema of a part of the resource. Its name says so: the whole one has a name of its own. */
+function withoutRequired(schema: unknown): Record<string, unknown> {
+  const { $id, required: _required, ...rest } = isObject(schema) ? schema : {};
+  const part = Object.fromEntries(
+    Object.entries(rest).map(([key, value]) => [key, membersWithoutRequired(key, value)]),
+  );
+  const hasMembers = 'properties' in rest || 'anyOf' in rest;
+  return typeof $id === 'string' && hasMembers ? { ...part, $id: `${$id}Part` } : part;
+}
+
+function membersWithoutRequired(key: string, value: unknown): unknown {
+  if (key === 'items' && isObject(value)) return withoutRequired(value);
+  if (key === 'anyOf' && Array.isArray(value)) return value.map(withoutRequired);
+  if (key !== 'properties' || !isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, property]) => [name, withoutRequired(property)]));
 }

@@ -1,5 +1,5 @@
 import { type ErrorType, statusOfErrorType } from '../../core/errors.ts';
-import { ErrorMessage, UnauthorizedFault } from '../error-bodies.ts';
+import { ErrorMessage, UnauthorizedFault } from '../error-answers.ts';
 import type { Components } from './components.ts';
 
 /** What every operation can answer. */

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadPart } from '../../core/own-part.ts';
+import { loadPart } from '../../core/package-folder.ts';
 import { escapeHtml } from './docs-routes.ts';
 
 export interface Guide {

@@ -16,7 +16,7 @@ import type { HttpServer } from '../http-server-type.ts';
 import { optionalBody } from '../json-body.ts';
 import type { Scope } from '../scopes.ts';
 import { jsonType, pageOf } from './answers.ts';
-import type { AnswerHeader } from './headers.ts';
+import type { AnswerHeader } from './components.ts';
 
 const ListQuery = Type.Object({ ...pagingParameters, q: filterParameter, fields: fieldsParameter });
 const SearchQuery = Type.Object({ ...pagingParameters, fields: fieldsParameter });

@@ -1,7 +1,81 @@
 import type { RouteOptions } from 'fastify';
 import { basePathOf } from '../base-path.ts';
 import type { HttpServer } from '../http-server-type.ts';
-import { openApiDocument } from './document.ts';
+import { permittedBy } from '../scopes.ts';
+import { Components } from './components.ts';
+import { describeOperation, securityScheme, viewerScheme } from './operation.ts';
+
+/** What the operations are grouped by, in the order of `app.ts`. */
+const tags = {
+  Authentication: 'OAuth 2.0 client credentials; access tokens are JWTs (RFC 9068).',
+  'Change history': 'Version 0.0.1, preview: some features may not be fully operational.',
+  Proof: 'What proves that a history was not altered, in the formats of C2SP.',
+  Viewer:
+    'A part of the change history for people who are no users of the tenant: customers of a platform in its own pages.',
+  'Saved views': 'Queries of the change history that a tenant keeps by name.',
+  Subscriptions: 'What goes out of the change history: webhooks, and how they fare.',
+  Configuration: 'Settings of a tenant. Annals encrypts secured ones and never shows them.',
+  'Custom entities': 'Types that a tenant defines, and their instances. Lists have pages by number or by cursor.',
+  Models: 'The language models of the three providers.',
+  Completions: "Text from a chat history, with the tenant's provider token or, within a quota, the service's.",
+  Agents: 'Language models with instructions, tools and a provider of their own.',
+  Chat: 'Conversations with agents: with a direct answer, a stream, or a job.',
+  'Agent logs': 'The outcome and the tokens of each request and each session of a chat.',
+  Recording: 'Changes that applications send to the recorder.',
+  Jobs: 'Work in the background: chats, and exports of the change history.',
+  Usage: 'The usage of a tenant by day: entries, bytes, requests and tokens. The calls of models.',
+  Accesses: 'Who signed in, who was refused, and who downloaded exports.',
+  Health: 'For operators of the service.',
+};
+
+interface OpenApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
+  readonly [section: string]: unknown;
+}
+
+/** The OpenAPI document of these routes, in their order. */
+function openApiDocument(
+  routes: readonly RouteOptions[],
+  { version, baseUrl, basePath }: { version: string; baseUrl: string | undefined; basePath: string },
+): OpenApiDocument {
+  const components = new Components();
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const path = route.url.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}');
+    paths[path] = { ...paths[path], [String(route.method).toLowerCase()]: describeOperation(components, route) };
+  }
+  const scheme = {
+    type: 'oauth2',
+    flows: { clientCredentials: { tokenUrl: `${basePath}/oauth/token`, scopes: permittedBy } },
+  };
+  const ofViewer = {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'A token that `createViewerToken` makes. No other credential is taken, and it is good for nothing else.',
+  };
+  const isUsed = routes.some(({ config }) => config?.isOfViewer);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Annals',
+      version,
+      description:
+        'Change history, AI desk and honest pagination for platforms with many tenants. The interface of the change ' +
+        'history has version 0.0.1, preview.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: baseUrl ?? '/' }],
+    tags: Object.entries(tags)
+      .filter(([name]) => routes.some(({ schema }) => schema?.tags?.includes(name)))
+      .map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      ...components.toJSON(),
+      securitySchemes: { [securityScheme]: scheme, ...(isUsed && { [viewerScheme]: ofViewer }) },
+    },
+  };
+}
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -1,6 +1,7 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { createSealer } from '../../core/sealing.ts';
 import { bridge } from '../schema/adopt-baseline.ts';
 
@@ -122,4 +123,26 @@ export function checkKeys({ keys }: BackupBegin, secretKeys: readonly Uint8Array
     );
   }
   return missing.filter((one) => one).length;
+}
+
+/** The bytes of a backup's first and last description. The last one has the SHA-256 of each table. */
+export interface Descriptions {
+  begin: Uint8Array;
+  manifest: Uint8Array;
+}
+
+/** The authentication code of a backup, in hexadecimal. */
+export function authenticate(secretKey: Uint8Array, described: Descriptions): string {
+  const key = createHmac('sha256', secretKey).update('annals backup authentication').digest();
+  const sum = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
+  return createHmac('sha256', key).update(sum(described.begin)).update(sum(described.manifest)).digest('hex');
+}
+
+/** Whether the code is that of one of the keys. */
+export function isAuthentic(secretKeys: readonly Uint8Array[], descriptions: Descriptions, code: string): boolean {
+  const given = Buffer.from(code);
+  return secretKeys.some((key) => {
+    const own = Buffer.from(authenticate(key, descriptions));
+    return own.length === given.length && timingSafeEqual(own, given);
+  });
 }

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createZstdDecompress } from 'node:zlib';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { hasCode } from '../write-once.ts';
-import { isAuthentic } from './authentication.ts';
 import {
   authenticationFile,
   type BackupBegin,
   type BackupManifest,
   beginFile,
   checkKeys,
+  isAuthentic,
   manifestFile,
   noBackup,
   readBegin,

@@ -2,14 +2,13 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
-import { OperatorError } from '../../core/operator-error.ts';
-import { areFormer, checkFormer } from '../schema/adopt-baseline.ts';
-import { buildEarlierSchema, finishSchema } from '../schema/build-schema.ts';
-import { lockLedger } from '../schema/ledger.ts';
-import { readPackageSchema, type Schema } from '../schema/read-schema.ts';
+import { OperatorError } from '../../core/errors.ts';
+import { areFormer, checkFormer, createFormerTables, dropFormerTables } from '../schema/adopt-baseline.ts';
+import { applyIndexedRoutines, applyRoutines } from '../schema/apply-routines.ts';
+import { createLedger, lockLedger } from '../schema/ledger.ts';
+import { type Migration, readPackageSchema, type Schema } from '../schema/read-schema.ts';
 import { claimTransactionIds, readSystemIdentifier } from '../schema/transaction-ids.ts';
-import { type TableToBackUp, tablesToBackUp } from './backed-up-tables.ts';
-import { bareTables } from './bare-tables.ts';
+import { bareTables, type TableToBackUp, tablesToBackUp } from './backed-up-tables.ts';
 import type { BackedUpIndex, BackedUpSequence, BackupBegin, BackupManifest } from './manifest.ts';
 import type { BackupReader } from './read-backup.ts';
 
@@ -196,5 +195,43 @@ async function checkEmpty(client: pg.ClientBase): Promise<void> {
   const [found] = rows;
   if (found !== undefined) {
     throw new OperatorError(`The database is not empty: it has ${found.name}. A backup is restored into an empty one`);
+  }
+}
+
+/**
+ * Builds the tables of an earlier schema in an empty database, without routines: those that these migrations make. The
+ * caller holds the lock of the ledger, in a transaction. Throws an OperatorError if one of the migrations is not known.
+ */
+async function buildEarlierSchema(client: pg.ClientBase, schema: Schema, migrations: readonly string[]): Promise<void> {
+  const isFormer = areFormer(migrations);
+  const made = isFormer ? schema.migrations.slice(0, 1).map(({ name }) => name) : migrations;
+  const unknown = made.find((name) => !schema.migrations.some((one) => one.name === name));
+  if (unknown !== undefined) throw new OperatorError(`This version of Annals does not know the migration ${unknown}`);
+  await createLedger(client);
+  await applyIndexedRoutines(
+    client,
+    schema.routines.filter(({ indexed }) => indexed),
+  );
+  for (const migration of schema.migrations) if (made.includes(migration.name)) await run(client, migration);
+  if (isFormer) await createFormerTables(client);
+}
+
+/** Brings such a database, with its rows, to the schema, in the same transaction. */
+async function finishSchema(client: pg.ClientBase, schema: Schema, migrations: readonly string[]): Promise<void> {
+  if (areFormer(migrations)) await dropFormerTables(client, 'backup');
+  const { rows } = await client.query<{ name: string }>('select name from migration');
+  for (const migration of schema.migrations) {
+    if (!rows.some(({ name }) => name === migration.name)) await run(client, migration);
+  }
+  await applyRoutines(client, schema);
+}
+
+async function run(client: pg.ClientBase, { number, name, checksum, text }: Migration): Promise<void> {
+  await client.query('insert into migration (number, name, checksum) values ($1, $2, $3)', [number, name, checksum]);
+  try {
+    await client.query(text);
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new OperatorError(`The migration ${name} failed: ${message}`, { cause });
   }
 }

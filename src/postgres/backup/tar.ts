@@ -1,4 +1,4 @@
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 
 // A tar archive (POSIX.1-1988, ustar) of plain files with short names. Nothing more of tar is needed here.
 

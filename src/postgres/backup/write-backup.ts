@@ -4,9 +4,9 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import pg from 'pg';
 import { type CopyToStreamQuery, to as copyTo } from 'pg-copy-streams';
-import { authenticate } from './authentication.ts';
 import { readIndexes, readSequences, type TableToBackUp, tablesToBackUp } from './backed-up-tables.ts';
 import {
+  authenticate,
   authenticationFile,
   type BackupBegin,
   type BackupManifest,

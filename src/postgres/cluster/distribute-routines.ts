@@ -1,8 +1,8 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
-import { applyRoutines } from '../schema/apply-routines.ts';
+import { OperatorError } from '../../core/errors.ts';
+import { applyRoutines, currentSchema } from '../schema/apply-routines.ts';
 import type { Schema } from '../schema/read-schema.ts';
-import { dropShardRoutines, makeShardRoutines } from './make-shard-routines.ts';
+import { createForShard } from '../schema/shard-routines.ts';
 
 /**
  * Makes the routines of a cluster those of the schema, on all nodes and for all shards. The caller is in a transaction, after
@@ -37,4 +37,69 @@ async function distributeRoutines(client: pg.ClientBase): Promise<void> {
       throw new OperatorError(`The routine ${signature} cannot be distributed: ${message}`, { cause });
     }
   }
+}
+
+interface Shard {
+  /** The quoted name of the schema of its routines. */
+  schema: string;
+  exists: boolean;
+  /** The names of the distributed tables, and of the tables of the shard. */
+  tables: string[];
+  ofShard: string[];
+}
+
+/**
+ * Makes the routines of each shard that has none yet, in a schema of its own on all nodes: a shard may move to any of them. Drops
+ * those of shards that the cluster has split or merged. Makes none if the role may not create schemas in the database: pages then
+ * cost more. The caller is in a transaction, after beginSequential, and the tables are distributed.
+ */
+async function makeShardRoutines(
+  client: pg.ClientBase,
+  { shardRoutines }: Pick<Schema, 'shardRoutines'>,
+): Promise<void> {
+  await dropShardRoutines(client, 'of no shard');
+  const { rows } = await client.query<{ may: boolean }>(
+    `select has_database_privilege(current_database(), 'create') as may`,
+  );
+  if (rows[0]?.may !== true) return;
+  const shards = await readShards(client);
+  for (const { schema, exists, tables, ofShard } of shards) {
+    if (exists) continue;
+    await client.query(`create schema ${schema}`);
+    const names = new Map(tables.map((name, index) => [name, ofShard[index] ?? name]));
+    for (const routine of shardRoutines) {
+      await client.query(createForShard(routine, shardRoutines, { schema, tables: names }));
+    }
+  }
+}
+
+/** Drops the routines of shards: of all, or of those that do not exist any more. */
+async function dropShardRoutines(client: pg.ClientBase, which: 'all' | 'of no shard'): Promise<void> {
+  // Their bodies name tables that only the workers have.
+  await client.query('set local check_function_bodies = off');
+  const { rows } = await client.query<{ schema: string }>(
+    `select n.nspname as schema from pg_namespace n
+       where n.nspname ~ '^annals_shard_[0-9]+$'
+         and ($1 = 'all' or not exists (select from pg_dist_shard s where n.nspname = 'annals_shard_' || s.shardid))`,
+    [which],
+  );
+  for (const { schema } of rows) await client.query(`drop schema ${schema} cascade`);
+}
+
+async function readShards(client: pg.ClientBase): Promise<Shard[]> {
+  const own = await currentSchema(client);
+  const { rows } = await client.query<Shard>(
+    `select 'annals_shard_' || s.shardid as schema, to_regnamespace('annals_shard_' || s.shardid) is not null as exists,
+            array_agg(c.relname::text order by c.oid) as tables,
+            array_agg($1 || '.' || regexp_replace(shard_name(c.oid, part.shardid), '^.*[.]', '') order by c.oid) as "ofShard"
+       from pg_dist_shard s
+       join pg_dist_partition root on root.logicalrelid = s.logicalrelid
+       join pg_dist_partition p on p.colocationid = root.colocationid
+       join pg_dist_shard part on part.logicalrelid = p.logicalrelid and part.shardminvalue = s.shardminvalue
+       join pg_class c on c.oid = p.logicalrelid
+       where s.logicalrelid = 'tenant'::regclass
+       group by s.shardid order by s.shardid`,
+    [own],
+  );
+  return rows;
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 
 /** Of the tables of tenants. Some tenants share a shard, and a shard moves as a whole. */
 export interface DistributeTablesOptions {

@@ -1,8 +1,7 @@
 import pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { isDistributed } from '../is-distributed.ts';
-import { isBehindPooler } from './pooler.ts';
-import { withSettings } from './session-settings.ts';
+import { isBehindPooler, withSettings } from './pooler.ts';
 
 /**
  * The URL of Annals' own database with the search path of every connection: pg_catalog, the schema that has our tables, pg_temp. PostgreSQL

@@ -2,9 +2,8 @@ import pg from 'pg';
 import type { Step } from '../../core/fairness/work.ts';
 import { mayBeMoved, TenantMoved } from '../tenant-moved.ts';
 import type { Canceller } from './canceller.ts';
-import { closeAfter } from './dead-connections.ts';
 import { marked, newMark } from './pooler.ts';
-import { isUnreachable } from './unreachable.ts';
+import { closeAfter, isUnreachable } from './unreachable.ts';
 
 /** Sends a statement when it may run; `text` tells it from others. */
 export type InTurn = <Result>(text: string, send: () => Promise<Result>) => Promise<Result>;

@@ -6,11 +6,11 @@ import { isDistributed } from '../is-distributed.ts';
 import type { Statements } from '../statements.ts';
 import { hasMovedTenants } from '../tenant-moved.ts';
 import { createCanceller } from './canceller.ts';
-import { maxSilence as defaultSilence } from './dead-connections.ts';
 import { createPool, type PoolOptions } from './pool.ts';
 import { isBehindPooler } from './pooler.ts';
 import { SlowStatements } from './slow-statements.ts';
 import { type InTurn, TenantConnection } from './tenant-connection.ts';
+import { maxSilence as defaultSilence } from './unreachable.ts';
 import { WarmConnections } from './warm-connections.ts';
 
 export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' | 'onLostConnection' | 'tracer'> {

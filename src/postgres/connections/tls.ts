@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tlsFault } from '../../core/config/database-url.ts';
-import { OperatorError } from '../../core/operator-error.ts';
+import { tlsFault } from '../../core/config/values.ts';
+import { OperatorError } from '../../core/errors.ts';
 
 /** Milliseconds. */
 const probeLimit = 5_000;

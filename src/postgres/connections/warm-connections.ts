@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { closeAfter } from './dead-connections.ts';
+import { closeAfter } from './unreachable.ts';
 
 /** Milliseconds that the preparation of a connection may take; tables may be locked. Then Annals closes it. */
 const maxPreparation = 2_000;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, chown, mkdir, realpath, rm, stat } from 'node:fs/promises';
+import { chmod, chown, mkdir, realpath, rm, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { hasCode, readIfThere, writeOnce } from '../write-once.ts';
 import { findBinaries, programPath } from './binaries.ts';
 import { canEnter, findServerUser, isRoot, type ServerUser, succeedsAs, userWithId } from './server-user.ts';
@@ -103,4 +103,11 @@ function refuse(message: string, cause?: unknown): never {
       'Set ANNALS_DATA_DIR to a folder of your own, or DATABASE_URL to a PostgreSQL 15 or later',
     { cause },
   );
+}
+
+/** The disk of the embedded server, in bytes. `free` is what its account can still write. */
+export async function readEmbeddedDisk(dataDir: string): Promise<{ total: number; free: number }> {
+  const { cluster } = await findHome(dataDir);
+  const { blocks, bavail, bsize } = await statfs(cluster);
+  return { total: blocks * bsize, free: bavail * bsize };
 }

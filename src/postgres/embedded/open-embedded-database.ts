@@ -1,14 +1,13 @@
+import { cp, lchown, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError } from '../../core/operator-error.ts';
-import { findBinaries } from './binaries.ts';
+import { OperatorError } from '../../core/errors.ts';
+import { type Binaries, findBinaries, programPath } from './binaries.ts';
 import { clusterPassword, serviceUrl, setUpService } from './credentials.ts';
 import { type FileLock, takeFileLock, tryFileLock } from './file-lock.ts';
-import { findHome, type Home } from './home.ts';
+import { findHome, giveTo, type Home } from './home.ts';
 import { ensureCluster } from './initialise.ts';
-import { servesCluster } from './postmaster-file.ts';
-import { reachableBinaries } from './reachable-binaries.ts';
-import { findServer, type RunningServer, startServer, stopServer } from './server.ts';
-import { boundServerLog } from './server-log.ts';
+import { boundServerLog, findServer, type RunningServer, servesCluster, startServer, stopServer } from './server.ts';
+import { type ServerUser, succeedsAs } from './server-user.ts';
 import type { Durability } from './settings.ts';
 
 // Milliseconds between two checks that the server still runs.
@@ -160,4 +159,35 @@ function once(work: () => Promise<void>): () => Promise<void> {
     done ??= work();
     return done;
   };
+}
+
+/**
+ * The binaries where the server's account can run them, otherwise a copy in its home, one for each version (contract 1: as root).
+ * Only one process at a time may call it.
+ */
+export async function reachableBinaries(home: Home, binaries: Binaries): Promise<Binaries> {
+  const { user } = home;
+  if (user === undefined || (await runs(user, binaries))) return binaries;
+  const copies = join(home.folder, 'binaries');
+  const copy: Binaries = { folder: join(copies, binaries.version), version: binaries.version };
+  if (await runs(user, copy)) return copy;
+  // No server runs on this cluster now, so nobody uses older copies.
+  await rm(copies, { recursive: true, force: true });
+  const draft = join(copies, `${binaries.version}.new`);
+  await cp(binaries.folder, draft, { recursive: true, verbatimSymlinks: true });
+  await giveTo(user, copies);
+  await giveAll(user, draft);
+  await rename(draft, copy.folder);
+  return copy;
+}
+
+function runs(user: ServerUser, binaries: Binaries): Promise<boolean> {
+  return succeedsAs(user, programPath(binaries, 'postgres'), ['--version']);
+}
+
+async function giveAll(user: ServerUser, folder: string): Promise<void> {
+  await lchown(folder, user.uid, user.gid);
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    await lchown(join(entry.parentPath, entry.name), user.uid, user.gid);
+  }
 }

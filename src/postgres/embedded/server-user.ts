@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 
 /** The account that PostgreSQL runs as where the service is root. PostgreSQL refuses to run as root. */
 export interface ServerUser {

@@ -1,19 +1,56 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
+import {
+  copyFile,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  stat,
+  statfs,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { readIfThere } from '../write-once.ts';
 import { type Binaries, findBinaries, programPath } from './binaries.ts';
 import { greet } from './credentials.ts';
-import { freePort } from './free-port.ts';
 import { giveTo, type Home } from './home.ts';
 import { accountOf, cannotRun, serverEnvironment, settingsFileName } from './initialise.ts';
-import { isAlive, readPostmasterFile, servesCluster } from './postmaster-file.ts';
-import { openServerLog, serverLogFile } from './server-log.ts';
 import { type Durability, type Machine, serverSettings, settingsFile } from './settings.ts';
+
+const maxLogBytes = 4 * 1024 * 1024;
+
+/** The file of the server's log. */
+function serverLogFile(home: Home): string {
+  return join(home.folder, 'server.log');
+}
+
+/** Opens the log for a server that is about to start. `start` is the offset where its part of the log begins. */
+async function openServerLog(home: Home) {
+  const path = serverLogFile(home);
+  const file = await open(path, 'a', 0o600);
+  await giveTo(home.user, path);
+  await boundServerLog(home);
+  return { file, path, start: (await file.stat()).size };
+}
+
+/** Keeps the log bounded: moves a log that is too long aside, over the previous one. */
+export async function boundServerLog(home: Home): Promise<void> {
+  const path = serverLogFile(home);
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined || found.size <= maxLogBytes) return;
+  await copyFile(path, `${path}.old`);
+  // The server keeps the file open for appending, so it continues at the new end.
+  await truncate(path);
+}
 
 /** Only the process that holds the mutex of the home may call the functions of this file. */
 
@@ -194,4 +231,64 @@ async function processesOf(cluster: string): Promise<number[]> {
   const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 1 && pid !== process.pid);
   const serving = await Promise.all(pids.map((pid) => servesCluster(pid, cluster)));
   return pids.filter((_, index) => serving[index] === true);
+}
+
+/** The given port where it is free on 127.0.0.1, otherwise a port that the system chooses. */
+export async function freePort(wanted?: number): Promise<number> {
+  const port = wanted === undefined ? undefined : await bind(wanted);
+  return port ?? (await bind(0)) ?? 0;
+}
+
+function bind(port: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(undefined));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => {
+      const address = server.address();
+      server.close(() => resolve(address !== null && typeof address === 'object' ? address.port : undefined));
+    });
+  });
+}
+
+/** The content of postmaster.pid, which a PostgreSQL server writes into its cluster (see PostgreSQL's miscadmin.h). */
+interface PostmasterFile {
+  pid: number;
+  port: number;
+  /** `starting`, `stopping`, `ready` or `standby`; empty in the first moments. */
+  status: string;
+}
+
+/** Reads postmaster.pid; undefined where there is none or it is not complete yet. */
+export async function readPostmasterFile(cluster: string): Promise<PostmasterFile | undefined> {
+  const text = await readIfThere(join(cluster, 'postmaster.pid'));
+  if (text === undefined) return undefined;
+  const lines = text.split('\n').map((line) => line.trim());
+  const pid = Math.abs(Number(lines[0]));
+  if (!Number.isInteger(pid) || pid === 0) return undefined;
+  return { pid, port: Number(lines[3] ?? 0), status: lines[7] ?? '' };
+}
+
+/** Whether a process with this id exists, of any user. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/**
+ * Whether the process is a PostgreSQL that serves the cluster. Systems reuse process ids, containers soon. But each process of a
+ * server has the folder of its cluster as its working folder. Undefined where the platform does not tell.
+ */
+export async function servesCluster(pid: number, cluster: string): Promise<boolean | undefined> {
+  if (!isAlive(pid)) return false;
+  if (process.platform !== 'linux') return undefined;
+  try {
+    return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster));
+  } catch {
+    // The process has ended, is a zombie, or belongs to another user: it is not ours.
+    return false;
+  }
 }

@@ -1,6 +1,5 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { isBeingBuilt } from './index-builds.ts';
 
 /** An index that Annals builds after the start, so that writers of a large table do not wait for it. */
 export interface LateIndex {
@@ -34,4 +33,40 @@ async function hasExpressions(db: Database, name: string): Promise<boolean> {
   const { rows } = await sql`
     select from pg_index i where i.indexrelid = to_regclass(${name}) and i.indexprs is not null`.execute(db);
   return rows.length > 0;
+}
+
+/**
+ * SQL that is true while a connection builds an index with `create index concurrently`. Both arguments are SQL: the OID of
+ * the index, and its name. In a cluster the coordinator builds its own part at once and then waits for the workers. It
+ * shows no progress then, and the index counts as invalid. So the statement itself tells that the build goes on.
+ */
+export function isBeingBuilt(index: RawBuilder<unknown>, name: RawBuilder<unknown>): RawBuilder<SqlBool> {
+  return sql`(exists (select from pg_stat_progress_create_index p where p.index_relid = ${index})
+    or exists (select from pg_stat_activity a
+                 where a.datname = current_database() and a.pid <> pg_backend_pid() and a.state = 'active'
+                   and a.query ilike '%create index concurrently%' and strpos(a.query, ${name}::text) > 0))`;
+}
+
+/** An index that Annals builds while it runs, apart from those of the migrations. */
+export interface MadeIndex {
+  readonly name: string;
+  /** The comment on the index; null if it has none. */
+  readonly comment: string | null;
+  /** Its size on disk, in bytes. */
+  readonly bytes: number;
+  /** The build of an invalid index broke off. PostgreSQL does not use it, and the next build replaces it. */
+  readonly state: 'valid' | 'building' | 'invalid';
+}
+
+/** The indexes whose names are like a pattern of LIKE, with those that are not complete. */
+export async function madeIndexes(db: Database, pattern: string): Promise<MadeIndex[]> {
+  const { rows } = await sql<MadeIndex>`
+    select c.relname as name, obj_description(c.oid) as comment, index_bytes(c.oid) as bytes,
+        case when i.indisvalid then 'valid'
+             when ${isBeingBuilt(sql`c.oid`, sql`c.relname`)} then 'building'
+             else 'invalid' end as state
+      from pg_index i join pg_class c on c.oid = i.indexrelid
+      where c.relnamespace = current_schema()::regnamespace and c.relname like ${pattern}
+      order by name`.execute(db);
+  return rows;
 }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { applyDistributedRoutines } from '../cluster/distribute-routines.ts';
 import {
   beginSequential,

@@ -1,13 +1,11 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { applyDistributedRoutines } from '../cluster/distribute-routines.ts';
 import { beginSequential, distributeTables } from '../cluster/distribute-tables.ts';
-import { splitStatements } from '../cluster/split-statements.ts';
 import { isCopyOfCluster, isDistributed } from '../is-distributed.ts';
 import { adoptBaseline, areFormer, checkFinished, checkFormer } from '../schema/adopt-baseline.ts';
 import { whileAnnounced } from '../schema/announce-change.ts';
-import { applyIndexedRoutines } from '../schema/apply-indexed-routines.ts';
-import { applyRoutines } from '../schema/apply-routines.ts';
+import { applyIndexedRoutines, applyRoutines } from '../schema/apply-routines.ts';
 import {
   checkEncoding,
   checkLedger,
@@ -18,10 +16,34 @@ import {
   lockLedger,
   readLedger,
 } from '../schema/ledger.ts';
-import type { Migration } from '../schema/migrations.ts';
-import { readPackageSchema, readSchema, type Schema, type SchemaFolders } from '../schema/read-schema.ts';
+import {
+  type Migration,
+  readPackageSchema,
+  readSchema,
+  type Schema,
+  type SchemaFolders,
+} from '../schema/read-schema.ts';
 import { resetForeignTransactionIds } from '../schema/transaction-ids.ts';
 import { inPoolTransaction } from '../transaction.ts';
+
+// What a semicolon may stand in without ending a statement: comments, texts and names in quotes, and bodies of routines.
+const tokens = /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|;/g;
+
+/**
+ * The statements of an SQL text, one by one: a cluster sends the text of an "alter table" to its workers as it came, with
+ * all that stands beside it.
+ */
+export function splitStatements(text: string): string[] {
+  const statements: string[] = [];
+  let begin = 0;
+  for (const { 0: token, index } of text.matchAll(tokens)) {
+    if (token !== ';') continue;
+    statements.push(text.slice(begin, index));
+    begin = index + 1;
+  }
+  statements.push(text.slice(begin));
+  return statements.filter((statement) => statement.replaceAll(/--[^\n]*/g, '').trim() !== '');
+}
 
 /**
  * Migrates the database to the current schema and returns the names of the migrations that it ran. Migrations only go

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import type { Schema } from './read-schema.ts';
 
 /** The migrations that the baseline took the place of: a database that has the last of them has all, and the tables of the baseline. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import type { Schema } from './read-schema.ts';
 
 // Milliseconds. A process that has not been seen for this long has ended without a notice.

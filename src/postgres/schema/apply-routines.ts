@@ -1,9 +1,7 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { hasCode } from '../write-once.ts';
-import type { Schema } from './read-schema.ts';
-import { createOrReplace, hashRoutines, type Routine } from './routines.ts';
-import { currentSchema, type StoredRoutine, storedRoutines } from './stored-routines.ts';
+import { bodyOf, createOrReplace, hashRoutines, type Routine, type Schema } from './read-schema.ts';
 
 const kinds: readonly Routine['kind'][] = ['function', 'procedure', 'aggregate'];
 
@@ -126,4 +124,91 @@ async function dropRoutines(client: pg.ClientBase, keep: readonly string[]): Pro
 function faultOf({ file }: Routine, cause: unknown): OperatorError {
   const message = cause instanceof Error ? cause.message : String(cause);
   return new OperatorError(`sql/${file} cannot be applied: ${message}`, { cause });
+}
+
+/** A function, procedure or aggregate of the database. */
+interface StoredRoutine {
+  oid: number;
+  name: string;
+  /** `change_total(text,text[],text[],bigint,bigint)` */
+  signature: string;
+  /** A new value after each change. */
+  version: string;
+  body: string;
+  /** The function that checks a body of its language; null if there is none. */
+  validator: string | null;
+}
+
+/** The routines of the schema that Annals uses. */
+export async function storedRoutines(client: pg.ClientBase): Promise<StoredRoutine[]> {
+  const { rows } = await client.query<StoredRoutine>(
+    `select p.oid::bigint as oid, p.proname as name, p.oid::regprocedure::text as signature, p.xmin::text as version,
+            p.prosrc as body, case when l.lanvalidator <> 0 and p.prokind <> 'a' then l.lanvalidator::regproc::text end as validator
+       from pg_proc p join pg_language l on l.oid = p.prolang
+       where p.pronamespace = current_schema()::regnamespace`,
+  );
+  return rows;
+}
+
+/** The name of the schema that Annals uses, quoted if necessary. */
+export async function currentSchema(client: pg.ClientBase): Promise<string> {
+  const { rows } = await client.query<{ schema: string | null }>('select quote_ident(current_schema()) as schema');
+  const schema = rows[0]?.schema ?? null;
+  if (schema === null) throw new Error('the search path of the database names no schema that exists');
+  return schema;
+}
+
+/**
+ * Creates the routines that indexes and columns may use. If an index uses one of them, it replaces none: the index has
+ * the results from the time of its build. It never drops routines of this kind. They may call each other and PostgreSQL's
+ * own functions, but cannot use our tables, because Annals creates them before the first migration. The caller holds the
+ * lock of the ledger. Throws an OperatorError if a routine differs from the one that an index uses.
+ */
+export async function applyIndexedRoutines(client: pg.ClientBase, routines: readonly Routine[]): Promise<void> {
+  const schema = await currentSchema(client);
+  const stored = await storedRoutines(client);
+  const differing = routines.filter((routine) => {
+    const body = bodyOf(routine, schema);
+    return !stored.some((one) => one.name === routine.name && one.body === body);
+  });
+  const names = routines.map(({ name }) => name);
+  // A routine that was ordinary before is not dropped from now on.
+  await client.query('delete from routine where name = any ($1)', [names]);
+  if (differing.length === 0) return;
+  const ours = stored.filter(({ name }) => names.includes(name));
+  const existing = differing.filter(({ name }) => ours.some((one) => one.name === name));
+  const [changed] = existing;
+  if (changed !== undefined) {
+    // The catalogue does not show which routines a body uses. So an index of one routine counts as an index of all.
+    const user = await findUser(
+      client,
+      ours.map(({ oid }) => oid),
+    );
+    if (user !== undefined) {
+      throw new OperatorError(
+        `sql/${changed.file} differs from the routine that ${user} uses. Leave it as it was, and add one under another ` +
+          'name together with a migration that builds such indexes anew, concurrently',
+      );
+    }
+  }
+  await client.query('set local check_function_bodies = off');
+  for (const routine of differing) {
+    try {
+      await client.query(createOrReplace(routine, schema));
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : String(cause);
+      throw new OperatorError(`sql/${routine.file} cannot be applied: ${message}`, { cause });
+    }
+  }
+}
+
+/** The object outside of a routine's body that uses one of these routines: an index, a column or a constraint. */
+async function findUser(client: pg.ClientBase, oids: readonly number[]): Promise<string | undefined> {
+  const { rows } = await client.query<{ user: string }>(
+    `select pg_describe_object(classid, objid, objsubid) as "user" from pg_depend
+       where refclassid = 'pg_proc'::regclass and refobjid = any ($1::bigint[]::oid[]) and classid <> 'pg_proc'::regclass
+       order by 1 limit 1`,
+    [oids],
+  );
+  return rows[0]?.user;
 }

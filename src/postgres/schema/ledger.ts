@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import type { Schema } from './read-schema.ts';
 
 /** The oldest PostgreSQL that Annals supports. */

@@ -1,4 +1,4 @@
-import type { Routine } from './routines.ts';
+import type { Routine } from './read-schema.ts';
 
 // These say where a tenant is. They read no tables.
 const aboutPlaces = ['change_lineage', 'change_placement'];

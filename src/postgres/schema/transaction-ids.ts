@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { inPoolTransaction } from '../transaction.ts';
 import { hasCode } from '../write-once.ts';
 import { lockLedger } from './ledger.ts';

@@ -1,5 +1,4 @@
-import type pg from 'pg';
-import type { TableName } from './table-names.ts';
+import pg from 'pg';
 
 /** What the catalogue of the source says about a table that the mapping names, or about one of its partitions. */
 export interface CatalogueTable extends TableName {
@@ -205,3 +204,18 @@ select c.oid::text, listed.root::text, n.nspname as schema, c.relname as name, c
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   left join published on published.relid = c.oid
  order by listed.root nulls first, n.nspname, c.relname`;
+
+/** A table of the source by its two names. */
+export interface TableName {
+  readonly schema: string;
+  readonly name: string;
+}
+
+export function quotedTable({ schema, name }: TableName): string {
+  return `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`;
+}
+
+/** The name as the mapping has it. */
+export function plainTable({ schema, name }: TableName): string {
+  return `${schema}.${name}`;
+}

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
-import { withSettings } from '../connections/session-settings.ts';
+import { OperatorError } from '../../core/errors.ts';
+import { withSettings } from '../connections/pooler.ts';
 import { resolveTls } from '../connections/tls.ts';
 
 /** The database of the application, whose changes are recorded. */

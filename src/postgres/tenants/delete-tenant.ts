@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../database.ts';
 import { inTransaction } from '../transaction.ts';
 import { hasCode } from '../write-once.ts';
-import { refuseHeld } from './held-tenant.ts';
+import { refuseHeld } from './tenants.ts';
 
 export interface DeleteTenantOptions {
   /** Called after each portion with the number of rows deleted so far. */

@@ -10,8 +10,8 @@ import {
   nextChild,
 } from '../../core/json/tape.ts';
 import { compactText, decodedString, sourceText } from '../../core/json/text.ts';
-import { mask } from '../../core/mask.ts';
 import type { PathPattern } from '../../core/path-pattern.ts';
+import { mask } from '../../core/sealing.ts';
 import { isUnchanged } from '../paths.ts';
 import type { TableMapping, ValueRules } from './mapping.ts';
 

@@ -13,7 +13,7 @@ import {
   quoteByte,
 } from '../../core/json/tape.ts';
 import { compactText, decodedString } from '../../core/json/text.ts';
-import { mask } from '../../core/mask.ts';
+import { mask } from '../../core/sealing.ts';
 import { type Change, type ChangeType, contentOf, differenceOfChange, type RelatedItem } from '../change.ts';
 import { identityOfId, identityOfLine, identityOfRepeatedLine } from '../identity.ts';
 import { importTime } from '../import-time.ts';

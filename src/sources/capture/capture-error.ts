@@ -1,4 +1,4 @@
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 
 /** An error of capture that the operator can correct. */
 export class CaptureError extends OperatorError {

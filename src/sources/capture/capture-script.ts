@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { type Source, withSource } from '../../postgres/source/source.ts';
-import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
-import { quotedTable } from '../../postgres/source/table-names.ts';
+import { type CatalogueTable, quotedTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { identityAdvice } from './check-mapping.ts';
 import { faultsOfTable } from './mapping-faults.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { GrowingPause } from '../../core/repeat.ts';
 import { isStarting } from '../../postgres/connections/once-started.ts';
 import { RefusedChangesError } from '../../recording/mapping/record-mapped.ts';

@@ -1,6 +1,5 @@
 import { type Source, withSource } from '../../postgres/source/source.ts';
-import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
-import { plainTable } from '../../postgres/source/table-names.ts';
+import { type CatalogueTable, plainTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
 import { rowRules } from '../../recording/mapping/apply-rules.ts';
 import type { Mapping, TableMapping } from '../../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';

@@ -1,6 +1,5 @@
 import type { PathPattern } from '../../core/path-pattern.ts';
-import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
-import { plainTable } from '../../postgres/source/table-names.ts';
+import { type CatalogueTable, plainTable } from '../../postgres/source/source-catalogue.ts';
 import {
   type FormerColumns,
   keyColumns,

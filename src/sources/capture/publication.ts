@@ -1,6 +1,10 @@
 import pg from 'pg';
-import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
-import { plainTable, quotedTable, type TableName } from '../../postgres/source/table-names.ts';
+import {
+  type CatalogueTable,
+  plainTable,
+  quotedTable,
+  type TableName,
+} from '../../postgres/source/source-catalogue.ts';
 import { hasGeneratedIdentity, publishGenerated } from './table-faults.ts';
 
 interface PublicationRow {

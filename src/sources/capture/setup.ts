@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { type Source, withSource } from '../../postgres/source/source.ts';
-import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
-import { plainTable } from '../../postgres/source/table-names.ts';
+import { type CatalogueTable, plainTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import type { SourceLog } from '../source-log.ts';
 import { CaptureError } from './capture-error.ts';

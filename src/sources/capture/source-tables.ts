@@ -1,4 +1,4 @@
-import { plainTable } from '../../postgres/source/table-names.ts';
+import { plainTable } from '../../postgres/source/source-catalogue.ts';
 import { type Mapping, nameToday, noFormer } from '../../recording/mapping/mapping.ts';
 import type { Row } from '../../recording/mapping/row-change.ts';
 import type { Relation, RelationColumn, Tuple } from './pgoutput.ts';

@@ -1,6 +1,5 @@
 import pg from 'pg';
-import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
-import { plainTable, quotedTable } from '../../postgres/source/table-names.ts';
+import { type CatalogueTable, plainTable, quotedTable } from '../../postgres/source/source-catalogue.ts';
 
 /** Why a table cannot be published, and the statement that mends it where there is one. */
 export interface TableFault {

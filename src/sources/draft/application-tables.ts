@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { TableName } from '../../postgres/source/table-names.ts';
+import type { TableName } from '../../postgres/source/source-catalogue.ts';
 
 /** A table of the application as its catalogue describes it, the root of its partitions. */
 export interface ApplicationTable extends TableName {

@@ -1,5 +1,5 @@
 import { patternOfKey } from '../../core/path-pattern.ts';
-import { plainTable } from '../../postgres/source/table-names.ts';
+import { plainTable } from '../../postgres/source/source-catalogue.ts';
 import type { MappingFile, TableFile } from '../../recording/mapping/mapping-schema.ts';
 import { snakeCase, soundsSecret } from '../../recording/mapping/secret-names.ts';
 import type { ApplicationColumn, ApplicationTable } from './application-tables.ts';

@@ -1,4 +1,4 @@
-import type { TableName } from '../../postgres/source/table-names.ts';
+import type { TableName } from '../../postgres/source/source-catalogue.ts';
 import { isOwnEntity } from '../../recording/change.ts';
 import { snakeCase, soundsSecret } from '../../recording/mapping/secret-names.ts';
 import type { ApplicationColumn, ApplicationTable } from './application-tables.ts';

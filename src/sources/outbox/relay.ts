@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { OperatorError } from '../../core/operator-error.ts';
+import { OperatorError } from '../../core/errors.ts';
 import { GrowingPause } from '../../core/repeat.ts';
 import { BatchTrace, type Tracer } from '../../core/trace.ts';
 import { onceStarted } from '../../postgres/connections/once-started.ts';

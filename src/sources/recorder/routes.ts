@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AnnalsError, maxDetails } from '../../core/errors.ts';
-import { ErrorMessage } from '../../http/error-bodies.ts';
+import { ErrorMessage } from '../../http/error-answers.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { compileValidator } from '../../http/validation.ts';

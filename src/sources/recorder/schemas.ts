@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { TenantName } from '../../http/tenant-name.ts';
+import { TenantName } from '../../http/chosen-id.ts';
 import { maxMaskedPath } from '../../recording/masked-differences.ts';
 import { maxChanges } from './limits.ts';
 

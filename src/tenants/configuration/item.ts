@@ -1,4 +1,4 @@
-import { mask } from '../../core/mask.ts';
+import { mask } from '../../core/sealing.ts';
 import { isServerAddress } from '../../outbound/addresses.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { type TSchema, type TUnsafe, Type } from 'typebox';
-import { mask } from '../../core/mask.ts';
+import { mask } from '../../core/sealing.ts';
 import { unsupportedMember } from '../../http/body-members.ts';
-import { TenantName } from '../../http/tenant-name.ts';
+import { TenantName } from '../../http/chosen-id.ts';
 
 // No control characters, because PostgreSQL's text rejects NUL; no commas, which separate keys in `?keys=`; and no lone
 // surrogates, which are not text.

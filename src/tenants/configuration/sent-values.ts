@@ -1,7 +1,7 @@
 import { threaded } from '../../core/fairness/threads.ts';
+import { type JsonSize, sizeOfJson } from '../../core/json/measure.ts';
 import { elementsOf, kindOf, membersOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
-import { type JsonSize, sizeOfJson } from '../../core/json/size.ts';
 import { compactText } from '../../core/json/text.ts';
 
 /** A value in a request. */

@@ -1,7 +1,6 @@
 import { AnnalsError, invalidBody } from '../../core/errors.ts';
-import { refuseLargeDocument } from '../../core/json/size.ts';
-import { mask } from '../../core/mask.ts';
-import type { Sealer } from '../../core/sealing.ts';
+import { refuseLargeDocument } from '../../core/json/measure.ts';
+import { mask, type Sealer } from '../../core/sealing.ts';
 import type { Author } from '../../http/credentials.ts';
 import { refusedAddress } from '../../outbound/addresses.ts';
 import { type PageTexts, textsOfPage } from '../../pagination/page-texts.ts';

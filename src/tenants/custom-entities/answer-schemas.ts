@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { shownMetadata } from '../../http/body-members.ts';
-import { listItem } from '../../http/openapi/list-item.ts';
+import { listItem } from '../../http/openapi/components.ts';
 
 const Metadata = Type.Object(shownMetadata, {
   $id: 'DocumentMetadata',

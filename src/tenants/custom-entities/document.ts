@@ -1,8 +1,8 @@
 import { AnnalsError, type ErrorDetail, invalidBody } from '../../core/errors.ts';
 import { threaded } from '../../core/fairness/threads.ts';
+import { sizeOfJson } from '../../core/json/measure.ts';
 import { entriesOf, kindOf, memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
-import { sizeOfJson } from '../../core/json/size.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import { shownName } from '../../recording/member-faults.ts';

@@ -1,10 +1,9 @@
 import { AnnalsError } from '../../core/errors.ts';
+import { maxDocument } from '../../core/json/measure.ts';
 import { elementsOf, kindOf, membersOf, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { applyPatch, maxPatchedLevels } from '../../core/json/patch.ts';
-import { PatchFault, type PatchOperation } from '../../core/json/patch-operation.ts';
-import { parsePointer } from '../../core/json/pointer.ts';
-import { maxDocument } from '../../core/json/size.ts';
+import { PatchFault, type PatchOperation, parsePointer } from '../../core/json/patch-operation.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 
 export const maxOperations = 1_000;

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { MetadataInput, metadataMembers, unsupportedMember } from '../../http/body-members.ts';
-import { shownText } from '../../http/chosen-id.ts';
-import { TenantName } from '../../http/tenant-name.ts';
+import { shownText, TenantName } from '../../http/chosen-id.ts';
 import { filterParameter, pagingParameters } from '../../pagination/parameters.ts';
 import { maxOperations } from './patch-document.ts';
 import { reservedInstanceId } from './refusals.ts';

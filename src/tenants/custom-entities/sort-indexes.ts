@@ -5,7 +5,7 @@ import { AnnalsError } from '../../core/errors.ts';
 import { keysetOf } from '../../pagination/read-page.ts';
 import { parseSort, type Sort } from '../../pagination/sort.ts';
 import type { Database } from '../../postgres/database.ts';
-import { type MadeIndex, madeIndexes } from '../../postgres/indexes/late-indexes.ts';
+import { type MadeIndex, madeIndexes } from '../../postgres/indexes/build-index.ts';
 import { documentValue } from './document-value.ts';
 import { dropUnfinished } from './unfinished-index.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
-import { isBeingBuilt } from '../../postgres/indexes/index-builds.ts';
+import { isBeingBuilt } from '../../postgres/indexes/build-index.ts';
 
 /**
  * Finds an index. One that another process is building counts as present. Drops an invalid one, which is useless and

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { TenantName } from '../../http/tenant-name.ts';
+import { TenantName } from '../../http/chosen-id.ts';
 
 export const UsagePath = Type.Object({ tenant: TenantName });
 

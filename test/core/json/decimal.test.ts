@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isSameDecimal } from '../../../src/core/json/decimal.ts';
+import { isSameDecimal } from '../../../src/core/json/text.ts';
 import { canonical } from '../../support/oracle/reference-paths.ts';
 import { trials } from '../../support/oracle/trials.ts';
 

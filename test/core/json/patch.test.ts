@@ -1,10 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { maxDocument, sizeOfJson } from '../../../src/core/json/measure.ts';
 import { parseJson } from '../../../src/core/json/parse.ts';
 import { applyPatch, maxPatchedLevels } from '../../../src/core/json/patch.ts';
-import { PatchFault, type PatchOperation } from '../../../src/core/json/patch-operation.ts';
-import { parsePointer } from '../../../src/core/json/pointer.ts';
-import { maxDocument, sizeOfJson } from '../../../src/core/json/size.ts';
+import { PatchFault, type PatchOperation, parsePointer } from '../../../src/core/json/patch-operation.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { CopyingPatch } from './copying-patch.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
+import { maxDocument, refuseLargeDocument, sizeOfJson } from '../../../src/core/json/measure.ts';
 import { parseJson } from '../../../src/core/json/parse.ts';
-import { maxDocument, refuseLargeDocument, sizeOfJson } from '../../../src/core/json/size.ts';
 
 test.each<[string, { bytes: number; values: number; levels: number }]>([
   ['1', { bytes: 1, values: 1, levels: 0 }],

@@ -8,7 +8,7 @@ import { verifyWebhook, type WebhookError } from '@annals/client';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, test } from 'vitest';
-import { makeSigningKey, type SigningKey, signaturesOf } from '../../../src/delivery/webhooks/signature.ts';
+import { makeSigningKey, type SigningKey, signaturesOf } from '../../../src/delivery/webhooks/webhook-target.ts';
 
 const now = Date.parse('2026-09-01T12:00:00Z');
 const timestamp = now / 1_000;

@@ -7,8 +7,7 @@ import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import { pricesOfTable } from '../../../build/prices.ts';
 import { ConfigError } from '../../../src/core/config/config.ts';
-import { createPriceList } from '../../../src/desk/costs/price-list.ts';
-import { builtInPrices, readPrices } from '../../../src/desk/costs/read-prices.ts';
+import { builtInPrices, createPriceList, readPrices } from '../../../src/desk/costs/read-prices.ts';
 import { type CallPrice, costOfCall } from '../../../src/providers/call-cost.ts';
 
 const find = createPriceList(builtInPrices);

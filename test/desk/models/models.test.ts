@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { ConfigError } from '../../../src/core/config/config.ts';
-import { builtInModels } from '../../../src/desk/models/catalogue.ts';
-import { readModels } from '../../../src/desk/models/read-models.ts';
+import { builtInModels, readModels } from '../../../src/desk/models/read-models.ts';
 import { annals } from '../../support/server/command.ts';
 import { startTestServer } from '../../support/server/server.ts';
 

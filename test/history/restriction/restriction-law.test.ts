@@ -6,7 +6,7 @@ import type { WrittenRestriction } from '../../../src/core/written-restriction.t
 import { hideValues } from '../../../src/history/entries/hide-values.ts';
 import { entityTypesOf, readRestriction, showsDocument } from '../../../src/history/search/plan/restriction.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
-import type { Restriction } from '../../../src/http/restriction.ts';
+import type { Restriction } from '../../../src/http/credentials.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';

@@ -10,8 +10,7 @@ import {
 } from '../../../src/history/retention/retention.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
-import { findHold } from '../../../src/postgres/tenants/held-tenant.ts';
-import { createTenant, tenantExists } from '../../../src/postgres/tenants/tenants.ts';
+import { createTenant, findHold, tenantExists } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { readReceipts } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { createClient } from '../../../src/access/oauth/clients.ts';
-import { authenticate } from '../../../src/postgres/backup/authentication.ts';
+import { authenticate } from '../../../src/postgres/backup/manifest.ts';
 import { BackupReader } from '../../../src/postgres/backup/read-backup.ts';
 import { headerOf } from '../../../src/postgres/backup/tar.ts';
 import { createSortIndex, listSortIndexes } from '../../../src/tenants/custom-entities/sort-indexes.ts';

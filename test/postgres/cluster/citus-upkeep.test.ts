@@ -1,11 +1,11 @@
 import pg from 'pg';
 import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
-import { logExpiredChats } from '../../../src/desk/agents/expired-chats.ts';
+import { logExpiredChats } from '../../../src/desk/agents/chat.ts';
 import { createQuota } from '../../../src/desk/completions/quota.ts';
 import { createMailQueue } from '../../../src/desk/mail/service.ts';
 import { dropExpired, setRetention } from '../../../src/history/retention/retention.ts';
 import { createLogger } from '../../../src/http/logger.ts';
-import { madeIndexes } from '../../../src/postgres/indexes/late-indexes.ts';
+import { madeIndexes } from '../../../src/postgres/indexes/build-index.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { createValueIndex, valueIndexName } from '../../../src/tenants/custom-entities/value-index.ts';

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { packageFolder } from '../../../src/core/package-folder.ts';
-import { type Routine, readRoutines } from '../../../src/postgres/schema/routines.ts';
+import { type Routine, readRoutines } from '../../../src/postgres/schema/read-schema.ts';
 import { faultsOfRoutine, faultsOfStore, type KnownTables, tablesOf } from '../../support/cluster-faults.ts';
 
 // Reads of all tenants. Only operators, captures and metrics use them, and they fail while a worker is away.

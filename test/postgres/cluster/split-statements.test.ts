@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { splitStatements } from '../../../src/postgres/cluster/split-statements.ts';
+import { splitStatements } from '../../../src/postgres/migrate/migrate.ts';
 
 test('statements end at semicolons, but not in comments, quotes and bodies of routines', () => {
   const text = `-- one; of many

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { findHome } from '../../../src/postgres/embedded/home.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
-import { isAlive, readPostmasterFile, servesCluster } from '../../../src/postgres/embedded/postmaster-file.ts';
+import { isAlive, readPostmasterFile, servesCluster } from '../../../src/postgres/embedded/server.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { homeOf, makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import { type Member, startMember } from '../../support/server/member.ts';

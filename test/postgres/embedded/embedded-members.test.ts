@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
-import { readPostmasterFile, servesCluster } from '../../../src/postgres/embedded/postmaster-file.ts';
+import { readPostmasterFile, servesCluster } from '../../../src/postgres/embedded/server.ts';
 import { isRoot } from '../../../src/postgres/embedded/server-user.ts';
 import { trials } from '../../support/oracle/trials.ts';
 import { homeOf, makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';

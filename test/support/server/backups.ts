@@ -1,9 +1,8 @@
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { authenticate } from '../../../src/postgres/backup/authentication.ts';
 import { tablesToBackUp } from '../../../src/postgres/backup/backed-up-tables.ts';
-import type { BackedUpIndex } from '../../../src/postgres/backup/manifest.ts';
+import { authenticate, type BackedUpIndex } from '../../../src/postgres/backup/manifest.ts';
 import { BackupReader } from '../../../src/postgres/backup/read-backup.ts';
 import { type RestoredBackup, restoreBackup } from '../../../src/postgres/backup/restore-backup.ts';
 import { endOfArchive, headerOf, paddingOf, readArchive } from '../../../src/postgres/backup/tar.ts';

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { findBinaries } from '../../../src/postgres/embedded/binaries.ts';
 import { findHome } from '../../../src/postgres/embedded/home.ts';
 import { ensureCluster } from '../../../src/postgres/embedded/initialise.ts';
-import { reachableBinaries } from '../../../src/postgres/embedded/reachable-binaries.ts';
+import { reachableBinaries } from '../../../src/postgres/embedded/open-embedded-database.ts';
 
 /** A new, empty data folder that the server's account can pass through where the tests run as root. */
 export async function makeDataFolder(name = 'data'): Promise<string> {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import pg from 'pg';
-import { OperatorError } from '../../../src/core/operator-error.ts';
+import { OperatorError } from '../../../src/core/errors.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';

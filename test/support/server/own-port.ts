@@ -1,4 +1,4 @@
-import { freePort } from '../../../src/postgres/embedded/free-port.ts';
+import { freePort } from '../../../src/postgres/embedded/server.ts';
 
 /**
  * A port for a server that a test stops and starts again, that another process opens, or that is nowhere. Systems give outgoing connections,

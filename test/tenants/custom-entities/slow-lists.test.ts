@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { parseSort } from '../../../src/pagination/sort.ts';
 import { parseDocumentQuery } from '../../../src/query/parse.ts';
-import { slowPage, timingOfSlowPage } from '../../../src/tenants/custom-entities/slow-lists.ts';
+import { slowPage, timingOfSlowPage } from '../../../src/tenants/custom-entities/service.ts';
 import { createSortIndex } from '../../../src/tenants/custom-entities/sort-indexes.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createTestDatabase } from '../../support/server/database.ts';

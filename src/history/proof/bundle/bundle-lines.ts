@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
+import { OperatorError } from '../../../core/errors.ts';
 import { TimeSlice } from '../../../core/fairness/time-slice.ts';
-import { OperatorError } from '../../../core/operator-error.ts';
 import type { Database, DatabaseTransaction } from '../../../postgres/database.ts';
 import { parseQuery } from '../../../query/parse.ts';
 import { withPlainRegexes } from '../../../query/plain-regex.ts';

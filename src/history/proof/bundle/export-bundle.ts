@@ -1,7 +1,6 @@
-import { AnnalsError } from '../../../core/errors.ts';
+import { AnnalsError, OperatorError } from '../../../core/errors.ts';
 import type { ExportHistory, ExportPiece, ExportRequest } from '../../../core/export-history.ts';
 import { doWork } from '../../../core/fairness/work.ts';
-import { OperatorError } from '../../../core/operator-error.ts';
 import { formatLine } from '../verify/write-bundle.ts';
 import type { ReadBundle } from './bundle-lines.ts';
 

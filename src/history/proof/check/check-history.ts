@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { OperatorError } from '../../../core/operator-error.ts';
+import { OperatorError } from '../../../core/errors.ts';
 import type { Database } from '../../../postgres/database.ts';
 import type { ReadBundle } from '../bundle/bundle-lines.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';

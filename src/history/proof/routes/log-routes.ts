@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { AnnalsError, invalidField } from '../../../core/errors.ts';
 import type { Sealer } from '../../../core/sealing.ts';
+import { TenantName } from '../../../http/chosen-id.ts';
 import type { HttpServer } from '../../../http/http-server-type.ts';
 import { type Answer, json } from '../../../http/openapi/answers.ts';
 import { queryInteger } from '../../../http/query-parameters.ts';
 import { mayReadHistory } from '../../../http/scopes.ts';
-import { TenantName } from '../../../http/tenant-name.ts';
 import type { Database } from '../../../postgres/database.ts';
 import { openRef } from '../../entries/entry-ref.ts';
 import { lastPosition } from '../../feed/positions.ts';

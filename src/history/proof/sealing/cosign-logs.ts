@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
-import { OperatorError } from '../../../core/operator-error.ts';
+import { OperatorError } from '../../../core/errors.ts';
 import type { Database } from '../../../postgres/database.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../../postgres/tenants/tenants-with.ts';
 import { consistencyRanges, hashOfRange } from '../tlog/merkle.ts';

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
-import { OperatorError } from '../../../core/operator-error.ts';
+import { OperatorError } from '../../../core/errors.ts';
 
 /** Makes a key that signs logs, in a new file that nobody else reads. Never writes over a file. */
 export function makeProofKey(file: string): void {

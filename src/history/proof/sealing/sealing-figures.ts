@@ -1,5 +1,5 @@
 import type { Database } from '../../../postgres/database.ts';
-import { rowsOfAll } from '../../../postgres/tenants/rows-of-all.ts';
+import { rowsOfAll } from '../../../postgres/tenants/tenants.ts';
 
 /** How far the newest checkpoints are behind, of the tenant that is farthest. */
 export interface SealingLag {

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { OperatorError } from '../../../core/operator-error.ts';
+import { OperatorError } from '../../../core/errors.ts';
 import { CheckpointFile } from '../tlog/checkpoint-file.ts';
 import { formatVerifierKey, type Signer, signatureTypes, verifierOf } from '../tlog/note.ts';
 

@@ -1,6 +1,6 @@
 import { chmodSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { OperatorError } from '../../../core/operator-error.ts';
+import { OperatorError } from '../../../core/errors.ts';
 
 /** The newest checkpoint that a signer gave out for a log. */
 export interface NewestCheckpoint {

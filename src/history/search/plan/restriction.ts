@@ -2,7 +2,7 @@ import { invalidField } from '../../../core/errors.ts';
 import { type PathPattern, parsePathPattern } from '../../../core/path-pattern.ts';
 import { isStorable } from '../../../core/storable-text.ts';
 import type { WrittenRestriction } from '../../../core/written-restriction.ts';
-import type { ReadRestriction, Restriction } from '../../../http/restriction.ts';
+import type { ReadRestriction, Restriction } from '../../../http/credentials.ts';
 import { and, type Condition, type ItemTerm, itemMatch, type Match, type Query } from '../../../query/ast.ts';
 import { compileMatcher } from '../../../query/match.ts';
 import { parseQuery } from '../../../query/parse.ts';
