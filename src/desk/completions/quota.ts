@@ -8,11 +8,10 @@ import type { CallLedger, QuotaRequest, Reservation, Tokens } from '../../provid
 import { type CallEnd, type CallStart, recordOf, startOfRecord } from '../../providers/call-record.ts';
 import type { FailedUsage } from '../../providers/port.ts';
 import { boundOf, inputBound } from './input-bound.ts';
-import { createLedger } from './quota-ledger.ts';
+import { createLedger, type QuotaLedger } from './quota-ledger.ts';
 import {
   applyToQuota,
   chargeExpired,
-  type Decision,
   dropCharged,
   hasBudgets,
   type LedgerRequest,
@@ -25,7 +24,7 @@ import {
   writeRecords,
 } from './quota-store.ts';
 import { QuotaReserved, quotaExceeded, refusedByBudget } from './refusals.ts';
-import { createSettlements } from './settlements.ts';
+import { createSettlements, type Settlements } from './settlements.ts';
 
 /** The max. tokens of the shared token per tenant, ever (spec: limits). */
 export const quotaLimits: Tokens = { input: 3_000_000, output: 1_000_000 };
@@ -35,15 +34,6 @@ export const defaultUnsentLease = 30_000;
 
 /** Below this, an answer is not worth its cost (contract: completions). */
 const minOutput = 16;
-
-/** The quota of the shared token, budget reservations, and the records of all calls. */
-export interface Quota extends CallLedger {
-  state(tenant: string): Promise<QuotaState>;
-  /** For all tenants, charges the reservations of dead processes, or releases those whose calls were not sent. */
-  upkeep(findTenants: FindTenants): Promise<void>;
-  /** Waits, up to a limit, for settlements not yet stored. */
-  close(): Promise<void>;
-}
 
 export interface QuotaOptions {
   pool: Statements;
@@ -60,129 +50,169 @@ export interface QuotaOptions {
 // Milliseconds.
 const defaultMaxWait = 60_000;
 const leaseMargin = 30_000;
-
-/** Milliseconds for which a tenant's calls reserve in advance, once reserving on sending has failed. */
+/** How long a tenant's quota counts as scarce after it did not suffice for a call that was about to leave. */
 const scarcity = 60_000;
-
 const minPause = 20;
 const maxPause = 200;
 
-export function createQuota(options: QuotaOptions): Quota {
-  const { pool, db, logger, maxWait = defaultMaxWait, unsentLease = defaultUnsentLease, onRefusal } = options;
-  const ledger = createLedger({
-    apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput, lease: unsentLease }),
-    send: (tenant, sendings) => sendReserved(pool, tenant, sendings),
-    reserveSent: (tenant, ledgerRequest) => reserveSent(pool, tenant, ledgerRequest, quotaLimits),
-    hasBudgets: (tenant) => hasBudgets(pool, tenant),
-    write: (tenant, records) => writeRecords(pool, tenant, records),
-  });
-  /** Only the first waiting call of a queue retries; the others wait for their turn. */
-  const turns = new Semaphore({ maxOfTenant: 1 });
-  /** Interrupts the pauses of the first calls of a tenant's queues. */
-  const pauses = new Map<string, Set<AbortController>>();
-  const settlements = createSettlements(logger);
-  /** By tenant: when (performance.now()) calls reserve on sending again; 0 after a call got all its tokens. */
-  const reserveOnSendFrom = new Map<string, number>();
+/** `waiting`: the call fits once others have settled, within the quota or, where it is named, this budget. */
+type Attempt =
+  | { readonly state: 'reserved'; readonly reservation: Reservation }
+  | { readonly state: 'free' }
+  | { readonly state: 'waiting'; readonly budget: string | undefined };
 
-  async function attempt(request: QuotaRequest): Promise<Reservation | 'free' | Waiting> {
-    const { tenant, call, output } = request;
-    const ledgerRequest = ledgerRequestOf(request);
-    const { reservation: id, inputBound: input } = ledgerRequest;
-    const decision = await ledger.reserve(tenant, ledgerRequest).catch((error) => {
-      // The connection can fail after the database has reserved.
-      const nothing = { reservation: id, input: 0, output: 0, record: undefined };
-      void settlements.settle(() => ledger.settle(tenant, nothing));
-      throw error;
+/** The quota of the shared token, budget reservations, and the records of all calls. */
+export class Quota implements CallLedger {
+  readonly inputBound = inputBound;
+  readonly #db: Database;
+  readonly #logger: FastifyBaseLogger;
+  readonly #maxWait: number;
+  readonly #onRefusal: QuotaOptions['onRefusal'];
+  readonly #ledger: QuotaLedger;
+  readonly #settlements: Settlements;
+  readonly #supply = new TenantSupply();
+  /** The calls that wait: one for the quota, and one for the budgets of a caller, agent and model, retries at a time. */
+  readonly #queues = new Semaphore({ maxOfTenant: 1 });
+  /** Interrupts the pauses of a tenant's calls that retry. */
+  readonly #pauses = new Map<string, Set<AbortController>>();
+
+  constructor(options: QuotaOptions) {
+    const { pool, db, logger, maxWait = defaultMaxWait, unsentLease = defaultUnsentLease, onRefusal } = options;
+    this.#db = db;
+    this.#logger = logger;
+    this.#maxWait = maxWait;
+    this.#onRefusal = onRefusal;
+    this.#settlements = createSettlements(logger);
+    this.#ledger = createLedger({
+      apply: (tenant, batch) =>
+        applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput, lease: unsentLease }),
+      send: (tenant, sendings) => sendReserved(pool, tenant, sendings),
+      reserveSent: (tenant, ledgerRequest) => reserveSent(pool, tenant, ledgerRequest, quotaLimits),
+      hasBudgets: (tenant) => hasBudgets(pool, tenant),
+      write: (tenant, records) => writeRecords(pool, tenant, records),
     });
-    const isAmple = decision.outcome === 'reserved' && decision.granted === output;
-    if (isAmple && call.token === 'shared' && !reserveOnSendFrom.has(tenant)) reserveOnSendFrom.set(tenant, 0);
-    return outcomeOf(decision, request, input);
   }
 
-  function outcomeOf(decision: Decision, request: QuotaRequest, input: number): Reservation | 'free' | Waiting {
+  async reserve(request: QuotaRequest): Promise<Reservation | undefined> {
+    const { tenant, call, hasBudgets: known } = request;
+    if (call.token === 'own' && !(known ?? (await this.#ledger.hasBudgets(tenant)))) return undefined;
+    const { quota, budget } = queuesOf(request);
+    const busy = [quota, budget].find((queue) => queue !== undefined && this.#queues.taken(queue) > 0);
+    if (busy !== undefined) return await this.#wait(request, busy, undefined);
+    const attempt = await this.#attempt(request);
+    if (attempt.state !== 'waiting') return reservationOf(attempt);
+    return await this.#wait(request, attempt.budget === undefined ? (quota ?? budget) : budget, attempt.budget);
+  }
+
+  /** A reservation that is made as its call leaves; undefined: the call has to reserve in advance. */
+  reserveOnSend(request: QuotaRequest): Reservation | undefined {
+    const { tenant, call, output, maxDuration } = request;
+    if (call.token !== 'shared' || this.#supply.of(tenant) !== 'ample') return undefined;
+    const ledgerRequest = ledgerRequestOf(request);
+    const { budget } = queuesOf(request);
+    const reserved = this.#reservation(request, ledgerRequest.inputBound, output);
+    // `maybe`: the database may have reserved, and the connection failed before it said so.
+    let state: 'none' | 'maybe' | 'reserved' = 'none';
+    return {
+      output,
+      send: async () => {
+        // Calls that wait for the quota, or for a budget of this caller, agent and model, come first.
+        if (this.#queues.taken(tenant) > 0 || this.#queues.taken(budget) > 0) return false;
+        state = 'maybe';
+        const lease = maxDuration + leaseMargin;
+        const isReserved = await this.#ledger.reserveSent(tenant, { ...ledgerRequest, lease });
+        state = isReserved ? 'reserved' : 'none';
+        if (!isReserved) this.#supply.isScarce(tenant);
+        return isReserved;
+      },
+      settle: async (end) => (state === 'none' ? { input: 0, output: 0 } : await reserved.settle(end)),
+    };
+  }
+
+  async record(tenant: string, call: CallStart, end: CallEnd): Promise<void> {
+    const record = storedRecord(call, end);
+    if (record !== undefined) await this.#settlements.settle(() => this.#ledger.record(tenant, record));
+  }
+
+  async state(tenant: string): Promise<QuotaState> {
+    await chargeExpired(this.#db, tenant);
+    return await readQuota(this.#db, tenant);
+  }
+
+  /** For all tenants, charges the reservations of dead processes, or releases those whose calls were not sent. */
+  async upkeep(findTenants: FindTenants): Promise<void> {
+    await forEachTenant(await findTenants(reservationWork.expired), (tenant) => chargeExpired(this.#db, tenant));
+    await dropCharged(this.#db, findTenants);
+  }
+
+  /** Waits, up to a limit, for settlements not yet stored. */
+  async close(): Promise<void> {
+    await this.#settlements.close();
+  }
+
+  async #attempt(request: QuotaRequest): Promise<Attempt> {
+    const { tenant, call, output } = request;
+    const ledgerRequest = ledgerRequestOf(request);
+    const { reservation, inputBound: input } = ledgerRequest;
+    const decision = await this.#ledger.reserve(tenant, ledgerRequest).catch((error) => {
+      // The connection can fail after the database has reserved.
+      const nothing = { reservation, input: 0, output: 0, record: undefined };
+      void this.#settlements.settle(() => this.#ledger.settle(tenant, nothing));
+      throw error;
+    });
     switch (decision.outcome) {
       case 'reserved':
-        return reservation(request, input, decision.granted);
+        if (call.token === 'shared' && decision.granted === output) this.#supply.isAmple(tenant);
+        return { state: 'reserved', reservation: this.#reservation(request, input, decision.granted) };
       case 'free':
-        return 'free';
+        return { state: 'free' };
       case 'wait':
-        return { waitsFor: decision.budget };
+        return { state: 'waiting', budget: decision.budget };
       case 'exceeded':
-        onRefusal?.('used_up');
+        this.#onRefusal?.('used_up');
         throw quotaExceeded();
       default:
-        if (decision.outcome === 'over') onRefusal?.('budget');
+        if (decision.outcome === 'over') this.#onRefusal?.('budget');
         throw refusedByBudget(decision);
     }
   }
 
-  function reservation({ tenant, call, maxDuration }: QuotaRequest, input: number, granted: number): Reservation {
+  #reservation({ tenant, call, maxDuration }: QuotaRequest, input: number, granted: number): Reservation {
     return {
       output: granted,
-      send: () => ledger.send(tenant, { reservation: call.id, lease: maxDuration + leaseMargin }),
-      async settle(end) {
+      send: () => this.#ledger.send(tenant, { reservation: call.id, lease: maxDuration + leaseMargin }),
+      settle: async (end) => {
         const tokens = tokensOf(end.usage);
         const settlement = { reservation: call.id, ...tokens, record: storedRecord(call, end) };
         if ((tokens.input ?? 0) > input || (tokens.output ?? 0) > granted) {
-          logger.warn({ tenant, reserved: { input, output: granted }, tokens }, 'a provider counted more than its cap');
+          const reserved = { input, output: granted };
+          this.#logger.warn({ tenant, reserved, tokens }, 'a provider counted more than its cap');
         }
-        await settlements.settle(() => ledger.settle(tenant, settlement));
-        for (const pause of pauses.get(tenant) ?? []) pause.abort();
+        await this.#settlements.settle(() => this.#ledger.settle(tenant, settlement));
+        for (const pause of this.#pauses.get(tenant) ?? []) pause.abort();
         return { input: tokens.input ?? input, output: tokens.output ?? granted };
       },
     };
   }
 
-  function reserveOnSend(request: QuotaRequest): Reservation | undefined {
-    const { tenant, call, output, maxDuration } = request;
-    const from = reserveOnSendFrom.get(tenant);
-    if (call.token !== 'shared' || from === undefined || performance.now() < from) return undefined;
-    const ledgerRequest = ledgerRequestOf(request);
-    const { budget } = queuesOf(request);
-    const reserved = reservation(request, ledgerRequest.inputBound, output);
-    let mayBeReserved = false;
-    return {
-      output,
-      async send() {
-        // Calls that wait for the quota, or for a budget of this caller, agent and model, come first.
-        if (turns.taken(tenant) > 0 || turns.taken(budget) > 0) return false;
-        mayBeReserved = true;
-        mayBeReserved = await ledger.reserveSent(tenant, { ...ledgerRequest, lease: maxDuration + leaseMargin });
-        if (!mayBeReserved) reserveOnSendFrom.set(tenant, performance.now() + scarcity);
-        return mayBeReserved;
-      },
-      async settle(end) {
-        return mayBeReserved ? await reserved.settle(end) : { input: 0, output: 0 };
-      },
-    };
-  }
-
-  async function pauseFor(tenant: string, milliseconds: number, signal: AbortSignal): Promise<void> {
-    const settled = new AbortController();
-    const ofTenant = pauses.getOrInsertComputed(tenant, () => new Set()).add(settled);
-    await rest(milliseconds, AbortSignal.any([signal, settled.signal]));
-    ofTenant.delete(settled);
-    if (ofTenant.size === 0) pauses.delete(tenant);
-  }
-
-  async function waitFor(request: QuotaRequest, queue: string, { waitsFor }: Waiting): Promise<Reservation | 'free'> {
-    const { tenant } = request;
+  /** Retries when it is the call's turn in the queue. `budget` is what the call waits for; undefined: the quota. */
+  async #wait(request: QuotaRequest, queue: string, budget: string | undefined): Promise<Reservation | undefined> {
     const deadline = new AbortController();
-    let last = waitsFor;
+    let waitsFor = budget;
     const timer = setTimeout(() => {
-      onRefusal?.('reserved');
-      deadline.abort(new QuotaReserved(last));
-    }, maxWait);
+      this.#onRefusal?.('reserved');
+      deadline.abort(new QuotaReserved(waitsFor));
+    }, this.#maxWait);
     const signal = request.signal === undefined ? deadline.signal : AbortSignal.any([request.signal, deadline.signal]);
     let release: Release | undefined;
     try {
-      release = await turns.acquire(queue, signal);
+      release = await this.#queues.acquire(queue, signal);
       for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
-        const tried = await attempt(request);
-        if (tried === 'free' || !('waitsFor' in tried)) return tried;
-        last = tried.waitsFor;
+        const attempt = await this.#attempt(request);
+        if (attempt.state !== 'waiting') return reservationOf(attempt);
+        waitsFor = attempt.budget;
         // Other processes do not announce what they release, so pauses are short.
-        await pauseFor(tenant, pause * (0.5 + Math.random()), signal);
+        await this.#pause(request.tenant, pause * (0.5 + Math.random()), signal);
         signal.throwIfAborted();
       }
     } finally {
@@ -191,56 +221,44 @@ export function createQuota(options: QuotaOptions): Quota {
     }
   }
 
-  /** The queues of a call: one for the quota, and for budgets one per caller, agent and model. */
-  function queuesOf({ tenant, call }: QuotaRequest): { quota: string | undefined; budget: string } {
-    const { clientId, agentId, model, token } = call;
-    const budget = JSON.stringify([tenant, clientId, agentId, model]);
-    return { quota: token === 'shared' ? tenant : undefined, budget };
+  async #pause(tenant: string, milliseconds: number, signal: AbortSignal): Promise<void> {
+    const settled = new AbortController();
+    const ofTenant = this.#pauses.getOrInsertComputed(tenant, () => new Set()).add(settled);
+    await rest(milliseconds, AbortSignal.any([signal, settled.signal]));
+    ofTenant.delete(settled);
+    if (ofTenant.size === 0) this.#pauses.delete(tenant);
   }
-
-  async function reserve(request: QuotaRequest): Promise<Reservation | 'free'> {
-    const { quota, budget } = queuesOf(request);
-    if (quota !== undefined && turns.taken(quota) > 0) return await waitFor(request, quota, { waitsFor: undefined });
-    if (turns.taken(budget) > 0) return await waitFor(request, budget, { waitsFor: undefined });
-    const tried = await attempt(request);
-    if (tried === 'free' || !('waitsFor' in tried)) return tried;
-    return await waitFor(request, tried.waitsFor === undefined ? (quota ?? budget) : budget, tried);
-  }
-
-  return {
-    async reserve(request) {
-      const { tenant, call, hasBudgets: known } = request;
-      if (call.token === 'own' && !(known ?? (await ledger.hasBudgets(tenant)))) return undefined;
-      const reserved = await reserve(request);
-      return reserved === 'free' ? undefined : reserved;
-    },
-
-    reserveOnSend,
-
-    async record(tenant, call, end) {
-      const record = storedRecord(call, end);
-      if (record !== undefined) await settlements.settle(() => ledger.record(tenant, record));
-    },
-
-    inputBound,
-
-    async state(tenant) {
-      await chargeExpired(db, tenant);
-      return await readQuota(db, tenant);
-    },
-
-    async upkeep(findTenants) {
-      await forEachTenant(await findTenants(reservationWork.expired), (tenant) => chargeExpired(db, tenant));
-      await dropCharged(db, findTenants);
-    },
-
-    close: () => settlements.close(),
-  };
 }
 
-/** The call fits once others have settled, within the quota or this budget. */
-interface Waiting {
-  readonly waitsFor: string | undefined;
+/** What is known of each tenant's part of the quota. Calls reserve as they leave while it is ample, else in advance. */
+class TenantSupply {
+  /** When (performance.now()) the quota counts as ample again; 0 after a call got all its tokens. */
+  readonly #ampleFrom = new Map<string, number>();
+
+  of(tenant: string): 'unknown' | 'ample' | 'scarce' {
+    const from = this.#ampleFrom.get(tenant);
+    if (from === undefined) return 'unknown';
+    return performance.now() < from ? 'scarce' : 'ample';
+  }
+
+  isAmple(tenant: string): void {
+    if (!this.#ampleFrom.has(tenant)) this.#ampleFrom.set(tenant, 0);
+  }
+
+  isScarce(tenant: string): void {
+    this.#ampleFrom.set(tenant, performance.now() + scarcity);
+  }
+}
+
+function reservationOf(attempt: Exclude<Attempt, { state: 'waiting' }>): Reservation | undefined {
+  return attempt.state === 'reserved' ? attempt.reservation : undefined;
+}
+
+/** The queues of a call: one for the quota, and for budgets one per caller, agent and model. */
+function queuesOf({ tenant, call }: QuotaRequest): { quota: string | undefined; budget: string } {
+  const { clientId, agentId, model, token } = call;
+  const budget = JSON.stringify([tenant, clientId, agentId, model]);
+  return { quota: token === 'shared' ? tenant : undefined, budget };
 }
 
 function ledgerRequestOf(request: QuotaRequest): LedgerRequest {

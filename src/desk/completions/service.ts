@@ -12,7 +12,7 @@ import {
 } from '../../providers/provider-caller.ts';
 import { type Complete, createComplete, type ProviderTokens } from './complete.ts';
 import { createIdempotency, type Idempotency } from './idempotency.ts';
-import { createQuota, type Quota, type QuotaOptions } from './quota.ts';
+import { Quota, type QuotaOptions } from './quota.ts';
 
 /** The parts of completions, built once per process. */
 export interface Completions {
@@ -63,7 +63,7 @@ export function createCompletions(options: {
     times = defaultTimes,
     onRefusal,
   } = options;
-  const quota = createQuota({ ...vital, logger, maxWait: times.quotaWait, onRefusal });
+  const quota = new Quota({ ...vital, logger, maxWait: times.quotaWait, onRefusal });
   const tokens = { own: ownToken, shared: config.sharedProviderToken };
   const model = config.completionModel;
   const caller = createProviderCaller({

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sumCalls } from '../../../src/desk/calls/store.ts';
-import { createQuota, type Quota } from '../../../src/desk/completions/quota.ts';
+import { Quota } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import type { CallStart } from '../../../src/providers/call-record.ts';
 import { Random } from '../../support/oracle/random.ts';
@@ -51,7 +51,7 @@ beforeAll(async () => {
     },
   });
   const { pool, db } = server.database;
-  quotas = [1, 2, 3].map(() => createQuota({ pool, db, logger: createLogger('silent'), maxWait: 100 }));
+  quotas = [1, 2, 3].map(() => new Quota({ pool, db, logger: createLogger('silent'), maxWait: 100 }));
 });
 
 afterAll(async () => {

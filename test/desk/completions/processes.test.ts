@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { createClient } from '../../../src/access/oauth/clients.ts';
-import { createQuota, quotaLimits } from '../../../src/desk/completions/quota.ts';
+import { Quota, quotaLimits } from '../../../src/desk/completions/quota.ts';
 import { defaultTimes } from '../../../src/desk/completions/service.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
@@ -35,7 +35,7 @@ let counted: { input: number; output: number };
 let answered: { input: number; output: number };
 
 const database = await createTestDatabase();
-const quota = createQuota({ pool: database.pool, db: database.db, logger: createLogger('silent') });
+const quota = new Quota({ pool: database.pool, db: database.db, logger: createLogger('silent') });
 const vendor = await startVendor();
 const services = await startAll();
 

@@ -3,7 +3,7 @@ import type { QueryConfig } from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import { inputBound } from '../../../src/desk/completions/input-bound.ts';
-import { createQuota, type Quota, quotaLimits } from '../../../src/desk/completions/quota.ts';
+import { Quota, quotaLimits } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import type { Reservation } from '../../../src/providers/call-ledger.ts';
@@ -23,7 +23,7 @@ type End = 'none' | 'unknown' | 'dead' | 'dead before it was sent' | { input: nu
 beforeAll(async () => {
   database = await createTestDatabase();
   const { pool, db } = database;
-  quota = createQuota({ pool, db, logger: createLogger('silent'), maxWait: 100 });
+  quota = new Quota({ pool, db, logger: createLogger('silent'), maxWait: 100 });
 });
 
 afterAll(async () => {
@@ -147,7 +147,7 @@ describe('a reservation that is made when its call leaves', () => {
   });
 
   test('whose answer was lost on the way back is given back', async () => {
-    const losing = createQuota({ pool: losingAnswer(3), db: database.db, logger: createLogger('silent') });
+    const losing = new Quota({ pool: losingAnswer(3), db: database.db, logger: createLogger('silent') });
     const tenant = await newTenant();
     const request = { tenant, call: callStart(), input: { tokens: 10, images: 0 }, output: 20, maxDuration: 60_000 };
     await (await losing.reserve(request))?.settle(endedCall('none'));
@@ -199,7 +199,7 @@ describe('a reservation that is made when its call leaves', () => {
 test('a call that fits does not overtake one that waits', async () => {
   const tenant = await newTenant();
   const { pool, answered } = countingPool();
-  const patient = createQuota({ pool, db: database.db, logger: createLogger('silent') });
+  const patient = new Quota({ pool, db: database.db, logger: createLogger('silent') });
   const order: string[] = [];
   const take = async (name: string, output: number) => {
     const reservation = await reserveTokens(patient, {
@@ -225,7 +225,7 @@ test('a call that fits does not overtake one that waits', async () => {
 test('calls that reserve when they leave do not overtake one that waits for a budget, unless they are of another caller', async () => {
   const tenant = await newTenant();
   const { pool, answered } = countingPool();
-  const patient = createQuota({ pool, db: database.db, logger: createLogger('silent') });
+  const patient = new Quota({ pool, db: database.db, logger: createLogger('silent') });
   onTestFinished(() => patient.close());
   const requestOf = (output: number, clientId = 'c') => {
     const call = callStart({ clientId });
@@ -277,7 +277,7 @@ test('a reservation whose lease has ended is charged in full, for whoever asks n
 test('a reservation whose process died before the call was sent is given back when its short lease has ended', async () => {
   for (const ask of ['reserve', 'state', 'upkeep'] as const) {
     const tenant = await newTenant();
-    const hasty = createQuota({
+    const hasty = new Quota({
       pool: database.pool,
       db: database.db,
       logger: createLogger('silent'),
@@ -372,7 +372,7 @@ test('settling twice counts once', async () => {
 
 test('a reservation whose answer was lost on the way back is given back', async () => {
   const tenant = await newTenant();
-  const losing = createQuota({ pool: losingAnswer(), db: database.db, logger: createLogger('silent') });
+  const losing = new Quota({ pool: losingAnswer(), db: database.db, logger: createLogger('silent') });
   await expect(
     reserveTokens(losing, { tenant, call: callStart(), input: 10, output: 20, maxDuration: 60_000 }),
   ).rejects.toThrow('connection lost');

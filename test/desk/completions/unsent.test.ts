@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
 import { createClient } from '../../../src/access/oauth/clients.ts';
-import { createQuota } from '../../../src/desk/completions/quota.ts';
+import { Quota } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { startAnnals } from '../../support/server/command.ts';
@@ -68,7 +68,7 @@ test.each([
     service.process.kill('SIGKILL');
     await service.ended;
   }
-  const quota = createQuota({ pool: database.pool, db: database.db, logger: createLogger('silent') });
+  const quota = new Quota({ pool: database.pool, db: database.db, logger: createLogger('silent') });
   expect((await quota.state(tenant)).reserved.output).toBe(4_096);
   await database.pool.query('update completion_reservation set expires_at = now()');
   expect(await quota.state(tenant)).toMatchObject({ used, reserved: nothing });

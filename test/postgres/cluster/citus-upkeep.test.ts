@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
 import { logExpiredChats } from '../../../src/desk/agents/chat.ts';
-import { createQuota } from '../../../src/desk/completions/quota.ts';
+import { Quota } from '../../../src/desk/completions/quota.ts';
 import { createMailQueue } from '../../../src/desk/mail/service.ts';
 import { dropExpired, setRetention } from '../../../src/history/retention/retention.ts';
 import { createLogger } from '../../../src/http/logger.ts';
@@ -99,7 +99,7 @@ test('e-mails of all others are sent while a worker is away', async () => {
 
 test('reservations of dead processes of all others are charged while a worker is away', async () => {
   const { pool, db } = server.database;
-  const quota = createQuota({ pool, db, logger });
+  const quota = new Quota({ pool, db, logger });
   await checkUpkeep({
     // The lease has ended at once.
     prepare: async (tenant) => {

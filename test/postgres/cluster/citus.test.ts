@@ -2,7 +2,7 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import { doWork } from '../../../src/core/fairness/work.ts';
-import { createQuota } from '../../../src/desk/completions/quota.ts';
+import { Quota } from '../../../src/desk/completions/quota.ts';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { createLogger } from '../../../src/http/logger.ts';
@@ -96,7 +96,7 @@ test('two processes give away the quota of a tenant to the last token, and no mo
   onTestFinished(async () => {
     for (const pool of pools) await pool.end();
   });
-  const quotas = pools.map((pool) => createQuota({ pool, db: createDatabase(pool), logger, maxWait: 20_000 }));
+  const quotas = pools.map((pool) => new Quota({ pool, db: createDatabase(pool), logger, maxWait: 20_000 }));
   const call = async (n: number) => {
     const reservation = await quotas[n % 2]?.reserve({
       tenant,
