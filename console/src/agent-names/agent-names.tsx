@@ -20,10 +20,7 @@ export function AgentName({ id, withId = false }: AgentNameProps) {
   if (withId) {
     return (
       <>
-        <Name text={name} />{' '}
-        <span class="agent-id muted mono">
-          <Name text={id} />
-        </span>
+        <Name text={name} /> <Name class="agent-id muted mono" text={id} />
       </>
     );
   }

@@ -21,96 +21,58 @@ export interface Page {
 
 /** All pages, in the order of the navigation. The first that a session may see is its first page. */
 export const pages: readonly Page[] = [
-  {
-    path: 'overview',
-    title: 'Overview',
-    icon: 'overview',
+  page('overview', 'Overview', 'overview', {
     scopes: [...historyScopes, 'ai.agent_read', 'ai.agent_manage', 'ai.completion_manage', 'usage.usage_read'],
-    inNavigation: true,
     load: async () => (await import('../overview/overview-page.tsx')).OverviewPage,
-  },
-  {
-    path: 'history',
-    title: 'History',
-    icon: 'history',
+  }),
+  page('history', 'History', 'history', {
     scopes: historyScopes,
-    inNavigation: true,
     load: async () => (await import('../history/history-page.tsx')).HistoryPage,
-  },
-  {
-    path: 'document',
-    title: 'Document',
-    icon: 'document',
+  }),
+  page('document', 'Document', 'document', {
     scopes: [historyAbilities.documents],
-    inNavigation: true,
     load: async () => (await import('../document/document-page.tsx')).DocumentPage,
-  },
-  {
-    path: 'actor',
-    title: 'Actor',
-    icon: 'actor',
+  }),
+  page('actor', 'Actor', 'actor', {
     scopes: historyScopes,
     inNavigation: false,
     load: async () => (await import('../actor/actor-page.tsx')).ActorPage,
-  },
-  {
-    path: 'subscriptions',
-    title: 'Subscriptions',
-    icon: 'send',
+  }),
+  page('subscriptions', 'Subscriptions', 'send', {
     scopes: ['changelog.subscription_read', 'changelog.subscription_manage'],
-    inNavigation: true,
     load: async () => (await import('../subscriptions/subscriptions-page.tsx')).SubscriptionsPage,
-  },
-  {
-    path: 'connect',
-    title: 'Connect',
-    icon: 'link',
+  }),
+  page('connect', 'Connect', 'link', {
     scopes: historyScopes,
-    inNavigation: true,
     load: async () => (await import('../connect/connect-page.tsx')).ConnectPage,
-  },
-  {
-    path: 'desk',
-    title: 'AI desk',
-    icon: 'agent',
+  }),
+  page('desk', 'AI desk', 'agent', {
     scopes: [
-      'ai.agent_read',
-      'ai.agent_manage',
-      'ai.agentexecution_manage',
-      'ai.completion_manage',
-      'usage.usage_read',
-      'usage.budget_manage',
+      ...['ai.agent_read', 'ai.agent_manage', 'ai.agentexecution_manage', 'ai.completion_manage'],
+      ...['usage.usage_read', 'usage.budget_manage'],
     ],
-    inNavigation: true,
     load: async () => (await import('../desk/desk-page.tsx')).DeskPage,
     views: async () => (await import('../desk/desk-page.tsx')).deskViews,
-  },
-  {
-    path: 'data',
-    title: 'Data',
-    icon: 'data',
+  }),
+  page('data', 'Data', 'data', {
     scopes: [
-      'schema.schema_read',
-      'schema.schema_manage',
-      'schema.custominstance_read',
-      'schema.custominstance_manage',
-      'configuration.configuration_view',
-      'configuration.configuration_manage',
-      'ai.agent_read',
-      'ai.agent_manage',
-      ...historyScopes,
+      ...['schema.schema_read', 'schema.schema_manage'],
+      ...['schema.custominstance_read', 'schema.custominstance_manage'],
+      ...['configuration.configuration_view', 'configuration.configuration_manage'],
+      ...['ai.agent_read', 'ai.agent_manage', ...historyScopes],
     ],
-    inNavigation: true,
     load: async () => (await import('../data/data-page.tsx')).DataPage,
     views: async () => (await import('../data/data-page.tsx')).dataViews,
-  },
-  {
-    path: 'security',
-    title: 'Security',
-    icon: 'security',
+  }),
+  page('security', 'Security', 'security', {
     scopes: ['changelog.access_read', 'changelog.proof_read'],
-    inNavigation: true,
     load: async () => (await import('../security/security-page.tsx')).SecurityPage,
     views: async () => (await import('../security/security-page.tsx')).securityViews,
-  },
+  }),
 ];
+
+type PageParts = Pick<Page, 'scopes' | 'load' | 'views'> & { readonly inNavigation?: boolean };
+
+function page(path: string, title: string, icon: IconName, parts: PageParts): Page {
+  return { path, title, icon, inNavigation: true, ...parts };
+}

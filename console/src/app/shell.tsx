@@ -135,9 +135,7 @@ function Account() {
       <div class="account-row">
         <div class="account-names">
           <TenantOf session={signedIn} />
-          <span class="muted">
-            <Name text={signedIn.name} />
-          </span>
+          <Name class="muted" text={signedIn.name} />
         </div>
         <Button kind="quiet" icon="signOut" aria-label="Sign out" title="Sign out" onClick={leave} />
       </div>
@@ -147,12 +145,7 @@ function Account() {
 
 /** The tenant; of a person who may enter several, the choice among them. */
 function TenantOf({ session: { tenant, tenants = [] } }: { readonly session: Session }) {
-  if (tenants.length < 2)
-    return (
-      <strong>
-        <Name text={tenant} />
-      </strong>
-    );
+  if (tenants.length < 2) return <Name as="strong" text={tenant} />;
   const change = async (choice: HTMLSelectElement) => {
     try {
       await changeTenant(choice.value);

@@ -36,28 +36,31 @@ function isMarked(token: Token): token is MarkedToken {
   return token.type !== '';
 }
 
+/** Tokens that are one element around their parts. */
+const elements = { paragraph: 'p', blockquote: 'blockquote', strong: 'strong', em: 'em', del: 'del' } as const;
+
 function Part({ token }: { readonly token: MarkedToken }): ComponentChildren {
   switch (token.type) {
     case 'space':
     case 'def':
       return null;
+    case 'paragraph':
+    case 'blockquote':
+    case 'strong':
+    case 'em':
+    case 'del': {
+      const Element = elements[token.type];
+      return (
+        <Element>
+          <Parts tokens={token.tokens} />
+        </Element>
+      );
+    }
     case 'heading':
       return (
         <p class="markdown-heading">
           <Parts tokens={token.tokens} />
         </p>
-      );
-    case 'paragraph':
-      return (
-        <p>
-          <Parts tokens={token.tokens} />
-        </p>
-      );
-    case 'blockquote':
-      return (
-        <blockquote>
-          <Parts tokens={token.tokens} />
-        </blockquote>
       );
     case 'list':
       return <List list={token} />;
@@ -78,24 +81,6 @@ function Part({ token }: { readonly token: MarkedToken }): ComponentChildren {
       return <hr />;
     case 'br':
       return <br />;
-    case 'strong':
-      return (
-        <strong>
-          <Parts tokens={token.tokens} />
-        </strong>
-      );
-    case 'em':
-      return (
-        <em>
-          <Parts tokens={token.tokens} />
-        </em>
-      );
-    case 'del':
-      return (
-        <del>
-          <Parts tokens={token.tokens} />
-        </del>
-      );
     case 'codespan':
       return (
         <code>

@@ -1,11 +1,20 @@
 // The viewer takes this file as well: it imports nothing.
 
+interface NameProps {
+  readonly text: string;
+  /** The element around it; left out: `span` where it has a class. */
+  readonly as?: 'strong' | 'code' | 'div' | 'p' | 'h3' | 'span';
+  readonly class?: string;
+}
+
 /**
  * A name or another text from data. Its direction cannot reach the text around it, and invisible characters are shown as
  * signs with their code.
  */
-export function Name({ text }: { readonly text: string }) {
-  return <bdi>{text === '' ? <span class="muted">(empty)</span> : <Text text={text} />}</bdi>;
+export function Name({ text, as, class: name }: NameProps) {
+  const isolated = <bdi>{text === '' ? <span class="muted">(empty)</span> : <Text text={text} />}</bdi>;
+  const Tag = as ?? (name === undefined ? undefined : 'span');
+  return Tag === undefined ? isolated : <Tag class={name}>{isolated}</Tag>;
 }
 
 interface TextProps {

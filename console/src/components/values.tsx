@@ -1,13 +1,8 @@
 import { Name } from './text.tsx';
 import { chooseTimeZone, type TimeDetail, type TimeZoneChoice, timeText, timeZone } from './times.ts';
 
-interface TimeProps {
-  readonly at: number | string;
-  readonly detail?: TimeDetail;
-}
-
 /** A time, with the exact one in both zones when one points at it. */
-export function Time({ at, detail = 'second' }: TimeProps) {
+export function Time({ at, detail = 'second' }: { readonly at: number | string; readonly detail?: TimeDetail }) {
   const exact = new Date(at);
   const iso = Number.isNaN(exact.getTime()) ? String(at) : exact.toISOString();
   return (
@@ -75,12 +70,8 @@ export function ChangeLine({ change: { type, entity, entityId, actor, at }, deta
   return (
     <>
       <ChangeTypeMark type={type} short />
-      <span>
-        <Name text={entity} /> <Name text={entityId} />
-      </span>
-      <span class="muted">
-        <Name text={actor} />
-      </span>
+      <Name as="span" text={entity} /> <Name text={entityId} />
+      <Name class="muted" text={actor} />
       <Time at={at} detail={detail} />
     </>
   );

@@ -15,13 +15,8 @@ const lifetimes = [
   ['90', '90 days'],
 ] as const;
 
-interface KeysCardProps {
-  readonly made: MadeKey | undefined;
-  readonly onMade: (key: MadeKey | undefined) => void;
-}
-
 /** The keys of the person who is signed in: the list, a new one, and revocation. */
-export function KeysCard({ made, onMade }: KeysCardProps) {
+export function KeysCard({ made, onMade }: { made: MadeKey | undefined; onMade: (key: MadeKey | undefined) => void }) {
   const keys = useRequest('own keys', listOwnKeys);
   const [days, setDays] = useState<(typeof lifetimes)[number][0]>('90');
   const { isBusy, failure, act } = useWork(keys.reload);

@@ -70,11 +70,8 @@ export function DocumentsSearch({ unknown }: DocumentsSearchProps) {
       {unknown === undefined ? undefined : (
         <p class="note" role="alert">
           <span>
-            The history has nothing about{' '}
-            <strong>
-              <Name text={`${unknown.entity} ${unknown.entityId}`} />
-            </strong>
-            . Small and capital letters differ in an address. Below are those that begin so.
+            The history has nothing about <Name as="strong" text={`${unknown.entity} ${unknown.entityId}`} />. Small and
+            capital letters differ in an address. Below are those that begin so.
           </span>
         </p>
       )}
@@ -180,9 +177,7 @@ function FoundDocuments({ text, entity, unchangedDays }: FoundDocumentsProps) {
                   <strong>
                     <Name text={name ?? entityId} />
                   </strong>{' '}
-                  <span class="muted">
-                    <Name text={name === undefined ? type : `${type} ${entityId}`} />
-                  </span>
+                  <Name class="muted" text={name === undefined ? type : `${type} ${entityId}`} />
                 </span>
                 <span class="muted">
                   <Time at={at} />

@@ -59,9 +59,7 @@ function TimelineItem({ change: { number, entry }, isShown, isCompared, onShow, 
         <span class="timeline-when">
           <Time at={entry.at} />
         </span>
-        <span class="timeline-actor">
-          <Name text={entry.actor} />
-        </span>
+        <Name class="timeline-actor" text={entry.actor} />
         <span class="timeline-paths">
           <PathSummary entry={entry} />
         </span>

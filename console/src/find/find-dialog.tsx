@@ -115,9 +115,7 @@ export function FindDialog({ typedAhead, onClose, onOpened }: FindDialogProps) {
                       }}
                     >
                       <Icon name={source.icon} />
-                      <span class="find-label">
-                        <Name text={item.label} />
-                      </span>
+                      <Name class="find-label" text={item.label} />
                       <Hint text={item.hint} />
                     </a>
                   );
@@ -197,9 +195,7 @@ export function FoundWords({ text }: { readonly text: string }) {
                 <li key={item.key}>
                   <Link to={item.to} class="find-item">
                     <Icon name={source.icon} />
-                    <span class="find-label">
-                      <Name text={item.label} />
-                    </span>
+                    <Name class="find-label" text={item.label} />
                     <Hint text={item.hint} />
                   </Link>
                 </li>

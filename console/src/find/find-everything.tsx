@@ -188,9 +188,5 @@ async function pathsWithWords(text: string, first: Promise<readonly string[]>, s
 /** What something is that was found. */
 export function Hint({ text }: { readonly text: string }) {
   if (text === '') return null;
-  return (
-    <span class="find-hint">
-      <Name text={text} />
-    </span>
-  );
+  return <Name class="find-hint" text={text} />;
 }

@@ -3,11 +3,6 @@ import { FormField } from '../components/forms.tsx';
 import { Dialog } from '../components/overlays.tsx';
 import { momentOf, momentText, startOfDay, type TimeBounds, zoneName } from '../components/times.ts';
 
-interface DaysDialogProps {
-  readonly onClose: () => void;
-  readonly onChoose: (bounds: TimeBounds) => void;
-}
-
 /** Days as `2026-11-22`, and times as `14:30`. Without a time the whole day is meant. */
 interface Chosen {
   readonly first: string;
@@ -17,7 +12,7 @@ interface Chosen {
 }
 
 /** Asks for days, both included, or for times. The month before this one is proposed: it is what auditors ask for. */
-export function DaysDialog({ onClose, onChoose }: DaysDialogProps) {
+export function DaysDialog({ onClose, onChoose }: { onClose: () => void; onChoose: (bounds: TimeBounds) => void }) {
   const [chosen, setChosen] = useState(lastMonth);
   const range = rangeOf(chosen);
   const isOrdered = range.from < range.before;

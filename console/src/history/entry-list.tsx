@@ -68,15 +68,9 @@ function EntryRow({ entry, isOpen }: { readonly entry: Entry; readonly isOpen: b
           <strong>
             <Name text={entry.entityId} />
           </strong>{' '}
-          {entry.name === undefined ? undefined : (
-            <span class="muted">
-              <Name text={entry.name} />
-            </span>
-          )}
+          {entry.name === undefined ? undefined : <Name class="muted" text={entry.name} />}
         </span>
-        <span class="entry-actor">
-          <Name text={entry.actor} />
-        </span>
+        <Name class="entry-actor" text={entry.actor} />
         <span class="entry-time">
           <Time at={entry.at} detail="clock" />
         </span>
@@ -171,13 +165,8 @@ function ShortValue({ value, isCut }: { readonly value: JsonValue; readonly isCu
   );
 }
 
-interface EmptyHistoryProps {
-  readonly q: string;
-  readonly onQuery: (q: string) => void;
-}
-
 /** Says why nothing matches, and leads to where something does. */
-export function EmptyHistory({ q, onQuery }: EmptyHistoryProps) {
+export function EmptyHistory({ q, onQuery }: { readonly q: string; readonly onQuery: (q: string) => void }) {
   const everything = withTime(q, { from: allTime });
   const { value: older } = useRequest(everything, (signal) => countEntries(everything, signal));
   const bounded = hasFromBound(q);

@@ -91,9 +91,7 @@ function Title({ entry: { type, entity, entityId } }: { readonly entry: Entry })
   return (
     <span class="entry-title">
       <ChangeTypeMark type={type} short />
-      <span class="muted">
-        <Name text={entity} />
-      </span>
+      <Name class="muted" text={entity} />
       <Name text={entityId} />
     </span>
   );

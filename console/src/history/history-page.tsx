@@ -152,13 +152,7 @@ function leadOf({ range }: SavedView): string {
   return historyView.value.q === '' ? `A saved view of ${rangeText(range)}` : 'A saved view, with another query';
 }
 
-interface EntriesProps {
-  readonly value: EntryPage | undefined;
-  readonly q: string;
-  readonly open: string | undefined;
-}
-
-function Entries({ value, q, open }: EntriesProps) {
+function Entries({ value, q, open }: { value: EntryPage | undefined; q: string; open: string | undefined }) {
   if (value === undefined) return <Skeleton lines={12} />;
   if (value.totalElements === 0) return <EmptyHistory q={q} onQuery={showQuery} />;
   return <EntryList entries={value.items} open={open} />;

@@ -8,13 +8,8 @@ import { timeText } from '../components/times.ts';
 import { hasTime, topTerms, withoutTerm, withTime } from '../query-text/edit-query.ts';
 import { timeChoices } from './time-choices.ts';
 
-interface TermChipsProps {
-  readonly q: string;
-  readonly onQuery: (q: string) => void;
-}
-
 /** The terms of the query, each with a button that takes it away. */
-export function TermChips({ q, onQuery }: TermChipsProps) {
+export function TermChips({ q, onQuery }: { readonly q: string; readonly onQuery: (q: string) => void }) {
   const terms = topTerms(q);
   if (terms.length === 0) return null;
   return (
@@ -22,9 +17,7 @@ export function TermChips({ q, onQuery }: TermChipsProps) {
       {terms.map((term) => (
         <li key={term.start} class="chip">
           <span class="chip-field">{term.field}</span>
-          <span class="chip-value">
-            <Name text={valueText(q, term)} />
-          </span>
+          <Name class="chip-value" text={valueText(q, term)} />
           <button type="button" aria-label={`Remove ${term.field}`} onClick={() => onQuery(withoutTerm(q, term))}>
             <Icon name="close" size={12} />
           </button>
@@ -58,13 +51,8 @@ const signs: Readonly<Record<string, string>> = { '>=': 'from', '>': 'after', '<
 
 const DaysDialog = later(async () => (await import('./days-dialog.tsx')).DaysDialog);
 
-interface TimePresetsProps {
-  readonly q: string;
-  readonly onQuery: (q: string) => void;
-}
-
 /** Ranges of time at a click. Each writes a term of the query. */
-export function TimePresets({ q, onQuery }: TimePresetsProps) {
+export function TimePresets({ q, onQuery }: { readonly q: string; readonly onQuery: (q: string) => void }) {
   const [isChoosing, setChoosing] = useState(false);
   const now = Date.now();
   return (

@@ -188,11 +188,7 @@ function TroubleItem({
         </Link>
         {disabledReason === undefined ? undefined : <Badge tone="bad">disabled by Annals</Badge>}
       </p>
-      {disabledReason === undefined ? undefined : (
-        <p class="muted">
-          <Name text={disabledReason} />
-        </p>
-      )}
+      {disabledReason === undefined ? undefined : <Name as="p" class="muted" text={disabledReason} />}
       {failures === 0 ? undefined : (
         <p class="muted">
           <Link

@@ -81,11 +81,7 @@ function AccessesView() {
         },
         {
           label: 'How',
-          cell: (access) => (
-            <span class="cell-cut">
-              <Name text={detailsOf(access)} />
-            </span>
-          ),
+          cell: (access) => <Name class="cell-cut" text={detailsOf(access)} />,
         },
         { label: 'Address', class: 'nowrap', cell: ({ address = '' }) => <Name text={address} /> },
         {

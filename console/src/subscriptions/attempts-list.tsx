@@ -63,11 +63,7 @@ function AttemptAnswer({ attempt: { error, answer = '' } }: { readonly attempt: 
   return (
     <>
       {error === undefined ? undefined : <Name text={error} />}{' '}
-      {answer === '' ? undefined : (
-        <code class="muted">
-          <Name text={answer} />
-        </code>
-      )}
+      {answer === '' ? undefined : <Name as="code" class="muted" text={answer} />}
     </>
   );
 }

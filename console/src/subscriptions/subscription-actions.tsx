@@ -144,14 +144,8 @@ export function SecretDialog({ shown: { secret, publicKey }, note, onClose }: Se
   );
 }
 
-interface TestDialogProps {
-  readonly id: string;
-  readonly onClose: () => void;
-  readonly onTested: () => void;
-}
-
 /** Sends a sample, and shows what the target answered. */
-function TestDialog({ id, onClose, onTested }: TestDialogProps) {
+function TestDialog({ id, onClose, onTested }: { id: string; onClose: () => void; onTested: () => void }) {
   const { value, error, isLoading, reload } = useRequest(`test ${id}`, (signal) =>
     annals().subscriptions.test(id, { signal, maxRetries: 0 }),
   );
@@ -190,11 +184,7 @@ function TestDialog({ id, onClose, onTested }: TestDialogProps) {
             {value.duration === undefined ? undefined : `${countText(value.duration)} ms`}
           </Fact>
           <Fact label="Answer">
-            {value.answer === undefined || value.answer === '' ? undefined : (
-              <code>
-                <Name text={value.answer} />
-              </code>
-            )}
+            {value.answer === undefined || value.answer === '' ? undefined : <Name as="code" text={value.answer} />}
           </Fact>
         </dl>
       )}
@@ -202,14 +192,8 @@ function TestDialog({ id, onClose, onTested }: TestDialogProps) {
   );
 }
 
-interface ReplayDialogProps {
-  readonly id: string;
-  readonly onClose: () => void;
-  readonly onStarted: () => void;
-}
-
 /** Asks for a time, and sends the changes recorded in it once more. */
-function ReplayDialog({ id, onClose, onStarted }: ReplayDialogProps) {
+function ReplayDialog({ id, onClose, onStarted }: { id: string; onClose: () => void; onStarted: () => void }) {
   const [from, setFrom] = useState(() => momentText(startOfDay(Date.now())).slice(0, 16));
   const [to, setTo] = useState('');
   const [begin, end] = [momentOfField(from), to === '' ? Date.now() : momentOfField(to)];
@@ -320,14 +304,8 @@ function StopAction({ subscription, onChanged }: SubscriptionProps) {
   );
 }
 
-interface ResumeDialogProps {
-  readonly id: string;
-  readonly onClose: () => void;
-  readonly onResumed: () => void;
-}
-
 /** Asks where a subscription resumes whose position was lost. */
-function ResumeDialog({ id, onClose, onResumed }: ResumeDialogProps) {
+function ResumeDialog({ id, onClose, onResumed }: { id: string; onClose: () => void; onResumed: () => void }) {
   const [from, setFrom] = useState<'now' | 'start'>('now');
   const run = async () => {
     await annals().subscriptions.resume(id, { from });

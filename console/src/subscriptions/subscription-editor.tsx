@@ -41,12 +41,7 @@ export function SubscriptionEditor() {
   return value?.id === id ? <Editing key={id} draft={draftOf(value)} current={value} /> : <Skeleton />;
 }
 
-interface EditingProps {
-  readonly draft: SubscriptionDraft;
-  readonly current: Subscription | undefined;
-}
-
-function Editing({ draft: first, current }: EditingProps) {
+function Editing({ draft: first, current }: { draft: SubscriptionDraft; current: Subscription | undefined }) {
   const form = useId();
   const [draft, setDraft] = useState(first);
   const [refused, setRefused] = useState<{ readonly error: unknown; readonly draft: SubscriptionDraft }>();

@@ -119,10 +119,7 @@ const columns: readonly Column<Subscription>[] = [
         <span class="muted">none</span>
       ) : (
         <>
-          <Time at={lastError.at} detail="minute" />{' '}
-          <span class="muted subscription-error">
-            <Name text={lastError.message} />
-          </span>
+          <Time at={lastError.at} detail="minute" /> <Name class="muted subscription-error" text={lastError.message} />
         </>
       ),
   },

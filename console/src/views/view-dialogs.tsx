@@ -54,9 +54,7 @@ export function EditViews({ onClose }: { readonly onClose: () => void }) {
             ) : (
               <>
                 <span class="view-words">
-                  <strong>
-                    <Name text={view.name} />
-                  </strong>
+                  <Name as="strong" text={view.name} />
                   <span class="muted">
                     <code>
                       <Name text={view.q} />
@@ -200,12 +198,7 @@ export function SaveView({ q, view, onClose }: SaveViewProps) {
 /** Characters, as the service counts them. */
 const maxName = 200;
 
-interface ViewNameFieldProps {
-  readonly name: string;
-  readonly onName: (name: string) => void;
-}
-
-function ViewNameField({ name, onName }: ViewNameFieldProps) {
+function ViewNameField({ name, onName }: { readonly name: string; readonly onName: (name: string) => void }) {
   const input = useRef<HTMLInputElement>(null);
   // In the same turn as it is drawn: a key that is pressed between the two would be lost.
   useLayoutEffect(() => {

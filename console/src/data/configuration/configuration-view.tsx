@@ -94,14 +94,8 @@ export function ConfigurationView() {
                 label: 'Key',
                 cell: ({ key, description }) => (
                   <>
-                    <strong class="mono">
-                      <Name text={key} />
-                    </strong>
-                    {description === undefined ? undefined : (
-                      <div class="muted">
-                        <Name text={description} />
-                      </div>
-                    )}
+                    <Name as="strong" class="mono" text={key} />
+                    {description === undefined ? undefined : <Name as="div" class="muted" text={description} />}
                   </>
                 ),
               },
@@ -133,20 +127,10 @@ const maxValue = 160;
 function Value({ item: { value, secured } }: { readonly item: ExactConfiguration }) {
   if (secured) return <Badge tone="plain">secured</Badge>;
   const text = stringifyJson(value);
-  return (
-    <code>
-      <Name text={text.length > maxValue ? `${text.slice(0, maxValue)} …` : text} />
-    </code>
-  );
+  return <Name as="code" text={text.length > maxValue ? `${text.slice(0, maxValue)} …` : text} />;
 }
 
-interface ActionsProps {
-  readonly name: string;
-  readonly mayWrite: boolean;
-  readonly onChanged: () => void;
-}
-
-function Actions({ name, mayWrite, onChanged }: ActionsProps) {
+function Actions({ name, mayWrite, onChanged }: { name: string; mayWrite: boolean; onChanged: () => void }) {
   return (
     <span class="row-actions">
       <HistoryLink entity="configuration" entityId={name} />

@@ -35,10 +35,7 @@ export function InstancesView() {
           <Name text={type} />
         ) : (
           <>
-            <Name text={title} />{' '}
-            <span class="muted">
-              <Name text={type} />
-            </span>
+            <Name text={title} /> <Name class="muted" text={type} />
           </>
         )
       }
@@ -102,11 +99,7 @@ function InstanceName({ instance }: { readonly instance: JsonObject }) {
       <Link class="row-link" to={{ path: 'data/type', parameters: parametersWith({ item: id, edit: undefined }) }}>
         <Name text={id} />
       </Link>
-      {title === undefined ? undefined : (
-        <div class="muted cell-cut">
-          <Name text={title} />
-        </div>
-      )}
+      {title === undefined ? undefined : <Name as="div" class="muted cell-cut" text={title} />}
     </>
   );
 }
@@ -117,11 +110,7 @@ const maxCell = 80;
 function Cell({ value }: { readonly value: JsonValue | undefined }) {
   if (value === undefined) return <span class="muted">–</span>;
   if (typeof value === 'string') {
-    return (
-      <span class="cell-cut">
-        <Name text={value.slice(0, maxCell)} />
-      </span>
-    );
+    return <Name class="cell-cut" text={value.slice(0, maxCell)} />;
   }
   return (
     <span class={`cell-cut ${value instanceof JsonNumber ? 'number' : 'mono'}`}>

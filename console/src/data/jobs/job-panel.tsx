@@ -34,14 +34,8 @@ export function kindOf({ type }: Pick<Job, 'type'>): string {
   return type === 'EXPORT' ? 'Export' : 'Chat';
 }
 
-interface JobPanelProps {
-  readonly id: string;
-  readonly onClose: () => void;
-  readonly onDeleted: () => void;
-}
-
 /** One job: its request, its result, and why it failed. */
-export function JobPanel({ id, onClose, onDeleted }: JobPanelProps) {
+export function JobPanel({ id, onClose, onDeleted }: { id: string; onClose: () => void; onDeleted: () => void }) {
   const request = useRequest(`job ${id}`, (signal) => annals().jobs.get(id, { signal }));
   const { value: job } = request;
   const isRunning = job?.status === 'in_progress';
@@ -125,9 +119,7 @@ function JobFacts({ job }: { readonly job: Job }) {
       {metadata.error === undefined ? undefined : (
         <div class="failure">
           <div>
-            <p class="failure-title">
-              <Name text={metadata.error.message ?? metadata.error.type} />
-            </p>
+            <Name as="p" class="failure-title" text={metadata.error.message ?? metadata.error.type} />
             <p class="muted">{metadata.error.type}</p>
           </div>
         </div>

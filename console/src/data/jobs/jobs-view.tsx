@@ -115,11 +115,7 @@ function JobResult({ job }: { readonly job: Job }) {
       </span>
     );
   }
-  return (
-    <span class="cell-cut">
-      <Name text={job.message ?? ''} />
-    </span>
-  );
+  return <Name class="cell-cut" text={job.message ?? ''} />;
 }
 
 /** Starts an export of the history. */

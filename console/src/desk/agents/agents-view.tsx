@@ -54,9 +54,7 @@ export function AgentsView() {
               <Link class="row-link" to={{ path: 'desk/agent', parameters: { id: agent.id } }}>
                 <Name text={agentTitle(agent)} />
               </Link>
-              <div class="muted cell-cut">
-                <Name text={textFor(agent.description) ?? agent.id} />
-              </div>
+              <Name as="div" class="muted cell-cut" text={textFor(agent.description) ?? agent.id} />
             </>
           ),
         },
@@ -196,9 +194,7 @@ function WhyDisabled({ agent, onChanged }: AgentActionsProps) {
       <Icon name="warning" size={18} />
       <div>
         <p class="failure-title">Annals has disabled this agent.</p>
-        <p>
-          <Name text={agent.disabledReason ?? ''} />
-        </p>
+        <Name as="p" text={agent.disabledReason ?? ''} />
         <p class="muted">
           Correct the cause first. Annals disables the agent again after ten more failures like these.
         </p>

@@ -13,17 +13,12 @@ import './tool-servers.css';
 const ApprovalDialog = later(async () => (await import('./approval-dialog.tsx')).ApprovalDialog);
 const ServerDialog = later(async () => (await import('./server-dialog.tsx')).ServerDialog);
 
-interface ToolServersProps {
-  readonly agent: Agent;
-  readonly onChanged: () => void;
-}
-
 type Open =
   | { readonly what: 'server'; readonly server: ToolServer | undefined }
   | { readonly what: 'tools'; readonly server: ToolServer };
 
 /** The servers whose tools an agent may use, and which of these are approved. */
-export function ToolServersCard({ agent, onChanged }: ToolServersProps) {
+export function ToolServersCard({ agent, onChanged }: { readonly agent: Agent; readonly onChanged: () => void }) {
   const [open, setOpen] = useState<Open>();
   const servers = serversOf(agent);
   const mayWrite = allows('ai.agent_manage');
@@ -50,12 +45,8 @@ export function ToolServersCard({ agent, onChanged }: ToolServersProps) {
           <section key={server.name} class="tool-server" aria-label={`Server ${server.name}`}>
             <header>
               <div class="tool-server-name">
-                <h3 class="mono">
-                  <Name text={server.name} />
-                </h3>
-                <div class="muted mono tool-server-url">
-                  <Name text={server.url} />
-                </div>
+                <Name as="h3" class="mono" text={server.name} />
+                <Name as="div" class="muted mono tool-server-url" text={server.url} />
                 {Object.keys(server.headers).length === 0 ? undefined : (
                   <div class="muted">With the headers {Object.keys(server.headers).join(', ')}</div>
                 )}
@@ -109,9 +100,7 @@ function ToolList({ server: { name, tools } }: { readonly server: ToolServer }) 
     <ul class="tool-list">
       {tools.map(({ name: tool, state }) => (
         <li key={tool}>
-          <span class="mono">
-            <Name text={`${name}__${tool}`} />
-          </span>
+          <Name class="mono" text={`${name}__${tool}`} />
           {state === undefined ? (
             <Badge tone="good">approved</Badge>
           ) : (
