@@ -3,10 +3,11 @@ import { useCode } from '../api/requests.ts';
 import { allows, changeTenant, isOutdated, type Session, session, signOut } from '../api/session.ts';
 import { Button } from '../components/buttons.tsx';
 import { Icon } from '../components/icon.tsx';
+import { Segments } from '../components/page.tsx';
 import { EmptyState, FailureBox, Skeleton } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
+import { chooseTimeZone, timeZone } from '../components/times.ts';
 import { tellFailure } from '../components/toasts.ts';
-import { TimeZoneSwitch } from '../components/values.tsx';
 import { Find, FindButton } from '../find/find-button.tsx';
 import { basePath, Link, path } from '../router/router.tsx';
 import { ViewsNavigation } from '../views/views.tsx';
@@ -122,7 +123,15 @@ function Account() {
   const leave = () => void signOut().catch(tellFailure);
   return (
     <div class="account">
-      <TimeZoneSwitch />
+      <Segments
+        label="Times are shown in"
+        choices={[
+          ['local', 'Local time'],
+          ['utc', 'UTC'],
+        ]}
+        chosen={timeZone.value}
+        onChoose={chooseTimeZone}
+      />
       <a
         class="navigation-link"
         href={new URL('../docs/guides', new URL(basePath, location.origin)).href}

@@ -1,7 +1,9 @@
-import type { NewExport } from '@annals/client';
+import type { Job, NewExport } from '@annals/client';
+import type { ComponentChildren } from 'preact';
 import { useRequest } from '../api/requests.ts';
-import { allows, readSealed, readsContext } from '../api/session.ts';
-import { FormField } from './forms.tsx';
+import { allows, apiUrl, readSealed, readsContext, readsHistory, session } from '../api/session.ts';
+import { CheckField, SelectField } from './forms.tsx';
+import { Icon } from './icon.tsx';
 
 /** What the file of an export is to be. */
 type ExportChoice = Required<Pick<NewExport, 'format' | 'context' | 'proof'>>;
@@ -22,42 +24,49 @@ export function ExportChoiceFields({ choice, onChange }: ExportChoiceProps) {
   const { value: isSealed = false } = useRequest(allows('changelog.proof_read') ? 'sealed' : undefined, readSealed);
   return (
     <>
-      <FormField label="Format" hint="NDJSON has one JSON object a line. CSV has one line a change, for spreadsheets.">
-        {(control) => (
-          <select
-            {...control}
-            value={choice.format}
-            disabled={choice.proof}
-            onChange={(event) =>
-              onChange({ ...choice, format: event.currentTarget.value === 'CSV' ? 'CSV' : 'NDJSON' })
-            }
-          >
-            <option value="NDJSON">NDJSON</option>
-            <option value="CSV">CSV</option>
-          </select>
-        )}
-      </FormField>
+      <SelectField
+        label="Format"
+        hint="NDJSON has one JSON object a line. CSV has one line a change, for spreadsheets."
+        choices={[
+          ['NDJSON', 'NDJSON'],
+          ['CSV', 'CSV'],
+        ]}
+        value={choice.format}
+        disabled={choice.proof}
+        onChoose={(format) => onChange({ ...choice, format })}
+      />
       {readsContext() ? (
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={choice.context}
-            onChange={(event) => onChange({ ...choice, context: event.currentTarget.checked })}
-          />
+        <CheckField checked={choice.context} onCheck={(context) => onChange({ ...choice, context })}>
           With the context of each change, and how it was recorded
-        </label>
+        </CheckField>
       ) : undefined}
       {isSealed ? (
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={choice.proof}
-            onChange={(event) => onChange({ ...choice, proof: event.currentTarget.checked, format: 'NDJSON' })}
-          />
+        <CheckField checked={choice.proof} onCheck={(proof) => onChange({ ...choice, proof, format: 'NDJSON' })}>
           With proof that nothing was altered, for annals verify. Without a time in the query it has the changes of all
           times.
-        </label>
+        </CheckField>
       ) : undefined}
     </>
+  );
+}
+
+interface DownloadLinkProps {
+  readonly job: Job;
+  readonly kind?: 'plain' | 'primary';
+  /** Left out: the format of the file. */
+  readonly children?: ComponentChildren;
+}
+
+/** The file of an export that is done. The service sends it as an attachment. */
+export function DownloadLink({ job, kind = 'plain', children }: DownloadLinkProps) {
+  const { id, type, status, metadata } = job;
+  if (type !== 'EXPORT' || status !== 'success' || !readsHistory()) return null;
+  if (metadata.context === true && !readsContext()) return null;
+  const tenant = encodeURIComponent(session.value?.tenant ?? '');
+  return (
+    <a class={`button ${kind}`} href={`${apiUrl}/ai-service/${tenant}/jobs/${encodeURIComponent(id)}/content`} download>
+      <Icon name="download" />
+      {children ?? metadata.format ?? 'File'}
+    </a>
   );
 }

@@ -12,7 +12,7 @@ const maxLength = 50_000;
  * Markdown from a model. Every part becomes an element of the page, so nothing in the text can be markup: HTML stays text, only addresses of
  * the web become links, and pictures are links too.
  */
-export function Markdown({ text }: { readonly text: string }) {
+export function MarkdownText({ text }: { readonly text: string }) {
   const tokens = useMemo(
     () => (text.length > maxLength ? undefined : lexer(text, { gfm: true, breaks: true })),
     [text],

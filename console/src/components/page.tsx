@@ -1,7 +1,7 @@
 import type { ComponentChildren, ComponentType } from 'preact';
 import { allows } from '../api/session.ts';
 import { Link, path } from '../router/router.tsx';
-import { EmptyState } from './states.tsx';
+import { EmptyState, LoadingLine } from './states.tsx';
 import { Name } from './text.tsx';
 
 interface PageHeaderProps {
@@ -97,5 +97,65 @@ export function Fact({ label, class: name, text, children }: FactProps) {
       <dt>{label}</dt>
       <dd class={name}>{value}</dd>
     </>
+  );
+}
+
+interface CardProps {
+  readonly title: ComponentChildren;
+  /** Right of the title. */
+  readonly aside?: ComponentChildren;
+  /** Classes of the card and of its body. */
+  readonly class?: string;
+  readonly body?: string;
+  readonly isLoading?: boolean;
+  readonly 'aria-label'?: string;
+  readonly 'aria-live'?: 'polite';
+  readonly children: ComponentChildren;
+}
+
+/** A part of a page under a heading. */
+export function Card({ title, aside, class: name = '', body = '', isLoading, children, ...rest }: CardProps) {
+  return (
+    <section class={`card ${name}`} aria-busy={isLoading} {...rest}>
+      {isLoading === undefined ? undefined : <LoadingLine active={isLoading} />}
+      {aside === undefined ? (
+        <h2 class="card-header">{title}</h2>
+      ) : (
+        <div class="card-header">
+          <h2>{title}</h2>
+          {aside}
+        </div>
+      )}
+      <div class={`card-body ${body}`}>{children}</div>
+    </section>
+  );
+}
+
+interface SegmentsProps<Choice extends string> {
+  /** What is chosen, for those who do not see it. */
+  readonly label: string;
+  readonly class?: string;
+  readonly choices: readonly (readonly [choice: Choice, words: string])[];
+  readonly chosen: Choice;
+  readonly onChoose: (choice: Choice) => void;
+}
+
+/** A choice among a few, all of which are shown. */
+export function Segments<Choice extends string>({
+  label,
+  class: name,
+  choices,
+  chosen,
+  onChoose,
+}: SegmentsProps<Choice>) {
+  return (
+    <fieldset class={`segments ${name ?? ''}`}>
+      <legend class="visually-hidden">{label}</legend>
+      {choices.map(([choice, words]) => (
+        <button key={choice} type="button" aria-pressed={choice === chosen} onClick={() => onChoose(choice)}>
+          {words}
+        </button>
+      ))}
+    </fieldset>
   );
 }

@@ -1,5 +1,6 @@
-import { Name } from './text.tsx';
-import { chooseTimeZone, type TimeDetail, type TimeZoneChoice, timeText, timeZone } from './times.ts';
+import { useCode } from '../api/requests.ts';
+import { LongText, Name } from './text.tsx';
+import { type TimeDetail, timeText } from './times.ts';
 
 /** A time, with the exact one in both zones when one points at it. */
 export function Time({ at, detail = 'second' }: { readonly at: number | string; readonly detail?: TimeDetail }) {
@@ -9,29 +10,6 @@ export function Time({ at, detail = 'second' }: { readonly at: number | string; 
     <time class="number" dateTime={iso} title={`${iso}\n${timeText(at, 'second', 'local')} on your clock`}>
       {timeText(at, detail)}
     </time>
-  );
-}
-
-/** Chooses between UTC and the reader's clock, for all times of the console. */
-export function TimeZoneSwitch() {
-  const choices: readonly (readonly [TimeZoneChoice, string])[] = [
-    ['local', 'Local time'],
-    ['utc', 'UTC'],
-  ];
-  return (
-    <fieldset class="segments">
-      <legend class="visually-hidden">Times are shown in</legend>
-      {choices.map(([choice, label]) => (
-        <button
-          key={choice}
-          type="button"
-          aria-pressed={timeZone.value === choice}
-          onClick={() => chooseTimeZone(choice)}
-        >
-          {label}
-        </button>
-      ))}
-    </fieldset>
   );
 }
 
@@ -75,4 +53,12 @@ export function ChangeLine({ change: { type, entity, entityId, actor, at }, deta
       <Time at={at} detail={detail} />
     </>
   );
+}
+
+const loadMarkdown = async () => (await import('./markdown.tsx')).MarkdownText;
+
+/** Markdown from a model. Until its code is fetched, the text is shown as it was written. */
+export function Markdown({ text }: { readonly text: string }) {
+  const { code: Rendered } = useCode(loadMarkdown);
+  return Rendered === undefined ? <LongText text={text} /> : <Rendered text={text} />;
 }

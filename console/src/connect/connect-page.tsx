@@ -1,9 +1,8 @@
-import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import guide from '../../../docs/ai-tools.md?raw';
 import { session } from '../api/session.ts';
 import { CopyButton } from '../components/buttons.tsx';
-import { PageHeader } from '../components/page.tsx';
+import { Card, PageHeader } from '../components/page.tsx';
 import { TableScroll } from '../components/table.tsx';
 import { basePath } from '../router/router.tsx';
 import { KeysCard, type MadeKey } from './keys-card.tsx';
@@ -26,7 +25,7 @@ export function ConnectPage() {
         lead="Ask the history from Claude Code, Cursor, Visual Studio Code or Codex: who changed what, when, from what to what."
       />
       {mayMakeKeys ? <KeysCard made={made} onMade={setMade} /> : <KeysOfOperators tenant={tenant} />}
-      <Card title={made === undefined ? 'The key' : 'Your new key'}>
+      <Card body="connect-card" title={made === undefined ? 'The key' : 'Your new key'}>
         {made === undefined ? undefined : <p>It is shown this once: copy it before you leave the page.</p>}
         <p>Set it in the shell in which you start the program. Visual Studio Code asks for the key instead.</p>
         <Lines what="the line with the key" text={`export ANNALS_KEY=${made?.key ?? 'annals_…'}`} />
@@ -47,7 +46,7 @@ export function ConnectPage() {
 function KeysOfOperators({ tenant }: { readonly tenant: string }) {
   const command = `annals key create --tenant ${tenant} --scope changelog.changelog_read --expires P90D --name NAME`;
   return (
-    <Card title="Keys">
+    <Card body="connect-card" title="Keys">
       <p>
         A program needs a key. People who signed in with their company's account make their own here. For your session
         an operator makes one:
@@ -59,19 +58,10 @@ function KeysOfOperators({ tenant }: { readonly tenant: string }) {
 
 function ProgramCard({ program: { name, where, lines } }: { readonly program: Program }) {
   return (
-    <Card title={name}>
+    <Card body="connect-card" title={name}>
       <p>{where.split('`').map((words, place) => (place % 2 === 0 ? words : <code key={place}>{words}</code>))}:</p>
       <Lines what={`the lines for ${name}`} text={lines} />
     </Card>
-  );
-}
-
-function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
-  return (
-    <section class="card">
-      <h2 class="card-header">{title}</h2>
-      <div class="card-body connect-card">{children}</div>
-    </section>
   );
 }
 

@@ -5,6 +5,7 @@ import { apiUrl, sessionFetch } from '../api/session.ts';
 import { Button, useWork } from '../components/buttons.tsx';
 import { SelectField } from '../components/forms.tsx';
 import { ConfirmButton } from '../components/overlays.tsx';
+import { Card } from '../components/page.tsx';
 import { Answer, FailureBox } from '../components/states.tsx';
 import { DataTable } from '../components/table.tsx';
 import { Time } from '../components/values.tsx';
@@ -26,71 +27,68 @@ export function KeysCard({ made, onMade }: { made: MadeKey | undefined; onMade: 
     keys.reload();
   };
   return (
-    <section class="card">
-      <h2 class="card-header">Your keys</h2>
-      <div class="card-body connect-card">
-        <p>
-          A key sees what you see, and only reads the history. It ends when its days are over, and within five minutes
-          after your company no longer lets you in.
-        </p>
-        <div class="connect-new">
-          <SelectField label="Valid for" choices={lifetimes} value={days} onChoose={setDays} />
-          <Button
-            kind="primary"
-            icon="plus"
-            disabled={isBusy}
-            onClick={() => void act(async () => onMade(await makeOwnKey(Number(days))))}
-          >
-            Make a key
-          </Button>
-        </div>
-        <FailureBox error={failure} />
-        <Answer of={keys}>
-          {(all) =>
-            all.length === 0 ? (
-              <p class="muted">You have no key.</p>
-            ) : (
-              <DataTable
-                label="Your keys"
-                items={all}
-                keyOf={({ id }) => id}
-                columns={[
-                  { label: 'Key', class: 'nowrap', cell: (key) => <code>{shownId(key)}</code> },
-                  { label: 'Made', class: 'nowrap', cell: ({ createdAt }) => <Time at={createdAt} /> },
-                  {
-                    label: 'Last used',
-                    class: 'nowrap',
-                    cell: ({ usedAt }) => (usedAt === null ? 'never' : <Time at={usedAt} />),
-                  },
-                  { label: 'Ends', class: 'nowrap', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
-                  {
-                    label: '',
-                    cell: (key) => (
-                      <ConfirmButton
-                        kind="quiet"
-                        aria-label={`Revoke ${shownId(key)}`}
-                        ask={{
-                          title: 'Revoke this key?',
-                          label: 'Revoke',
-                          run: () => revoke(key),
-                          body: (
-                            <p>
-                              Programs that have the key <code>{shownId(key)}</code> stop within five seconds.
-                            </p>
-                          ),
-                        }}
-                      >
-                        Revoke
-                      </ConfirmButton>
-                    ),
-                  },
-                ]}
-              />
-            )
-          }
-        </Answer>
+    <Card title="Your keys" body="connect-card">
+      <p>
+        A key sees what you see, and only reads the history. It ends when its days are over, and within five minutes
+        after your company no longer lets you in.
+      </p>
+      <div class="connect-new">
+        <SelectField label="Valid for" choices={lifetimes} value={days} onChoose={setDays} />
+        <Button
+          kind="primary"
+          icon="plus"
+          disabled={isBusy}
+          onClick={() => void act(async () => onMade(await makeOwnKey(Number(days))))}
+        >
+          Make a key
+        </Button>
       </div>
-    </section>
+      <FailureBox error={failure} />
+      <Answer of={keys}>
+        {(all) =>
+          all.length === 0 ? (
+            <p class="muted">You have no key.</p>
+          ) : (
+            <DataTable
+              label="Your keys"
+              items={all}
+              keyOf={({ id }) => id}
+              columns={[
+                { label: 'Key', class: 'nowrap', cell: (key) => <code>{shownId(key)}</code> },
+                { label: 'Made', class: 'nowrap', cell: ({ createdAt }) => <Time at={createdAt} /> },
+                {
+                  label: 'Last used',
+                  class: 'nowrap',
+                  cell: ({ usedAt }) => (usedAt === null ? 'never' : <Time at={usedAt} />),
+                },
+                { label: 'Ends', class: 'nowrap', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+                {
+                  label: '',
+                  cell: (key) => (
+                    <ConfirmButton
+                      kind="quiet"
+                      aria-label={`Revoke ${shownId(key)}`}
+                      ask={{
+                        title: 'Revoke this key?',
+                        label: 'Revoke',
+                        run: () => revoke(key),
+                        body: (
+                          <p>
+                            Programs that have the key <code>{shownId(key)}</code> stop within five seconds.
+                          </p>
+                        ),
+                      }}
+                    >
+                      Revoke
+                    </ConfirmButton>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
+      </Answer>
+    </Card>
   );
 }
 

@@ -6,7 +6,7 @@ import { JobsView } from './jobs/jobs-view.tsx';
 import { TypesView } from './types/types-view.tsx';
 import './data.css';
 
-// Nobody begins with one of these.
+// Rarely the first view of a session.
 const InstancesView = later(async () => (await import('./instances/instances-view.tsx')).InstancesView);
 const TypeEditor = later(async () => (await import('./types/type-editor.tsx')).TypeEditor);
 

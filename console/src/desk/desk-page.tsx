@@ -1,6 +1,5 @@
 import { TabbedViews, type View } from '../components/page.tsx';
 import { later } from '../components/states.tsx';
-import { AgentEditor } from './agents/agent-editor.tsx';
 import { AgentsView, AgentView } from './agents/agents-view.tsx';
 import { ChatView } from './chat/chat-view.tsx';
 import { CompletionsView } from './completions/completions-view.tsx';
@@ -8,7 +7,8 @@ import { RequestsView, SessionsView } from './logs/logs-view.tsx';
 import { ModelsView } from './models-view.tsx';
 import './desk.css';
 
-// Nobody begins with one of these, but who sees nothing else.
+// Rarely the first view of a session.
+const AgentEditor = later(async () => (await import('./agents/agent-editor.tsx')).AgentEditor);
 const CostsView = later(async () => (await import('./costs/costs-view.tsx')).CostsView);
 const CallsView = later(async () => (await import('./costs/calls-view.tsx')).CallsView);
 const BudgetsView = later(async () => (await import('./budgets/budgets-view.tsx')).BudgetsView);

@@ -7,7 +7,7 @@ import { BringBackButton } from '../bring-back/bring-back-button.tsx';
 import { differences } from '../compare/compare-documents.ts';
 import { PathChanges } from '../compare/path-changes.tsx';
 import { Button, CopyButton } from '../components/buttons.tsx';
-import { PageHeader } from '../components/page.tsx';
+import { PageHeader, Segments } from '../components/page.tsx';
 import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { Time } from '../components/values.tsx';
@@ -206,23 +206,15 @@ function Views({ view }: { readonly view: DocumentView }) {
     );
   }
   return (
-    <fieldset class="segments">
-      <legend class="visually-hidden">What is shown of the document</legend>
-      <button
-        type="button"
-        aria-pressed={view.show === 'document'}
-        onClick={() => setParameters({ show: undefined }, { replace: true })}
-      >
-        Document
-      </button>
-      <button
-        type="button"
-        aria-pressed={view.show === 'fields'}
-        onClick={() => setParameters({ show: 'fields' }, { replace: true })}
-      >
-        Who touched what last
-      </button>
-    </fieldset>
+    <Segments
+      label="What is shown of the document"
+      choices={[
+        ['document', 'Document'],
+        ['fields', 'Who touched what last'],
+      ]}
+      chosen={view.show}
+      onChoose={(show) => setParameters({ show: show === 'fields' ? show : undefined }, { replace: true })}
+    />
   );
 }
 

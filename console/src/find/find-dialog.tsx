@@ -5,9 +5,9 @@ import { pages } from '../app/pages.ts';
 import { Icon } from '../components/icon.tsx';
 import { counted } from '../components/numbers.ts';
 import { Dialog } from '../components/overlays.tsx';
-import { LoadingLine, Skeleton } from '../components/states.tsx';
+import { LoadingLine } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
-import { addressOf, Link, navigate } from '../router/router.tsx';
+import { addressOf, navigate } from '../router/router.tsx';
 import { Hint, useFindEverything } from './find-everything.tsx';
 import { type Found, type FoundGroup, hasWords, type Source } from './found.ts';
 import './find.css';
@@ -176,34 +176,4 @@ async function findPages(text: string): Promise<Found[]> {
     .flat()
     .filter(({ label }) => hasWords(label, text))
     .map(({ path, label, hint }) => ({ key: path, label, hint, to: { path } }));
-}
-
-/** What some words find, in the page: each a link. */
-export function FoundWords({ text }: { readonly text: string }) {
-  const find = useFindEverything();
-  const { value, isLoading } = useRequest(text, (signal) => find(text, signal));
-  if (value === undefined) return isLoading ? <Skeleton lines={4} /> : null;
-  if (value.every(({ items }) => items.length === 0)) return <p class="muted">Nothing begins with these words.</p>;
-  return (
-    <div class="found-words">
-      {value.map(({ source, items }) =>
-        items.length === 0 ? undefined : (
-          <section key={source.title}>
-            <h2 class="find-title">{source.title}</h2>
-            <ul>
-              {items.map((item) => (
-                <li key={item.key}>
-                  <Link to={item.to} class="find-item">
-                    <Icon name={source.icon} />
-                    <Name class="find-label" text={item.label} />
-                    <Hint text={item.hint} />
-                  </Link>
-                </li>
-              ))}
-            </ul>
-          </section>
-        ),
-      )}
-    </div>
-  );
 }

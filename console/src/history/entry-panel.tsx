@@ -11,6 +11,7 @@ import { itemsOf } from '../components/lazy-list.tsx';
 import { LinesView } from '../components/lines-view.tsx';
 import { counted } from '../components/numbers.ts';
 import { SidePanel } from '../components/overlays.tsx';
+import { Segments } from '../components/page.tsx';
 import { FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { ChangeTypeMark, Time } from '../components/values.tsx';
@@ -70,14 +71,15 @@ export function EntryPanel({ entry: ref, onClose }: EntryPanelProps) {
       ) : isCurrent || isLoading ? (
         <>
           <EntryFacts entry={value} />
-          <fieldset class="segments entry-views">
-            <legend class="visually-hidden">What is shown of the entry</legend>
-            {shownViews.map(([name, label]) => (
-              <button key={name} type="button" aria-pressed={view === name} onClick={() => setView(name)}>
-                {name === 'changes' ? counted(value.paths.size, 'change') : label}
-              </button>
-            ))}
-          </fieldset>
+          <Segments
+            class="entry-views"
+            label="What is shown of the entry"
+            choices={shownViews.map(([name, label]) =>
+              name === 'changes' ? [name, counted(value.paths.size, 'change')] : [name, label],
+            )}
+            chosen={view}
+            onChoose={setView}
+          />
           {view === 'changes' ? <EntryChanges entry={value} /> : undefined}
           {view === 'document' ? <EntryDocument entry={value} /> : undefined}
           {view === 'json' ? <EntryJson entry={value} /> : undefined}

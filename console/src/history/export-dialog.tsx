@@ -1,11 +1,8 @@
 import type { Job } from '@annals/client';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
-import { isAborted } from '../api/failure.ts';
-import { apiUrl, session } from '../api/session.ts';
-import { Button } from '../components/buttons.tsx';
-import { defaultExportChoice, ExportChoiceFields } from '../components/export-choice.tsx';
-import { Icon } from '../components/icon.tsx';
+import { useReloads, useRequest } from '../api/requests.ts';
+import { DownloadLink, defaultExportChoice, ExportChoiceFields } from '../components/export-choice.tsx';
 import { bytesText, counted } from '../components/numbers.ts';
 import { Dialog } from '../components/overlays.tsx';
 import { FailureBox, Progress } from '../components/states.tsx';
@@ -17,66 +14,58 @@ interface ExportDialogProps {
   readonly onClose: () => void;
 }
 
-/** Milliseconds between two looks at a job. */
+/** Milliseconds between two reads of the job. */
 const pause = 700;
 
-/** Makes an export of the query, shows how far it is, and offers the file. The job goes on when the dialog is closed. */
+/** Makes an export of the query, shows its progress, and offers the file. The job continues when the dialog is closed. */
 export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
   const [choice, setChoice] = useState(defaultExportChoice);
-  const [jobId, setJobId] = useState<string | undefined>(undefined);
-  const [error, setError] = useState<unknown>(undefined);
-  const job = useJob(jobId, setError);
-
-  const start = () => {
-    setError(undefined);
-    annals()
-      .jobs.export({ q, ...choice })
-      .then((made) => setJobId(made.jobId), setError);
-  };
-
+  const [jobId, setJobId] = useState<string>();
+  const request = useRequest(jobId, (signal) => annals().jobs.get(jobId ?? '', { signal }));
+  const { value: job, error } = request;
+  useReloads(request, { pause, isOn: job?.status === 'in_progress' });
+  if (jobId === undefined) {
+    const run = async () => {
+      setJobId((await annals().jobs.export({ q, ...choice })).jobId);
+      return false;
+    };
+    // With proof the file may have entries of other times as well.
+    const label = `Export ${choice.proof ? 'with proof' : counted(total, 'entry', 'entries')}`;
+    return (
+      <Dialog title="Export" onClose={onClose} actions={[{ label, run }]}>
+        <p>
+          {counted(total, 'entry', 'entries')} of {q === '' ? 'the last 30 days' : <code>{q}</code>}
+        </p>
+        <ExportChoiceFields choice={choice} onChange={setChoice} />
+      </Dialog>
+    );
+  }
   return (
     <Dialog
       title="Export"
       onClose={onClose}
       footer={
-        jobId === undefined ? (
-          <StartButton total={choice.proof ? undefined : total} onStart={start} />
-        ) : job?.status === 'success' ? (
-          <Download job={job} />
-        ) : undefined
+        job === undefined ? undefined : (
+          <DownloadLink job={job} kind="primary">
+            Download
+          </DownloadLink>
+        )
       }
     >
       <FailureBox error={error} />
-      {jobId === undefined ? (
-        <>
-          <p>
-            {counted(total, 'entry', 'entries')} of {q === '' ? 'the last 30 days' : <code>{q}</code>}
-          </p>
-          <ExportChoiceFields choice={choice} onChange={setChoice} />
-        </>
-      ) : (
-        <JobProgress job={job} total={choice.proof ? 0 : total} />
-      )}
+      <JobProgress job={job} total={choice.proof ? undefined : total} />
     </Dialog>
   );
 }
 
-/** `total` undefined: a bundle may have entries of other times besides. */
-function StartButton({ total, onStart }: { readonly total: number | undefined; readonly onStart: () => void }) {
-  return (
-    <Button kind="primary" icon="download" onClick={onStart}>
-      Export {total === undefined ? 'with proof' : counted(total, 'entry', 'entries')}
-    </Button>
-  );
-}
-
-/** `total` 0: it is not known how many entries there will be. */
-function JobProgress({ job, total }: { readonly job: Job | undefined; readonly total: number }) {
+/** `total` undefined: it is unknown how many entries there will be. */
+function JobProgress({ job, total }: { readonly job: Job | undefined; readonly total: number | undefined }) {
   const entries = job?.metadata.entries ?? 0;
   if (job?.status === 'failure' || job?.status === 'skipped') {
     return <p role="alert">The export has failed: {job.metadata.error?.message ?? 'the service gives no reason.'}</p>;
   }
   const isDone = job?.status === 'success';
+  const share = total === undefined || total === 0 ? undefined : entries / total;
   return (
     <>
       <p aria-live="polite">
@@ -84,46 +73,7 @@ function JobProgress({ job, total }: { readonly job: Job | undefined; readonly t
           ? `Ready: ${counted(entries, 'entry', 'entries')}, ${bytesText(job.metadata.bytes ?? 0)}.`
           : `${counted(entries, 'entry', 'entries')} written. You may close this; the job continues.`}
       </p>
-      <Progress share={isDone ? 1 : total === 0 ? undefined : entries / total} label="Progress of the export" />
+      <Progress share={isDone ? 1 : share} label="Progress of the export" />
     </>
   );
-}
-
-function Download({ job: { id } }: { readonly job: Job }) {
-  const tenant = encodeURIComponent(session.value?.tenant ?? '');
-  return (
-    <a class="button primary" href={`${apiUrl}/ai-service/${tenant}/jobs/${encodeURIComponent(id)}/content`} download>
-      <Icon name="download" />
-      Download
-    </a>
-  );
-}
-
-/** Looks at a job until it has ended. */
-function useJob(id: string | undefined, onError: (error: unknown) => void): Job | undefined {
-  const [job, setJob] = useState<Job | undefined>(undefined);
-  useEffect(() => {
-    if (id === undefined) return;
-    const controller = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const look = () => {
-      annals()
-        .jobs.get(id, { signal: controller.signal })
-        .then(
-          (found) => {
-            setJob(found);
-            if (found.status === 'in_progress') timer = setTimeout(look, pause);
-          },
-          (error: unknown) => {
-            if (!isAborted(error)) onError(error);
-          },
-        );
-    };
-    look();
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [id]);
-  return job;
 }

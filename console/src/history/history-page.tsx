@@ -15,11 +15,11 @@ import { rangeText } from '../views/saved-views.ts';
 import { OpenView, SaveViewButton } from '../views/views.tsx';
 import { EmptyHistory, EntryList } from './entry-list.tsx';
 import { HistoryChart } from './history-chart.tsx';
-import { askedQuery, type HistoryView, historyView, OpenEntry, showQuery } from './history-view.ts';
+import { askedQuery, type HistoryView, historyView, showQuery } from './history-view.ts';
 import { isLive, turnLive, useLive } from './live-feed.ts';
 import { QueryBar } from './query-bar.tsx';
 import { isWords, useQueryCheck } from './query-faults.ts';
-import { Facets, TermChips, TimePresets } from './query-terms.tsx';
+import { Facets, OpenEntry, TermChips, TimePresets } from './query-terms.tsx';
 import './history-page.css';
 
 const size = 50;
@@ -188,4 +188,4 @@ function ExportButton({ q, total }: ExportButtonProps) {
 }
 
 /** What some words find. */
-const WordsOffer = later(async () => (await import('../find/find-dialog.tsx')).FoundWords);
+const WordsOffer = later(async () => (await import('../find/found-words.tsx')).FoundWords);

@@ -1,5 +1,4 @@
 import { computed } from '@preact/signals';
-import { later } from '../components/states.tsx';
 import { joined } from '../query-text/edit-query.ts';
 import { place, setParameters, type Target } from '../router/router.tsx';
 
@@ -42,6 +41,3 @@ export function showQuery(q: string): void {
 export function historyOf(q: string): Target {
   return { path: 'history', parameters: { q } };
 }
-
-/** The detail of an entry. */
-export const OpenEntry = later(async () => (await import('./entry-panel.tsx')).EntryPanel);

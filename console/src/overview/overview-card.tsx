@@ -1,7 +1,8 @@
 import type { ChangeRecorders } from '@annals/client';
 import type { ComponentChildren } from 'preact';
 import type { Requested } from '../api/requests.ts';
-import { FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
+import { Card } from '../components/page.tsx';
+import { Answer } from '../components/states.tsx';
 
 interface OverviewCardProps<Value> {
   readonly title: string;
@@ -12,21 +13,14 @@ interface OverviewCardProps<Value> {
   readonly wide?: boolean;
 }
 
-/** A part of the overview. Each asks for itself, so that one that fails leaves the others. */
+/** A part of the overview. Each makes its own request, so that one that fails leaves the others. */
 export function OverviewCard<Value>({ title, aside, requested, children, wide = false }: OverviewCardProps<Value>) {
-  const { value, error, isLoading, reload } = requested;
   return (
-    <section class={`card${wide ? ' wide' : ''}`} aria-label={title} aria-busy={isLoading}>
-      <LoadingLine active={isLoading} />
-      <div class="card-header">
-        <h2>{title}</h2>
-        {aside}
-      </div>
-      <div class="card-body">
-        <FailureBox error={error} onRetry={reload} />
-        {value === undefined ? error === undefined ? <Skeleton lines={4} /> : undefined : children(value)}
-      </div>
-    </section>
+    <Card title={title} aside={aside} class={wide ? 'wide' : ''} aria-label={title} isLoading={requested.isLoading}>
+      <Answer of={requested} lines={4}>
+        {children}
+      </Answer>
+    </Card>
   );
 }
 

@@ -4,7 +4,7 @@ import { useRequest } from '../api/requests.ts';
 import { session } from '../api/session.ts';
 import { CopyButton, SaveButton } from '../components/buttons.tsx';
 import { counted, countText } from '../components/numbers.ts';
-import { PageHeader } from '../components/page.tsx';
+import { Card, PageHeader } from '../components/page.tsx';
 import { EmptyState, FailureBox, LoadingLine, Skeleton } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { Time } from '../components/values.tsx';
@@ -90,16 +90,13 @@ function Sealed({ log }: { readonly log: HistoryLog }) {
           </dl>
         </div>
       </section>
-      <section class="card" aria-label="Receipts">
-        <h2 class="card-header">Other operations on the history</h2>
-        <div class="card-body">
-          {receipts.map((receipt) => (
-            <p key={receipt.position}>
-              <Time at={receipt.at} />: {receiptText(receipt)} <span class="muted">at position {receipt.position}</span>
-            </p>
-          ))}
-        </div>
-      </section>
+      <Card title="Other operations on the history" aria-label="Receipts">
+        {receipts.map((receipt) => (
+          <p key={receipt.position}>
+            <Time at={receipt.at} />: {receiptText(receipt)} <span class="muted">at position {receipt.position}</span>
+          </p>
+        ))}
+      </Card>
     </>
   );
 }

@@ -1,5 +1,6 @@
 import type { Subscription } from '@annals/client';
 import { CheckField, FormField, HeadersField, SelectField, TextArea, TextField } from '../components/forms.tsx';
+import { Card } from '../components/page.tsx';
 import { type DurationUnit, durationUnits } from '../components/times.ts';
 import { beginnings, keepsSecret, type SubscriptionDraft, type SubscriptionFaults } from './subscription-draft.ts';
 import { type TargetField, targets, targetTypes } from './target-fields.ts';
@@ -17,64 +18,58 @@ export function SubscriptionForm(props: SubscriptionFormProps) {
   const { use, fields } = targets[draft.type];
   return (
     <div class="subscription-columns">
-      <section class="card">
-        <h2 class="card-header">Where to</h2>
-        <div class="card-body form-grid">
-          <TextField
-            kind="name"
-            label="Name"
-            error={faults.name}
-            value={draft.name}
-            onText={(name) => onChange({ name })}
-          />
+      <Card title="Where to" body="form-grid">
+        <TextField
+          kind="name"
+          label="Name"
+          error={faults.name}
+          value={draft.name}
+          onText={(name) => onChange({ name })}
+        />
+        <SelectField
+          label="Kind of target"
+          hint={use}
+          error={faults['target.type']}
+          choices={targetTypes.map((type) => [type, targets[type].name] as const)}
+          value={draft.type}
+          disabled={current !== undefined}
+          onChoose={(type) => onChange({ type })}
+        />
+        {fields.map((field) => (
+          <Member key={`${draft.type} ${field.name}`} field={field} {...props} />
+        ))}
+        {draft.type === 'email' ? undefined : (
+          <p class="muted">
+            If nothing is taken for 5 days, it is suspended. An e-mail says so to the address of the configuration key{' '}
+            <code>notificationEmail</code>.
+          </p>
+        )}
+      </Card>
+      <Card title="What is sent" body="form-grid">
+        {current === undefined ? (
           <SelectField
-            label="Kind of target"
-            hint={use}
-            error={faults['target.type']}
-            choices={targetTypes.map((type) => [type, targets[type].name] as const)}
-            value={draft.type}
-            disabled={current !== undefined}
-            onChoose={(type) => onChange({ type })}
+            label="It starts"
+            hint="It cannot be changed later. A replay can send earlier changes."
+            error={faults.from}
+            choices={beginnings}
+            value={draft.from}
+            onChoose={(from) => onChange({ from })}
           />
-          {fields.map((field) => (
-            <Member key={`${draft.type} ${field.name}`} field={field} {...props} />
-          ))}
-          {draft.type === 'email' ? undefined : (
-            <p class="muted">
-              If nothing is taken for 5 days, it is suspended. An e-mail says so to the address of the configuration key{' '}
-              <code>notificationEmail</code>.
-            </p>
-          )}
-        </div>
-      </section>
-      <section class="card">
-        <h2 class="card-header">What is sent</h2>
-        <div class="card-body form-grid">
-          {current === undefined ? (
-            <SelectField
-              label="It starts"
-              hint="It cannot be changed later. A replay can send earlier changes."
-              error={faults.from}
-              choices={beginnings}
-              value={draft.from}
-              onChoose={(from) => onChange({ from })}
-            />
-          ) : undefined}
-          <MaximumAge {...props} />
-          <TextArea
-            label="Hidden paths"
-            hint="One a line. Their values are masked in what is sent; * stands for any characters: card.*"
-            error={faults.hide}
-            rows={3}
-            area={{ class: 'mono', dir: 'ltr', spellcheck: false }}
-            value={draft.hide}
-            onText={(hide) => onChange({ hide })}
-          />
-          <CheckField checked={draft.enabled} onCheck={(enabled) => onChange({ enabled })}>
-            Enabled
-          </CheckField>
-        </div>
-      </section>
+        ) : undefined}
+        <MaximumAge {...props} />
+        <TextArea
+          label="Hidden paths"
+          hint="One a line. Their values are masked in what is sent; * stands for any characters: card.*"
+          error={faults.hide}
+          rows={3}
+          area={{ class: 'mono', dir: 'ltr', spellcheck: false }}
+          value={draft.hide}
+          onText={(hide) => onChange({ hide })}
+        />
+        <CheckField checked={draft.enabled} onCheck={(enabled) => onChange({ enabled })}>
+          Enabled
+        </CheckField>
+      </Card>
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { useReloads, useRequest } from '../api/requests.ts';
 import { readsHistory } from '../api/session.ts';
 import { Button } from '../components/buttons.tsx';
 import { counted, countText } from '../components/numbers.ts';
-import { Fact, PageHeader } from '../components/page.tsx';
+import { Card, Fact, PageHeader } from '../components/page.tsx';
 import { Answer, FailureBox, Skeleton } from '../components/states.tsx';
 import { Name } from '../components/text.tsx';
 import { durationWords } from '../components/times.ts';
@@ -47,20 +47,14 @@ export function SubscriptionView() {
       </PageHeader>
       <WhyStopped subscription={subscription} onChanged={reload} />
       <div class="subscription-columns">
-        <section class="card">
-          <h2 class="card-header">Progress</h2>
-          <div class="card-body stack">
-            <Figures subscription={subscription} />
-            <LastDeliveries subscription={subscription} />
-            <ParkedChanges subscription={subscription} onChanged={reload} />
-          </div>
-        </section>
-        <section class="card">
-          <h2 class="card-header">Settings</h2>
-          <div class="card-body subscription-settings">
-            <Settings subscription={subscription} />
-          </div>
-        </section>
+        <Card title="Progress" body="stack">
+          <Figures subscription={subscription} />
+          <LastDeliveries subscription={subscription} />
+          <ParkedChanges subscription={subscription} onChanged={reload} />
+        </Card>
+        <Card title="Settings" body="subscription-settings">
+          <Settings subscription={subscription} />
+        </Card>
       </div>
       {readsHistory() ? <PreviewCard subscription={subscription} /> : undefined}
       <AttemptsList id={id} />

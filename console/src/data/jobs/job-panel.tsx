@@ -2,16 +2,15 @@ import type { Job } from '@annals/client';
 import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
 import { useReloads, useRequest } from '../../api/requests.ts';
-import { allows, apiUrl, readsContext, readsHistory, session } from '../../api/session.ts';
-import { Icon } from '../../components/icon.tsx';
-import { Markdown } from '../../components/markdown.tsx';
+import { allows, readsContext, readsHistory, session } from '../../api/session.ts';
+import { DownloadLink } from '../../components/export-choice.tsx';
 import { bytesText, countText } from '../../components/numbers.ts';
 import { ConfirmButton, SidePanel } from '../../components/overlays.tsx';
 import { Fact } from '../../components/page.tsx';
 import { Answer, Badge } from '../../components/states.tsx';
 import { LongText, Name } from '../../components/text.tsx';
 import { tell } from '../../components/toasts.ts';
-import { Time } from '../../components/values.tsx';
+import { Markdown, Time } from '../../components/values.tsx';
 import { Link } from '../../router/router.tsx';
 
 /** Milliseconds between two reads of a job that is in progress. */
@@ -147,19 +146,5 @@ function JobFacts({ job }: { readonly job: Job }) {
         </p>
       ) : undefined}
     </div>
-  );
-}
-
-/** The file of an export. The service sends it as an attachment. */
-export function DownloadLink({ job }: { readonly job: Job }) {
-  const isReady = job.type === 'EXPORT' && job.status === 'success';
-  if (!isReady || !readsHistory()) return null;
-  if (job.metadata.context === true && !readsContext()) return null;
-  const tenant = encodeURIComponent(session.value?.tenant ?? '');
-  return (
-    <a class="button plain" href={`${apiUrl}/ai-service/${tenant}/jobs/${encodeURIComponent(job.id)}/content`} download>
-      <Icon name="download" />
-      {job.metadata.format ?? 'File'}
-    </a>
   );
 }

@@ -5,7 +5,7 @@ import { annals } from '../../api/annals.ts';
 import { useReloads } from '../../api/requests.ts';
 import { allows, readsHistory } from '../../api/session.ts';
 import { Button } from '../../components/buttons.tsx';
-import { defaultExportChoice, ExportChoiceFields } from '../../components/export-choice.tsx';
+import { DownloadLink, defaultExportChoice, ExportChoiceFields } from '../../components/export-choice.tsx';
 import { TextField } from '../../components/forms.tsx';
 import { bytesText, counted } from '../../components/numbers.ts';
 import { Dialog } from '../../components/overlays.tsx';
@@ -15,7 +15,7 @@ import { tell } from '../../components/toasts.ts';
 import { Time } from '../../components/values.tsx';
 import { ListPage, useList } from '../../lists/list-page.tsx';
 import { Link, parametersWith, place, setParameters } from '../../router/router.tsx';
-import { DownloadLink, JobPanel, kindOf, pollPause, stateOf } from './job-panel.tsx';
+import { JobPanel, kindOf, pollPause, stateOf } from './job-panel.tsx';
 
 /** Exports of the history, and chats that run in the background. */
 export function JobsView() {

@@ -14,7 +14,7 @@ import {
   TextArea,
   TextField,
 } from '../../components/forms.tsx';
-import { PageHeader } from '../../components/page.tsx';
+import { Card, PageHeader } from '../../components/page.tsx';
 import { FailureBox, Skeleton } from '../../components/states.tsx';
 import { Name } from '../../components/text.tsx';
 import { tell } from '../../components/toasts.ts';
@@ -142,51 +142,45 @@ function AgentForm(props: AgentFormProps) {
   });
   return (
     <div class="desk-columns">
-      <section class="card">
-        <h2 class="card-header">What it does</h2>
-        <div class="card-body form-grid">
-          {current === undefined ? (
-            <TextField
-              key="id"
-              kind="code"
-              label="Id"
-              hint="Your application names the agent by this id. It cannot be changed later."
-              {...textOf(props, 'id')}
-            />
-          ) : undefined}
-          <TextsField label="Name" {...texts('name')} />
-          <TextsField label="Description" {...texts('description')} />
-          <TextArea
-            key="instructions"
-            label="Instructions"
-            hint="What the model is told before each chat."
-            error={faults.userPrompt}
-            rows={9}
-            value={draft.userPrompt}
-            onText={(userPrompt) => onChange({ userPrompt })}
+      <Card title="What it does" body="form-grid">
+        {current === undefined ? (
+          <TextField
+            key="id"
+            kind="code"
+            label="Id"
+            hint="Your application names the agent by this id. It cannot be changed later."
+            {...textOf(props, 'id')}
           />
-          <CheckField checked={draft.readsHistory} onCheck={(readsHistory) => onChange({ readsHistory })}>
-            Can search the change history, with the rights of the client that chats
+        ) : undefined}
+        <TextsField label="Name" {...texts('name')} />
+        <TextsField label="Description" {...texts('description')} />
+        <TextArea
+          key="instructions"
+          label="Instructions"
+          hint="What the model is told before each chat."
+          error={faults.userPrompt}
+          rows={9}
+          value={draft.userPrompt}
+          onText={(userPrompt) => onChange({ userPrompt })}
+        />
+        <CheckField checked={draft.readsHistory} onCheck={(readsHistory) => onChange({ readsHistory })}>
+          Can search the change history, with the rights of the client that chats
+        </CheckField>
+        {draft.readsHistory && current?.mcpServers !== undefined ? (
+          <CheckField
+            checked={draft.allowsHistoryWithTools}
+            onCheck={(allowsHistoryWithTools) => onChange({ allowsHistoryWithTools })}
+          >
+            What it finds there may go to the servers of its tools
           </CheckField>
-          {draft.readsHistory && current?.mcpServers !== undefined ? (
-            <CheckField
-              checked={draft.allowsHistoryWithTools}
-              onCheck={(allowsHistoryWithTools) => onChange({ allowsHistoryWithTools })}
-            >
-              What it finds there may go to the servers of its tools
-            </CheckField>
-          ) : undefined}
-          <CheckField checked={draft.enabled} onCheck={(enabled) => onChange({ enabled })}>
-            Enabled
-          </CheckField>
-        </div>
-      </section>
-      <section class="card">
-        <h2 class="card-header">Its model</h2>
-        <div class="card-body form-grid">
-          <ModelParts {...props} />
-        </div>
-      </section>
+        ) : undefined}
+        <CheckField checked={draft.enabled} onCheck={(enabled) => onChange({ enabled })}>
+          Enabled
+        </CheckField>
+      </Card>
+      <Card title="Its model" body="form-grid">
+        <ModelParts {...props} />
+      </Card>
     </div>
   );
 }

@@ -8,7 +8,7 @@ import { Button, WorkButton } from '../../components/buttons.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { textFor } from '../../components/numbers.ts';
 import { ConfirmButton } from '../../components/overlays.tsx';
-import { Fact, PageHeader } from '../../components/page.tsx';
+import { Card, Fact, PageHeader } from '../../components/page.tsx';
 import { Badge, FailureBox, Skeleton } from '../../components/states.tsx';
 import { LongText, Name } from '../../components/text.tsx';
 import { tell } from '../../components/toasts.ts';
@@ -107,18 +107,12 @@ export function AgentView() {
       </PageHeader>
       {agent.disabledReason === undefined ? undefined : <WhyDisabled agent={agent} onChanged={reload} />}
       <div class="desk-columns">
-        <section class="card">
-          <h2 class="card-header">Instructions</h2>
-          <div class="card-body">
-            {agent.userPrompt === '' ? <span class="muted">None.</span> : <LongText text={agent.userPrompt} />}
-          </div>
-        </section>
-        <section class="card">
-          <h2 class="card-header">Settings</h2>
-          <div class="card-body">
-            <AgentFacts agent={agent} />
-          </div>
-        </section>
+        <Card title="Instructions">
+          {agent.userPrompt === '' ? <span class="muted">None.</span> : <LongText text={agent.userPrompt} />}
+        </Card>
+        <Card title="Settings">
+          <AgentFacts agent={agent} />
+        </Card>
       </div>
       <ToolServersCard agent={agent} onChanged={reload} />
     </>

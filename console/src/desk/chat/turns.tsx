@@ -2,8 +2,8 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { annals } from '../../api/annals.ts';
 import { isAborted } from '../../api/failure.ts';
-import { Markdown } from '../../components/markdown.tsx';
 import { LongText } from '../../components/text.tsx';
+import { Markdown } from '../../components/values.tsx';
 
 /** A message to an agent, and what came of it. */
 export interface Turn {

@@ -5,7 +5,7 @@ import { isAborted } from '../../api/failure.ts';
 import { useRequest } from '../../api/requests.ts';
 import { Button, CopyButton } from '../../components/buttons.tsx';
 import { countText } from '../../components/numbers.ts';
-import { PageHeader } from '../../components/page.tsx';
+import { Card, PageHeader } from '../../components/page.tsx';
 import { QuotaBars } from '../../components/quota-bars.tsx';
 import { FailureBox, Progress, Skeleton } from '../../components/states.tsx';
 import { LongText } from '../../components/text.tsx';
@@ -97,19 +97,13 @@ export function CompletionsView() {
           </div>
         </form>
         <div class="stack">
-          <section class="card">
-            <h2 class="card-header">Quota of the shared token</h2>
-            <div class="card-body">
-              <FailureBox error={usage.error} onRetry={usage.reload} />
-              {usage.value === undefined ? <Skeleton lines={4} /> : <QuotaBars usage={usage.value} />}
-            </div>
-          </section>
-          <section class="card" aria-live="polite">
-            <h2 class="card-header">Result</h2>
-            <div class="card-body">
-              <Result outcome={outcome} />
-            </div>
-          </section>
+          <Card title="Quota of the shared token">
+            <FailureBox error={usage.error} onRetry={usage.reload} />
+            {usage.value === undefined ? <Skeleton lines={4} /> : <QuotaBars usage={usage.value} />}
+          </Card>
+          <Card title="Result" aria-live="polite">
+            <Result outcome={outcome} />
+          </Card>
         </div>
       </div>
     </>
