@@ -1,18 +1,18 @@
--- Registers the names of paths. In: their numbers, with entity types and names, each name once; the number of the rest.
--- Out: the numbers of the names for which there was no room. Entries have the number of the rest in their place, so a
--- tenant with very many names takes no more room than others. Each look is one step in the index of numbers.
+-- Registers names of paths. In: their numbers, entity types and names, each name once, and the shared number `rest`.
+-- Out: the numbers of the names without room. Entries get `rest` in their place, which bounds what a tenant with very
+-- many names takes. Each lookup is one step in the index of numbers.
 create function path_register(
   of_tenant text, numbers integer[], entities text[], names text[], rest integer
 ) returns integer[]
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
-  -- Names of a tenant. A regular expression on paths is tried on all of them.
+  -- names per tenant, since a regular expression on paths is tried on all of them
   max_names constant integer := 10000;
   missing integer[];
   room integer;
   left_over integer[];
 begin
-  -- not "where not exists": a cluster refuses it beside a list
+  -- not "where not exists", which a cluster refuses beside a list
   select array_agg(w.i order by w.i) into missing
     from generate_series(1, cardinality(numbers)) as w (i)
     left join lateral (

@@ -1,6 +1,7 @@
 // Arrays in PostgreSQL's binary form (array_recv). They need no quoting in Annals and no parsing in PostgreSQL.
 
 const oids = { int4: 23, int8: 20, text: 25, uuid: 2950 } as const;
+const int4s = 1007;
 const headerBytes = 20;
 
 export function int4Array(values: readonly number[]): Buffer {
@@ -49,6 +50,136 @@ export function textArray(values: readonly (string | null)[]): Buffer {
     at += 4 + Math.max(0, bytes);
   }
   return buffer.subarray(0, at);
+}
+
+/** Writes an array of a composite type: for each element `begin`, then its fields in the order of the type. */
+export class CompositeArray {
+  readonly #fields: number;
+  #buffer = Buffer.allocUnsafe(4096);
+  #view = viewOf(this.#buffer);
+  #at = headerBytes;
+  #length = 0;
+  #begin = 0;
+
+  /** `fields`: the number of fields of the type. */
+  constructor(fields: number) {
+    this.#fields = fields;
+  }
+
+  begin(): void {
+    this.#endElement();
+    this.#reserve(8);
+    this.#begin = this.#at;
+    this.#view.setInt32(this.#at + 4, this.#fields);
+    this.#at += 8;
+    this.#length += 1;
+  }
+
+  int4(value: number): void {
+    const at = this.#field(oids.int4, 4);
+    this.#view.setInt32(at, value);
+  }
+
+  /** A safe integer. */
+  int8(value: number): void {
+    const at = this.#field(oids.int8, 8);
+    this.#view.setInt32(at, Math.floor(value / 2 ** 32));
+    this.#view.setUint32(at + 4, value - Math.floor(value / 2 ** 32) * 2 ** 32);
+  }
+
+  text(value: string | null | undefined): void {
+    // A UTF-16 unit takes at most three bytes.
+    this.#reserve(8 + (value?.length ?? 0) * 3);
+    const bytes = value == null ? -1 : this.#buffer.write(value, this.#at + 8);
+    this.#view.setInt32(this.#at, oids.text);
+    this.#view.setInt32(this.#at + 4, bytes);
+    this.#at += 8 + Math.max(0, bytes);
+  }
+
+  uuid(value: Uint8Array): void {
+    const at = this.#field(oids.uuid, 16);
+    this.#buffer.set(value, at);
+  }
+
+  int4s(values: readonly number[]): void {
+    let at = this.#field(int4s, headerBytes + values.length * 8);
+    for (const value of [1, 0, oids.int4, values.length, 1]) {
+      this.#view.setInt32(at, value);
+      at += 4;
+    }
+    for (const value of values) {
+      this.#view.setInt32(at, 4);
+      this.#view.setInt32(at + 4, value);
+      at += 8;
+    }
+  }
+
+  /** The array. Its first 12 bytes lack the type's OID, which differs from database to database. */
+  end(): Buffer {
+    this.#endElement();
+    this.#view.setInt32(0, 1);
+    this.#view.setInt32(4, 0);
+    this.#view.setInt32(12, this.#length);
+    this.#view.setInt32(16, 1);
+    return this.#buffer.subarray(0, this.#at);
+  }
+
+  #endElement(): void {
+    if (this.#length > 0) this.#view.setInt32(this.#begin, this.#at - this.#begin - 4);
+  }
+
+  /** Begins a field with this many bytes. Returns where they belong. */
+  #field(oid: number, bytes: number): number {
+    this.#reserve(8 + bytes);
+    this.#view.setInt32(this.#at, oid);
+    this.#view.setInt32(this.#at + 4, bytes);
+    this.#at += 8 + bytes;
+    return this.#at - bytes;
+  }
+
+  #reserve(bytes: number): void {
+    if (this.#at + bytes <= this.#buffer.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(this.#buffer.length * 2, this.#at + bytes));
+    this.#buffer.copy(larger, 0, 0, this.#at);
+    this.#buffer = larger;
+    this.#view = viewOf(larger);
+  }
+}
+
+/** A field of a composite value: the OID of its type, and its bytes, or undefined for null. */
+export type CompositeField = readonly [type: number, value: Uint8Array | undefined];
+
+export const compositeField = {
+  int4: (value: number): CompositeField => [oids.int4, int4Bytes(value)],
+  text: (value: string | undefined): CompositeField => [
+    oids.text,
+    value === undefined ? undefined : Buffer.from(value),
+  ],
+  uuid: (value: Uint8Array): CompositeField => [oids.uuid, value],
+  int4s: (values: readonly number[]): CompositeField => [int4s, int4Array(values)],
+  texts: (values: readonly string[]): CompositeField => [1009, textArray(values)],
+  uuids: (values: readonly Uint8Array[]): CompositeField => [2951, uuidArray(values)],
+} as const;
+
+/** A composite value, its fields in the order of its type. */
+export function composite(fields: readonly CompositeField[]): Buffer {
+  const parts = fields.flatMap(([type, value]) => [
+    int4Bytes(type),
+    int4Bytes(value?.length ?? -1),
+    ...(value === undefined ? [] : [value]),
+  ]);
+  return Buffer.concat([int4Bytes(fields.length), ...parts]);
+}
+
+function int4Bytes(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+/** Sets the OID of the elements' type in an array of `CompositeArray`. */
+export function setElementType(array: Buffer, oid: number): void {
+  array.writeUInt32BE(oid, 8);
 }
 
 /** It writes numbers in a part of the time that a buffer takes. */

@@ -4,7 +4,7 @@ import { inTransaction } from '../postgres/transaction.ts';
 import type { Change, Outcome, RecordChanges, RecordedBy } from './change.ts';
 import { type EntryColumns, entryColumns } from './entry-columns.ts';
 import { findErased, findKnownErased, refuseErased } from './erased-changes.ts';
-import { compareEntries, type EntryParameters, entryParameters, insertEntries } from './store.ts';
+import { type BatchInput, batchInput, compareEntries, insertEntries } from './store.ts';
 
 /**
  * Records a change in the transaction that changes the document, so that both happen or neither (contract 6). `now`: in
@@ -92,23 +92,23 @@ export function createRecorder(db: Database, tenant: string, now: () => number, 
 
 interface Prepared {
   columns: EntryColumns;
-  parameters: EntryParameters;
+  input: BatchInput;
 }
 
 function prepare(tenant: string, changes: readonly Change[]): Prepared {
   const columns = entryColumns(tenant, changes);
-  return { columns, parameters: entryParameters(columns) };
+  return { columns, input: batchInput(columns) };
 }
 
 async function recordPrepared(
   transaction: DatabaseTransaction,
   tenant: string,
-  { columns, parameters }: Prepared,
+  { columns, input }: Prepared,
   now: number,
   recordedBy: RecordedBy,
 ): Promise<{ outcomes: readonly Outcome[]; hasErased: boolean }> {
   if (columns.ats.length === 0) return { outcomes: [], hasErased: false };
-  const { horizon, inserted, hasErased } = await insertEntries(transaction, tenant, now, parameters, recordedBy);
+  const { horizon, inserted, hasErased } = await insertEntries(transaction, tenant, now, input, recordedBy);
   if (inserted === 'all') return { outcomes: columns.ats.map(() => 'recorded'), hasErased };
   const fresh = new Set(inserted.map(({ at, identity }) => keyOf(at, identity.replaceAll('-', ''))));
   const outcomes = columns.ats.map((at, index): Outcome | undefined => {

@@ -1,5 +1,14 @@
 import { CompiledQuery } from 'kysely';
-import { int4Array, int8Array, textArray, uuidArray } from '../postgres/binary-arrays.ts';
+import {
+  CompositeArray,
+  type CompositeField,
+  composite,
+  compositeField,
+  int8Array,
+  setElementType,
+  textArray,
+  uuidArray,
+} from '../postgres/binary-arrays.ts';
 import type { Connection, DatabaseTransaction } from '../postgres/database.ts';
 import type { Change, RecordedBy } from './change.ts';
 import { type EntryColumns, uuidOf } from './entry-columns.ts';
@@ -30,40 +39,51 @@ export interface InsertedEntry {
   identity: string;
 }
 
-/** The parameters of a batch, built before its transaction begins. */
-export type EntryParameters = readonly (Buffer | number)[];
+/** A batch as `record_entries` takes it, built before its transaction begins. */
+export interface BatchInput {
+  /** An array of `change_input`. */
+  readonly entries: Buffer;
+  /** The fields of `change_batch` before those of the recorder. */
+  readonly shared: readonly CompositeField[];
+}
 
-export function entryParameters({ kind, actor, relatedItem, path, ...entries }: EntryColumns): EntryParameters {
-  return [
-    uuidArray(kind.lookups),
-    textArray(kind.entities),
-    textArray(kind.types),
-    textArray(kind.relatedEntities),
-    uuidArray(actor.lookups),
-    textArray(actor.names),
-    int8Array(entries.ats),
-    int4Array(entries.kinds),
-    int4Array(entries.actors),
-    uuidArray(entries.documents),
-    uuidArray(entries.identities),
-    textArray(entries.entityIds),
-    textArray(entries.names),
-    textArray(entries.schemaVersions),
-    textArray(entries.related),
-    textArray(entries.paths),
-    textArray(entries.marks),
-    textArray(entries.contexts),
-    int4Array(relatedItem.entries),
-    int4Array(relatedItem.items),
-    uuidArray(relatedItem.documents),
-    textArray(relatedItem.entities),
-    textArray(relatedItem.entityIds),
-    textArray(path.ofEntries.map((numbers) => `{${numbers.join(',')}}`)),
-    int4Array(path.numbers),
-    textArray(path.entities),
-    textArray(path.names),
-    path.rest,
+export function batchInput(columns: EntryColumns): BatchInput {
+  const array = new CompositeArray(13);
+  for (const [index, at] of columns.ats.entries()) {
+    array.begin();
+    array.int8(at);
+    array.int4(columns.kinds[index] as number);
+    array.int4(columns.actors[index] as number);
+    array.uuid(columns.documents[index] as Uint8Array);
+    array.uuid(columns.identities[index] as Uint8Array);
+    array.int4s(columns.path.ofEntries[index] as number[]);
+    array.text(columns.entityIds[index]);
+    array.text(columns.names[index]);
+    array.text(columns.schemaVersions[index]);
+    array.text(columns.related[index]);
+    array.text(columns.paths[index]);
+    array.text(columns.marks[index]);
+    array.text(columns.contexts[index]);
+  }
+  const { kind, actor, path, relatedItem } = columns;
+  const shared: CompositeField[] = [
+    compositeField.uuids(kind.lookups),
+    compositeField.texts(kind.entities),
+    compositeField.texts(kind.types),
+    compositeField.texts(kind.relatedEntities),
+    compositeField.uuids(actor.lookups),
+    compositeField.texts(actor.names),
+    compositeField.int4s(path.numbers),
+    compositeField.texts(path.entities),
+    compositeField.texts(path.names),
+    compositeField.int4(path.rest),
+    compositeField.int4s(relatedItem.entries),
+    compositeField.int4s(relatedItem.items),
+    compositeField.uuids(relatedItem.documents),
+    compositeField.texts(relatedItem.entities),
+    compositeField.texts(relatedItem.entityIds),
   ];
+  return { entries: array.end(), shared };
 }
 
 /**
@@ -75,16 +95,17 @@ export async function insertEntries(
   transaction: DatabaseTransaction,
   tenant: string,
   now: number,
-  parameters: EntryParameters,
+  { entries, shared }: BatchInput,
   recordedBy: RecordedBy,
 ): Promise<{ horizon: number; inserted: InsertedEntry[] | 'all'; hasErased: boolean }> {
+  setElementType(entries, await inputType(transaction));
   const { rows } = await transaction.executeQuery<{
     horizon: number;
     complete: boolean;
     at: number | null;
     identity: string | null;
     has_erased: boolean;
-  }>(CompiledQuery.raw(insertStatement, [tenant, now, ...parameters, ...recorderParameters(recordedBy)]));
+  }>(CompiledQuery.raw(insertStatement, [tenant, now, entries, composite([...shared, ...recorderFields(recordedBy)])]));
   const [head] = rows;
   const hasErased = head?.has_erased ?? false;
   if (head?.complete) return { horizon: head.horizon, inserted: 'all', hasErased };
@@ -92,10 +113,16 @@ export async function insertEntries(
   return { horizon: head?.horizon ?? 0, inserted, hasErased };
 }
 
-function recorderParameters({ way, by = '', person }: RecordedBy): readonly unknown[] {
-  const { issuer = null, subject = null } = person ?? {};
-  const lookup = lookupOfRecorder({ way, by, person });
-  return [way, lookup, person === undefined ? by : null, issuer, subject];
+function recorderFields({ way, by = '', person }: RecordedBy): CompositeField[] {
+  const lookup = Buffer.from(lookupOfRecorder({ way, by, person }), 'hex');
+  const name = person === undefined ? by : undefined;
+  return [
+    compositeField.text(way),
+    compositeField.uuid(lookup),
+    compositeField.text(name),
+    compositeField.text(person?.issuer),
+    compositeField.text(person?.subject),
+  ];
 }
 
 /** The lookup hash of a recorder, in hexadecimal. */
@@ -103,11 +130,24 @@ export function lookupOfRecorder({ way, by = '', person }: RecordedBy): string {
   return uuidOf(JSON.stringify(person === undefined ? [way, by] : [way, by, person.issuer, person.subject]));
 }
 
-/** A database function, so that a connection plans it once. */
 const insertStatement = `
-select horizon, complete, at, identity, has_erased from record_entries(
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-  $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35)`;
+select horizon, complete, at, identity, has_erased from record_entries($1, $2, $3, $4)`;
+
+/** The OID of `change_input` in each database, by its pool. */
+const inputTypes = new WeakMap<object, number>();
+
+/** Cached, since a batch of one change is one round trip. No migration drops the type. */
+async function inputType(transaction: DatabaseTransaction): Promise<number> {
+  const pool = transaction.getExecutor().adapter;
+  const known = inputTypes.get(pool);
+  if (known !== undefined) return known;
+  const { rows } = await transaction.executeQuery<{ oid: number }>(
+    CompiledQuery.raw("select 'change_input'::regtype::oid::bigint as oid"),
+  );
+  const oid = rows[0]?.oid ?? 0;
+  inputTypes.set(pool, oid);
+  return oid;
+}
 
 /**
  * Whether the stored entries with the same identities and times have the same content; undefined if there is none.

@@ -220,6 +220,28 @@ table change_actor
   CREATE INDEX change_actor_lookup ON change_actor USING btree (tenant, lookup)
   CREATE INDEX change_actor_registered ON change_actor USING btree (tenant, registered)
 
+type change_batch
+  actor_lookups uuid[]
+  actor_names text[]
+  kind_entities text[]
+  kind_lookups uuid[]
+  kind_related_entities text[]
+  kind_types text[]
+  path_entities text[]
+  path_names text[]
+  path_numbers integer[]
+  path_rest integer
+  recorder_issuer text
+  recorder_lookup uuid
+  recorder_name text
+  recorder_subject text
+  related_documents uuid[]
+  related_entities text[]
+  related_ids text[]
+  related_items integer[]
+  related_of integer[]
+  way text
+
 table change_delta with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000, fillfactor=50)
   "position" bigint
   actors bigint[] not null storage e
@@ -296,6 +318,21 @@ table change_folded with (fillfactor=50)
   tenant text collate "C" not null
   change_folded_pkey PRIMARY KEY (tenant)
   change_folded_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+type change_input
+  actor integer
+  at bigint
+  context text
+  document uuid
+  entity_id text
+  identity uuid
+  kind integer
+  marks text
+  name text
+  path_numbers integer[]
+  paths text
+  related text
+  schema_version text
 
 table change_kind
   entity text collate "C" not null
@@ -943,11 +980,11 @@ function document_values(document jsonb, keys jsonpath[], places jsonpath[]) ret
 function found_work(of_questions uuid, of_tables text[], conditions text[]) returns jsonb language plpgsql cost 100 body 24b0667d7bd7ab16
 function index_bytes(of_index regclass) returns bigint language sql cost 100 body 6fa7949c4a71a4ed
 function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
-function path_numbers_left(entries text[], without_room integer[], rest integer) returns text[] language plpgsql immutable cost 100 set plan_cache_mode=force_generic_plan set enable_nestloop=off set jit=off body 156ffd06cecf959c
-function path_register(of_tenant text, numbers integer[], entities text[], names text[], rest integer) returns integer[] language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a67ee3a63f7dc0fd
+function path_numbers_left(entries text[], without_room integer[], rest integer) returns text[] language plpgsql immutable cost 100 set plan_cache_mode=force_generic_plan set enable_nestloop=off set jit=off body 3d03b876195a2386
+function path_register(of_tenant text, numbers integer[], entities text[], names text[], rest integer) returns integer[] language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 4cd111896acd0dac
 function receipt_write(of_tenant text, body text) returns bigint language plpgsql cost 100 body 04afac3482dc522d
-function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean) language plpgsql cost 100 rows 1000 body 40f5d19abb6aeb1f
-function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], related_of integer[], related_items integer[], related_documents uuid[], related_entities text[], related_ids text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, recorder_issuer text, recorder_subject text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body a92d88e3940e805a
+function record_entries(for_tenant text, now bigint, entries change_input[], batch change_batch) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean) language plpgsql cost 100 rows 1000 body 9856b9f8f760bd64
+function record_entries_numbered(of_tenant text, now bigint, entries change_input[], batch change_batch, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid, has_erased boolean) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body b10d6f1dd959fa76
 function record_numbers(wanted integer) returns bigint[] language sql immutable cost 100 body 6b49cff8b41e2ca7
 function rows_of_all(query text, of_tables text[]) returns SETOF json language plpgsql cost 100 rows 1000 body ca80ea07f4898abc
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632

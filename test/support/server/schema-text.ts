@@ -13,7 +13,7 @@ const tableParts = `
   select c.relname as "table", found.kind, found.line
     from pg_class c
     cross join lateral (
-      select 'table' as kind, 'table ' || c.relname || coalesce(' with (' || array_to_string(c.reloptions, ', ') || ')', '') as line
+      select 'table' as kind, case c.relkind when 'c' then 'type ' else 'table ' end || c.relname || coalesce(' with (' || array_to_string(c.reloptions, ', ') || ')', '') as line
       union all
       select 'column',
              quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod)
@@ -38,7 +38,7 @@ const tableParts = `
         from pg_index i
         where i.indrelid = c.oid and not exists (select from pg_constraint o where o.conindid = i.indexrelid)
     ) as found
-    where c.relkind in ('r', 'p') and c.relnamespace = $1::oid
+    where c.relkind in ('r', 'p', 'c') and c.relnamespace = $1::oid
     order by c.relname collate "C", array_position('{table,column,constraint,unique index,index}', found.kind),
              found.line collate "C"`;
 
