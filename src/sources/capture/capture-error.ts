@@ -5,10 +5,7 @@ export class CaptureError extends OperatorError {
   override name = 'CaptureError';
 }
 
-/**
- * Changes are missing, or may be. Capture stops and resumes only with `--resync`, which compares the tables with the
- * history, or `--accept-gap`.
- */
+/** Changes are, or may be, missing. Capture resumes only with `--resync` or `--accept-gap`. */
 export class GapError extends CaptureError {
   constructor(what: string) {
     super(

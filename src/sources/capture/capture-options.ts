@@ -7,17 +7,17 @@ import type { Mapping } from '../../recording/mapping/mapping.ts';
 import type { SourceLog } from '../source-log.ts';
 import type { CaptureFigures } from './slot.ts';
 
-/** What the operator wants where changes are missing, and when capture starts for the first time. */
+/** How to start for the first time, and where changes are missing. */
 export interface StartChoice {
-  /** Compare the tables with the history when capture starts for the first time. */
+  /** Compare the tables with the history on the first start. */
   readonly snapshot: boolean;
-  /** Compare the tables with the history in any case, and begin a new slot. */
+  /** Compare the tables with the history in any case, and create a new slot. */
   readonly resync: boolean;
   /** Continue without the missing changes. */
   readonly acceptGap: boolean;
   /** Whether capture may run `alter table … replica identity …`. */
   readonly alter: boolean;
-  /** Give each table this identity that can have it. Needs `alter`. */
+  /** The replica identity for every table that can have it. Needs `alter`. */
   readonly identity?: 'full' | undefined;
 }
 
@@ -28,20 +28,18 @@ export interface CaptureOptions {
   /** The name of the slot and of the publication at the source. */
   readonly slot: string;
   readonly choice: StartChoice;
-  /** A change that can never be recorded stops capture. */
+  /** Whether a rejected change stops capture. */
   readonly strict: boolean;
   readonly recordBatch: RecordBatch;
-  /** Recognizes erased documents; without it, none were erased. */
+  /** Recognizes erased documents. Default: none were erased. */
   readonly sealer?: Sealer | undefined;
   readonly log: SourceLog;
-  /** Ends capture after the batch that is being recorded. */
+  /** Stops capture after the current batch. */
   readonly signal: AbortSignal;
-  /** For metrics: how far behind capture is. */
   readonly figures?: CaptureFigures;
-  /** Makes spans of what is recorded; left out: none. */
   readonly tracer?: Tracer | undefined;
   /** Milliseconds between two heartbeats; default 10,000. */
   readonly heartbeat?: number;
-  /** Called once, when capture reads the log, with the names of the tables that it records. */
+  /** Called once, when the stream begins, with the names of the captured tables. */
   readonly onRunning?: (tables: readonly string[]) => void;
 }

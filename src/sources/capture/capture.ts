@@ -11,8 +11,8 @@ import { CaptureFigures, isInUse, SlotWatch } from './slot.ts';
 const pauses = { min: 200, max: 5_000 };
 
 /**
- * Records the changes of the mapped tables until the signal (recording.md 5). Retries while a database is unavailable.
- * Throws a CaptureError if an operator must decide, and a GapError if changes are missing.
+ * Records the changes of the mapped tables until the signal (recording.md 5), with retries while a database is
+ * unavailable. Throws a CaptureError if the operator must act, and a GapError if changes are missing.
  */
 export async function capture(options: CaptureOptions): Promise<void> {
   const { signal, log } = options;
@@ -29,26 +29,27 @@ export async function capture(options: CaptureOptions): Promise<void> {
   const onRunning = (tables: readonly string[]) => {
     if (!hasRun) options.onRunning?.(tables);
     hasRun = true;
-    // The operator has decided about the gap at the start. A later gap stops capture again.
+    // The choice applies to the gap at the start. A later gap stops capture again.
     choice = { ...choice, resync: false, acceptGap: false };
   };
-  // A recorded batch resets the pause. The start of the stream does not: a database whose disk is full lets the
-  // stream start and then refuses each batch.
-  const onRecorded = () => pause.reset();
   while (!signal.aborted) {
     try {
-      await runSession({ ...options, slotWatch, choice }, { onRunning, onRecorded });
+      await runSession(
+        { ...options, slotWatch, choice },
+        {
+          onRunning,
+          // Not when the stream starts: with a full disk it starts, and then each batch fails.
+          onRecorded: () => pause.reset(),
+        },
+      );
     } catch (error) {
       if (signal.aborted) return;
-      if (isForOperators(error) || !(hasRun || isInUse(error) || isStarting(error))) throw error;
+      if (error instanceof OperatorError || error instanceof RefusedChangesError) throw error;
+      if (!(hasRun || isInUse(error) || isStarting(error))) throw error;
       const wait = pause.next();
       log.warn({ err: error }, `capture stopped and tries again in ${wait} ms`);
       await slotWatch.lookWhileAway(options.source);
       await sleep(wait, undefined, { signal }).catch(() => {});
     }
   }
-}
-
-function isForOperators(error: unknown): boolean {
-  return error instanceof OperatorError || error instanceof RefusedChangesError;
 }

@@ -1,4 +1,3 @@
-import './tables.ts';
 import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Database } from '../../postgres/database.ts';
@@ -9,32 +8,26 @@ import type { CaptureOptions } from './capture-options.ts';
 import { lockTimeout, type PublishedTables, readPublished, withdrawStatement } from './publication.ts';
 import { publishGenerated, type TableFault, unwritableFaults } from './table-faults.ts';
 
-/** What capture knows of a table that it records: of its columns, as the row had them that was recorded last. OIDs are text. */
+/** A captured table, with its columns as of the last recorded row. OIDs are text. */
 export interface CapturedTable extends KnownTable {
   readonly relation: string;
   /** The table's membership in the publication, or `withdrawn`. */
   readonly publication: string;
-  /** As `pg_class.relreplident` has it. */
+  /** `pg_class.relreplident`. */
   readonly identity: string;
 }
 
-/** In place of its membership: capture took the table out of the publication, and only `--resync` or `--accept-gap` puts it back. */
+/** Membership of a table that capture took out of the publication. Only `--resync` or `--accept-gap` puts it back. */
 export const withdrawn = '0';
 
-/** By their names in the mapping. */
+/** By name in the mapping. */
 export type CapturedTables = ReadonlyMap<string, CapturedTable>;
 
 export async function readCapturedTables(db: Database): Promise<CapturedTables> {
-  const rows = await db
-    .selectFrom('capture_table')
-    .select(['name', 'identity'])
-    .select([
-      sql<string>`relation::text`.as('relation'),
-      sql<string>`publication::text`.as('publication'),
-      sql<string>`columns::text`.as('columns'),
-      sql<string>`partitions::text`.as('partitions'),
-    ])
-    .execute();
+  const { rows } = await sql<CapturedTableRow>`
+    select name, identity, relation::text, publication::text, columns::text, partitions::text from capture_table`.execute(
+    db,
+  );
   return new Map(
     rows.map(({ name, columns, partitions, ...row }) => [
       name,
@@ -43,7 +36,7 @@ export async function readCapturedTables(db: Database): Promise<CapturedTables> 
   );
 }
 
-/** Stores what is known of all tables, in place of what was. */
+/** Replaces the stored tables. */
 export async function storeCapturedTables(db: Database, tables: CapturedTables): Promise<void> {
   const rows = [...tables].map(([name, { columns, partitions, ...table }]) => ({
     ...table,
@@ -57,13 +50,13 @@ export async function storeCapturedTables(db: Database, tables: CapturedTables):
   });
 }
 
-/** The new state of the tables. Known columns and partitions stay until a change of them is reported. */
+/** The new state of the tables. Known columns and partitions stay until their change is reported. */
 export function knownTables(
   tables: ReadonlyMap<string, CatalogueTable>,
   published: PublishedTables,
   captured: CapturedTables,
 ): CapturedTables {
-  // One that was withdrawn and dropped since is still a gap.
+  // A withdrawn table that was dropped since is still a gap.
   const gone = [...captured].filter(([name, known]) => known.publication === withdrawn && !tables.has(name));
   return new Map([
     ...gone,
@@ -77,7 +70,7 @@ export function knownTables(
   ]);
 }
 
-/** Why rows of a table are missing though its name is there: what has this name is not what was recorded. Undefined where nothing is. */
+/** Why rows are missing: a captured table is gone, replaced or unpublished. Undefined if none is. */
 export function gapOfTables(
   captured: CapturedTables,
   tables: ReadonlyMap<string, CatalogueTable>,
@@ -95,7 +88,7 @@ export function gapOfTables(
   return undefined;
 }
 
-/** Withdraws each published table whose updates fail, unless the start mends it. Returns what is known of the tables then. */
+/** Withdraws each published table whose updates fail, unless the start fixes it. Returns the new state of the tables. */
 export async function withdrawUnwritable(
   client: pg.Client,
   options: CaptureOptions,
@@ -106,7 +99,7 @@ export async function withdrawUnwritable(
   let rest = captured;
   for (const table of (await readCatalogue(client, [...mapping.tables.keys()])).values()) {
     if (!published.has(table.oid)) continue;
-    // The start sets what the publication lacks.
+    // The start itself completes the publication.
     const faults = unwritableReasons(options, table).filter(({ statement }) => statement !== publishGenerated(slot));
     if (faults.length === 0 || (choice.alter && faults.every(({ statement }) => statement !== undefined))) continue;
     rest = (await withdrawTable(client, options, rest, { table, faults })) ?? rest;
@@ -114,7 +107,7 @@ export async function withdrawUnwritable(
   return rest;
 }
 
-/** Why the application cannot update the rows of a mapped table that is published. Empty: it can. */
+/** Why updates of a published table fail; empty if they do not. */
 export function unwritableReasons({ mapping, slot }: CaptureOptions, table: CatalogueTable): TableFault[] {
   const mapped = mapping.tables.get(plainTable(table));
   return unwritableFaults(
@@ -125,8 +118,8 @@ export function unwritableReasons({ mapping, slot }: CaptureOptions, table: Cata
 }
 
 /**
- * Takes a table out of the publication whose updates fail because of it, and records the gap. Returns what is known of the tables then,
- * or undefined where the source refuses: its message, once logged, names the statement for an owner.
+ * Takes a table whose updates fail out of the publication, and stores the gap. Returns the new state of the tables, or
+ * undefined if the source refuses; then it logs the statement for an owner.
  */
 export async function withdrawTable(
   client: pg.Client,
@@ -145,7 +138,7 @@ export async function withdrawTable(
     await client.query('begin');
     await client.query(`set local lock_timeout = '${lockTimeout}'`);
     await client.query(statement);
-    // Before the commit: a table that left the publication by the hand of another is a gap of all tables.
+    // Before the commit: a table that somebody else unpublished is a gap of all tables.
     await storeCapturedTables(db, rest);
     await client.query('commit');
   } catch (error) {
@@ -163,4 +156,19 @@ export async function withdrawTable(
       `${remedy}${remedy === '' ? ' Mend it,' : ' Then'} start capture once with --resync`,
   );
   return rest;
+}
+
+interface CapturedTableRow {
+  name: string;
+  relation: string;
+  publication: string;
+  identity: string;
+  columns: string;
+  partitions: string;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    capture_table: CapturedTableRow;
+  }
 }

@@ -7,7 +7,8 @@ import { findErasedDocuments } from '../../recording/erased-changes.ts';
 import { documentOfRow } from '../../recording/mapping/changes-of-row.ts';
 import { changeOfSnapshot } from '../../recording/mapping/history-changes.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
-import type { MappedChange, MappedDocument, Row } from '../../recording/mapping/row-change.ts';
+import type { SourceChange } from '../../recording/mapping/record-mapped.ts';
+import type { MappedDocument, Row } from '../../recording/mapping/row-change.ts';
 import { Occurrences } from '../../recording/occurrences.ts';
 import { currentDocuments } from '../../recording/rebuild/current-documents.ts';
 import { CaptureError } from './capture-error.ts';
@@ -19,12 +20,14 @@ export interface Comparison {
   /** The name of the source's snapshot. */
   readonly snapshot: string;
   readonly tables: ReadonlyMap<string, CatalogueTable>;
-  /** What the position must be throughout. */
+  /** The position throughout the comparison. */
   readonly position: Position;
 }
 
-/** The actor of every entry that a comparison records. */
+/** The actor of the deletes, as of all entries of a comparison. */
 const systemActor = 'system';
+/** The position of the changes in the source, for people. */
+const position = 'snapshot';
 
 /** Rows of the first page; maximum rows, and about the maximum bytes, of each later page. */
 const firstPage = 100;
@@ -35,9 +38,9 @@ const pageBytes = 8 * 1024 * 1024;
 const progressRows = 10_000;
 
 /**
- * Compares the rows of the mapped tables, as a snapshot of the source has them, with the history, and records what differs: a row that
- * the history does not know is created, one with other values updated, and a document without a row deleted. Returns the snapshot's
- * time in milliseconds since 1970. `client` is a connection of its own.
+ * Compares the rows of the mapped tables in a snapshot of the source with the history, and records the differences:
+ * creates, updates, and deletes of documents without a row. Returns the snapshot's time in milliseconds since 1970.
+ * `client`: a dedicated connection.
  */
 export async function compareTables(
   client: pg.Client,
@@ -47,12 +50,14 @@ export async function compareTables(
   try {
     await client.query('begin isolation level repeatable read read only');
     await client.query(`set transaction snapshot ${pg.escapeLiteral(comparison.snapshot)}`);
-    // A policy that hides rows would make them look deleted: with this it is an error.
+    // Rows hidden by a policy would look deleted. With this they are an error.
     await client.query('set local row_security = off');
     await client.query('set local statement_timeout = 0');
-    const at = await timeOf(client);
-    const copy = new Copy(client, comparison, options, at);
-    await copy.run();
+    const { rows } = await client.query<{ at: string }>(
+      'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at',
+    );
+    const at = Number(rows[0]?.at);
+    await new TableComparer(client, comparison, options, at).run();
     await client.query('commit');
     return at;
   } catch (error) {
@@ -64,14 +69,7 @@ export async function compareTables(
   }
 }
 
-async function timeOf(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ at: string }>(
-    'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at',
-  );
-  return Number(rows[0]?.at);
-}
-
-class Copy {
+class TableComparer {
   readonly #client: pg.Client;
   readonly #comparison: Comparison;
   readonly #options: CaptureOptions;
@@ -95,10 +93,10 @@ class Copy {
         const mapped = mapping.tables.get(name);
         if (mapped === undefined || !mapped.snapshot) continue;
         entities.add(mapped.entity);
-        const rows = await this.#copyTable(name, table);
+        const rows = await this.#compareTable(name, table);
         log.info({ table: name, rows }, 'a table was compared with the history');
       }
-      // A document of a table that is not compared would look like a document whose row is gone.
+      // A document of a table that is not compared would look as if its row were gone.
       for (const mapped of mapping.tables.values()) if (!mapped.snapshot) entities.delete(mapped.entity);
       for (const entity of entities) {
         log.info({ entity }, 'looking in the history for documents without a row');
@@ -110,10 +108,10 @@ class Copy {
     }
   }
 
-  async #copyTable(name: string, table: CatalogueTable): Promise<number> {
+  async #compareTable(name: string, table: CatalogueTable): Promise<number> {
     const columns = table.columns.filter(({ isGenerated }) => !isGenerated);
     await this.#types.load(columns.map(({ type }) => type));
-    // A table that others inherit from is read without them. A partitioned one has its rows in its partitions.
+    // Excludes inheriting tables. The rows of a partitioned table are in its partitions.
     const from = `${table.kind === 'p' ? '' : 'only '}${quotedTable(table)}`;
     const list = columns.map((column) => pg.escapeIdentifier(column.name)).join(', ');
     await this.#client.query(`declare annals_rows no scroll cursor for select ${list} from ${from}`);
@@ -151,7 +149,7 @@ class Copy {
     return count;
   }
 
-  /** About how many rows the table has. Undefined where PostgreSQL has not counted them. */
+  /** The estimated number of rows; undefined if the table was never analyzed. */
   async #estimate({ oid, partitions }: CatalogueTable): Promise<number | undefined> {
     const oids = partitions.length === 0 ? [oid] : partitions.map((partition) => partition.oid);
     const { rows } = await this.#client.query<{ total: string | null }>(
@@ -163,9 +161,9 @@ class Copy {
   }
 
   async #take(documents: readonly MappedDocument[]): Promise<void> {
-    const changes: Listed[] = documents
+    const changes: SourceChange[] = documents
       .filter((document) => document.kind === 'rejected')
-      .map((mapped) => ({ mapped, sides: mapped.content }));
+      .map((mapped) => ({ mapped, position, content: () => mapped.content }));
     const present = documents.filter((document) => document.kind === 'document');
     for (const [tenant, of] of Map.groupBy(present, (document) => document.tenant)) {
       if (tenant === undefined) continue;
@@ -178,8 +176,8 @@ class Copy {
           if (erased[index] === true) continue;
           const change = changeOfSnapshot(document, stored[index], this.#options.mapping);
           if (change === undefined) continue;
-          const mapped = { kind: 'change', tenant, change, hasActor: true } as const;
-          changes.push({ mapped, sides: objectText([['after', document.document]]) });
+          const content = () => objectText([['after', document.document]]);
+          changes.push({ mapped: { kind: 'change', tenant, change, hasActor: true }, position, content });
         }
       }
     }
@@ -208,28 +206,22 @@ class Copy {
       actor: systemActor,
       context: undefined,
       at: this.#at,
-      // Their rows may be there, under the ids that are erased.
+      position,
+      // Their rows may still exist, under the erased ids.
       withoutErased: true,
       isGone: (tenant, id) => this.#seen.next(seenKey(tenant, entity, id)) === 0,
       record: (changes) => this.#record(changes),
     });
   }
 
-  async #record(changes: readonly Listed[]): Promise<void> {
+  async #record(changes: readonly SourceChange[]): Promise<void> {
     if (changes.length === 0) return;
-    const { position } = this.#comparison;
-    const batch = changes.map(({ mapped, sides }) => ({ mapped, position: 'snapshot', content: () => sides }));
-    await recordCaptured({ changes: batch, from: position, to: position, truncate: undefined }, this.#options);
+    const { position: unchanged } = this.#comparison;
+    await recordCaptured({ changes, from: unchanged, to: unchanged, truncate: undefined }, this.#options);
   }
 }
 
 type Mapped = Extract<MappedDocument, { kind: 'document' }>;
-
-interface Listed {
-  readonly mapped: MappedChange;
-  /** JSON text of an object with the document. */
-  readonly sides: string;
-}
 
 function seenKey(tenant: string, entity: string, id: string): Buffer {
   return hashOf(JSON.stringify([tenant, entity, id]));

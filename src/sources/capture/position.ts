@@ -1,5 +1,4 @@
-import './tables.ts';
-import { sql } from 'kysely';
+import { type Generated, sql } from 'kysely';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import { CaptureError } from './capture-error.ts';
 
@@ -8,7 +7,6 @@ export type Lsn = bigint;
 
 const pattern = /^([0-9A-F]{1,8})\/([0-9A-F]{1,8})$/i;
 
-/** Throws for a text that is no LSN. */
 export function parseLsn(text: string): Lsn {
   const [, high, low] = pattern.exec(text) ?? [];
   if (high === undefined || low === undefined) throw new Error(`PostgreSQL sent ${JSON.stringify(text)} as an LSN`);
@@ -19,21 +17,17 @@ export function formatLsn(lsn: Lsn): string {
   return `${(lsn >> 32n).toString(16).toUpperCase()}/${(lsn & 0xffff_ffffn).toString(16).toUpperCase()}`;
 }
 
-/** A transaction of the source, as far as it is recorded. */
-export interface RecordedTransaction {
-  /** Where its commit record begins, and where it ends. */
+/** How far capture has recorded: the last transaction of the source, and how much of it. */
+export interface Position {
+  /** The start and the end of its commit record. */
   readonly commitLsn: Lsn;
   readonly endLsn: Lsn;
-  /** With the time of the commit, in microseconds since 1970, it tells the transaction from another one at the same LSN. */
+  /** Together they distinguish the transaction from another one at the same LSN. Microseconds since 1970. */
   readonly xid: number | undefined;
   readonly committedAt: bigint | undefined;
-  /** How many of its row changes are recorded. */
+  /** Row changes of it that are recorded. */
   readonly changes: number;
   readonly complete: boolean;
-}
-
-/** How far capture has recorded. */
-export interface Position extends RecordedTransaction {
   readonly systemIdentifier: string;
   readonly timeline: number;
   readonly slot: string;
@@ -73,7 +67,7 @@ export async function readPosition(db: Connection): Promise<Position | undefined
   };
 }
 
-/** Replaces the position, whatever it was: only where no capture records. */
+/** Overwrites the position. Only call it while no capture records. */
 export async function resetPosition(db: Connection, position: Position): Promise<void> {
   const row = { singleton: true, ...rowOf(position) };
   await db
@@ -84,8 +78,8 @@ export async function resetPosition(db: Connection, position: Position): Promise
 }
 
 /**
- * Moves the position in the transaction that records, before it records. The row stays locked until that transaction ends. Throws a
- * PositionTakenError where the row is not what this process wrote last.
+ * Moves the position. Call it first in the recording transaction, which then holds the row lock until it ends. Throws a
+ * PositionTakenError if the row is not what this process last wrote.
  */
 export async function movePosition(transaction: DatabaseTransaction, from: Position, to: Position): Promise<void> {
   const { numUpdatedRows } = await transaction
@@ -120,11 +114,33 @@ function rowOf(position: Position) {
   };
 }
 
-/** Seconds since capture stored its position; undefined where there is no capture. */
+/** Seconds since capture stored its position; undefined without a capture. */
 export async function readPositionAge(db: Connection): Promise<number | undefined> {
   const { rows } = await sql<{ age: number }>`
     select extract(epoch from clock_timestamp() - heartbeat)::double precision as age from capture_position`.execute(
     db,
   );
   return rows[0]?.age;
+}
+
+interface CapturePositionTable {
+  singleton: Generated<boolean>;
+  system_identifier: string;
+  timeline: number;
+  slot: string;
+  phase: Position['phase'];
+  commit_lsn: string;
+  end_lsn: string;
+  xid: number | null;
+  committed_at: number | null;
+  changes: number;
+  complete: boolean;
+  last_at: number;
+  heartbeat: Date;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    capture_position: CapturePositionTable;
+  }
 }

@@ -1,54 +1,48 @@
 import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
 import type { Connection } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { identityLength } from '../../recording/change.ts';
 import { deletesOf, documentsAtOnce } from '../../recording/mapping/history-changes.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
-import { recordMapped } from '../../recording/mapping/record-mapped.ts';
-import type { MappedChange } from '../../recording/mapping/row-change.ts';
+import { recordMapped, type SourceChange } from '../../recording/mapping/record-mapped.ts';
 import { existingDocuments } from '../../recording/rebuild/current-documents.ts';
 import { maxRetries } from '../../recording/record-change.ts';
 import type { CapturedBatch } from './batcher.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import type { HistoryComparison } from './history-comparison.ts';
 import { movePosition } from './position.ts';
-import type { Truncate } from './step.ts';
 
 interface RecordingOptions extends Pick<CaptureOptions, 'db' | 'mapping' | 'recordBatch' | 'slot' | 'strict'> {
-  /** Gives updates the values before them from the history; left out: they stay without. */
+  /** Completes updates with their previous values from the history. */
   readonly comparison?: HistoryComparison;
 }
 
-/** Records the changes of a batch and the position after it, in one transaction. Throws a PositionTakenError. */
-export async function recordCaptured(batch: CapturedBatch, options: RecordingOptions): Promise<void> {
-  if (batch.truncate !== undefined) await recordTruncate(batch, batch.truncate, options);
-  else await recordChanges(batch, options);
-}
-
-/** A truncate deletes every existing document. After an interruption it resumes with the remaining ones. */
-async function recordTruncate(
-  { from, to }: CapturedBatch,
-  { table, actor, context }: Truncate,
+/** Records a batch and the position after it, in one transaction. Throws a PositionTakenError. */
+export async function recordCaptured(
+  { from, to, changes, truncate }: CapturedBatch,
   options: RecordingOptions,
 ): Promise<void> {
-  const entity = options.mapping.tables.get(table)?.entity;
-  if (entity !== undefined) {
+  const entity = truncate && options.mapping.tables.get(truncate.table)?.entity;
+  if (truncate !== undefined && entity !== undefined) {
+    // Interrupted, it resumes with the remaining documents.
     await deleteDocuments(options, {
       entity,
       at: to.lastAt,
-      actor,
-      context,
+      actor: truncate.actor,
+      context: truncate.context,
+      position: 'truncate',
       isGone: () => true,
-      record: async (deletes) => {
-        const changes = deletes.map(({ mapped, sides }) => ({ mapped, position: 'truncate', content: () => sides }));
-        await recordChanges({ changes, from, to: from, truncate: undefined }, options);
-      },
+      record: (deletes) => recordChanges({ changes: deletes, from, to: from }, options),
     });
   }
-  await recordChanges({ changes: [], from, to, truncate: undefined }, options);
+  await recordChanges({ changes, from, to }, options);
 }
 
-async function recordChanges({ from, to, changes }: CapturedBatch, options: RecordingOptions): Promise<void> {
+async function recordChanges(
+  { from, to, changes }: Omit<CapturedBatch, 'truncate'>,
+  options: RecordingOptions,
+): Promise<void> {
   await inTransaction(
     options.db,
     async (transaction) => {
@@ -68,17 +62,19 @@ interface Deletion {
   readonly at: number;
   readonly actor: string;
   readonly context: string | undefined;
+  /** The position of each delete. */
+  readonly position: string;
   readonly isGone: (tenant: string, entityId: string) => boolean;
-  /** Leaves out documents whose id was erased. */
+  /** Excludes documents whose id was erased. */
   readonly withoutErased?: boolean;
-  /** Records a page of deletes. `sides` is JSON text of an object with the document. */
-  readonly record: (changes: readonly { mapped: MappedChange; sides: string }[]) => Promise<void>;
+  /** Records a page of deletes. */
+  readonly record: (changes: readonly SourceChange[]) => Promise<void>;
 }
 
 /** Deletes documents of an entity that exist in the history and are gone at the source. */
 export async function deleteDocuments(
   { db, mapping, slot }: { db: Connection; mapping: Mapping; slot: string },
-  { entity, at, actor, context, isGone, withoutErased = false, record }: Deletion,
+  { entity, at, actor, context, position, isGone, withoutErased = false, record }: Deletion,
 ): Promise<void> {
   for (const tenant of await tenantsOf(db, mapping, slot)) {
     let after: string | undefined;
@@ -87,25 +83,23 @@ export async function deleteDocuments(
       const { entityIds, next } = await existingDocuments(db, tenant, entity, page);
       const gone = entityIds.filter((id) => isGone(tenant, id));
       const deletion = { tenant, entity, at, actor, context, identityOf: () => randomBytes(identityLength) };
-      const deletes = await deletesOf(db, mapping, deletion, gone);
-      const mapped = deletes.map(({ change, sides }) => {
-        return { mapped: { kind: 'change', tenant, change, hasActor: true } as const, sides };
-      });
-      if (mapped.length > 0) await record(mapped);
+      const deletes = (await deletesOf(db, mapping, deletion, gone)).map(
+        ({ change, sides }): SourceChange => ({
+          mapped: { kind: 'change', tenant, change, hasActor: true },
+          position,
+          content: () => sides,
+        }),
+      );
+      if (deletes.length > 0) await record(deletes);
       after = next;
     } while (after !== undefined);
   }
 }
 
-/** The tenants that this capture has recorded for. A document of another tenant came in another way and is not the source's. */
+/** The tenants that this capture has recorded for. Documents of other tenants are from other sources. */
 async function tenantsOf(db: Connection, { tenant }: Mapping, slot: string): Promise<string[]> {
   if (tenant?.kind === 'value') return [tenant.tenant];
-  const rows = await db
-    .selectFrom('change_recorder')
-    .select('tenant')
-    .distinct()
-    .where(({ and }) => and({ way: 'capture', name: slot }))
-    .orderBy('tenant')
-    .execute();
+  const { rows } = await sql<{ tenant: string }>`
+    select distinct tenant from change_recorder where way = 'capture' and name = ${slot} order by tenant`.execute(db);
   return rows.map((row) => row.tenant);
 }

@@ -4,15 +4,115 @@ import type { SourceLog } from '../source-log.ts';
 import { CaptureError } from './capture-error.ts';
 import { type Lsn, type Position, parseLsn } from './position.ts';
 
+/** The name of the slot and of the publication. */
+export const defaultSlot = 'annals';
+export const slotPattern = /^[a-z][a-z0-9_]{0,62}$/;
+
+/** A replication slot of the source. */
+export interface Slot {
+  readonly database: string | null;
+  readonly plugin: string | null;
+  /** The backend that is reading it. */
+  readonly activePid: number | null;
+  readonly confirmedFlush: Lsn | null;
+  readonly keptBytes: number;
+  readonly safeBytes: number | undefined;
+  /** `lost`: the source has dropped WAL that the slot needs. */
+  readonly walStatus: string | null;
+}
+
+type SlotRow = Record<
+  'database' | 'plugin' | 'active_pid' | 'confirmed' | 'kept' | 'safe' | 'wal_status',
+  string | null
+>;
+
+export async function readSlot(client: pg.Client, slot: string): Promise<Slot | undefined> {
+  const { rows } = await client.query<SlotRow>(
+    `select database, plugin, active_pid, confirmed_flush_lsn as confirmed, wal_status, safe_wal_size as safe,
+            case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end - restart_lsn as kept
+       from pg_catalog.pg_replication_slots where slot_name = $1`,
+    [slot],
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return {
+    database: row.database,
+    plugin: row.plugin,
+    activePid: row.active_pid === null ? null : Number(row.active_pid),
+    confirmedFlush: row.confirmed === null ? null : parseLsn(row.confirmed),
+    keptBytes: Number(row.kept ?? 0),
+    safeBytes: row.safe === null ? undefined : Number(row.safe),
+    walStatus: row.wal_status,
+  };
+}
+
+export interface CreatedSlot {
+  /** The slot has the transactions that commit after this point. */
+  readonly start: Lsn;
+  /** A snapshot of the database at that point, valid until the next command on the connection. */
+  readonly snapshot: string;
+}
+
+/** Creates the slot on a replication connection. On PostgreSQL 17 and later its standbys keep it too. */
+export async function createSlot(replication: pg.Client, slot: string, version: number): Promise<CreatedSlot> {
+  const name = pg.escapeIdentifier(slot);
+  const options =
+    version >= 170_000
+      ? `(SNAPSHOT 'export', FAILOVER)`
+      : version >= 150_000
+        ? `(SNAPSHOT 'export')`
+        : 'EXPORT_SNAPSHOT';
+  const { rows } = await replication.query<{ consistent_point: string; snapshot_name: string }>(
+    `CREATE_REPLICATION_SLOT ${name} LOGICAL pgoutput ${options}`,
+  );
+  const [row] = rows;
+  if (row === undefined) throw new CaptureError('the source made a slot without saying where it begins');
+  return { start: parseLsn(row.consistent_point), snapshot: row.snapshot_name };
+}
+
+/** Drops the slot if it exists. Gives a process that is still reading it 5 seconds to end. */
+export async function dropSlot(client: pg.Client, slot: string): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const { rowCount } = await client.query(
+        'select pg_drop_replication_slot(slot_name) from pg_catalog.pg_replication_slots where slot_name = $1',
+        [slot],
+      );
+      return rowCount !== 0;
+    } catch (error) {
+      if (!isInUse(error) || attempt >= 50) throw error;
+      await client.query('select pg_sleep(0.1)');
+    }
+  }
+}
+
+/** Whether the slot is read by another process (SQLSTATE object_in_use). */
+export function isInUse(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '55006';
+}
+
+export interface SourceSystem {
+  readonly identifier: string;
+  readonly timeline: number;
+  readonly end: Lsn;
+}
+
+export async function identifySystem(replication: pg.Client): Promise<SourceSystem> {
+  const { rows } = await replication.query<{ systemid: string; timeline: string; xlogpos: string }>('IDENTIFY_SYSTEM');
+  const [row] = rows;
+  if (row === undefined) throw new CaptureError('the source does not identify itself');
+  return { identifier: row.systemid, timeline: Number(row.timeline), end: parseLsn(row.xlogpos) };
+}
+
 /** How far capture is behind the source. */
 export class CaptureFigures {
-  /** Bytes of the source's log that are not recorded yet. */
+  /** Bytes of the source's WAL that are not recorded yet. */
   lagBytes = 0;
-  /** Milliseconds since the commit that was recorded last, while there is something to record; otherwise 0. */
+  /** Milliseconds since the last recorded commit while there is something to record; otherwise 0. */
   lagMilliseconds = 0;
-  /** Bytes of its log that the source keeps for the slot. */
+  /** Bytes of WAL that the source retains for the slot. */
   slotBytes = 0;
-  /** Bytes that the source may still write before it drops what the slot needs. Undefined: it never does. */
+  /** Bytes that the source can write before it drops what the slot needs. Undefined: unlimited. */
   slotSafeBytes: number | undefined;
 }
 
@@ -20,11 +120,11 @@ export interface SlotWatchOptions {
   readonly slot: string;
   readonly figures: CaptureFigures;
   readonly log: SourceLog;
-  /** Milliseconds between two looks while nothing can be recorded. */
+  /** Milliseconds between checks while nothing can be recorded. */
   readonly interval: number;
 }
 
-/** The first size of the slot, in bytes, and the first lag, in milliseconds, at which a warning comes. Others come at each doubling. */
+/** Bytes and milliseconds of the first warnings. Further ones follow at each doubling. */
 const firstWarningBytes = 1024 ** 3;
 const firstWarningLag = 60_000;
 
@@ -39,7 +139,7 @@ export class SlotWatch {
   #isInDanger = false;
   #isBlind = false;
   #nextLook = 0;
-  /** When the transaction was committed that was recorded last, in milliseconds since 1970. */
+  /** The time of the last recorded commit, in milliseconds since 1970. */
   #committedAt: number | undefined;
 
   constructor(options: SlotWatchOptions) {
@@ -50,7 +150,7 @@ export class SlotWatch {
     const { figures } = this.#options;
     figures.lagBytes = Number(serverEnd > position.endLsn ? serverEnd - position.endLsn : 0n);
     if (position.committedAt !== undefined) this.#committedAt = Number(position.committedAt / 1000n);
-    this.#tellTime();
+    this.#updateLag();
   }
 
   /** Checks the slot on its own connection, if due. Logs once if it cannot, since full disks then go unnoticed. */
@@ -58,7 +158,7 @@ export class SlotWatch {
     if (performance.now() < this.#nextLook) return;
     this.#nextLook = performance.now() + this.#options.interval;
     // Heartbeats are committed all the time, so there is something to record.
-    this.#tellTime();
+    this.#updateLag();
     try {
       await withSource(source, (client) => this.look(client));
       this.#isBlind = false;
@@ -101,111 +201,8 @@ export class SlotWatch {
     }
   }
 
-  #tellTime(): void {
+  #updateLag(): void {
     const committed = this.#committedAt;
     this.#options.figures.lagMilliseconds = committed === undefined ? 0 : Math.max(0, Date.now() - committed);
   }
-}
-
-/** The names that capture has at the source. The slot and the publication have the same one. */
-export const defaultSlot = 'annals';
-export const slotPattern = /^[a-z][a-z0-9_]{0,62}$/;
-
-/** A replication slot of the source. */
-export interface Slot {
-  readonly database: string | null;
-  readonly plugin: string | null;
-  /** The backend that reads it. */
-  readonly activePid: number | null;
-  readonly confirmedFlush: Lsn | null;
-  /** Bytes of the log that the source keeps for it. */
-  readonly keptBytes: number;
-  /** Bytes of the log that the source may still write before it drops the slot's part. Undefined: without end. */
-  readonly safeBytes: number | undefined;
-  /** `lost`: the source has dropped what the slot needs. */
-  readonly walStatus: string | null;
-}
-
-type SlotRow = Record<
-  'database' | 'plugin' | 'active_pid' | 'confirmed' | 'kept' | 'safe' | 'wal_status',
-  string | null
->;
-
-export async function readSlot(client: pg.Client, slot: string): Promise<Slot | undefined> {
-  const { rows } = await client.query<SlotRow>(
-    `select database, plugin, active_pid, confirmed_flush_lsn as confirmed, wal_status, safe_wal_size as safe,
-            case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end - restart_lsn as kept
-       from pg_catalog.pg_replication_slots where slot_name = $1`,
-    [slot],
-  );
-  const [row] = rows;
-  if (row === undefined) return undefined;
-  return {
-    database: row.database,
-    plugin: row.plugin,
-    activePid: row.active_pid === null ? null : Number(row.active_pid),
-    confirmedFlush: row.confirmed === null ? null : parseLsn(row.confirmed),
-    keptBytes: Number(row.kept ?? 0),
-    safeBytes: row.safe === null ? undefined : Number(row.safe),
-    walStatus: row.wal_status,
-  };
-}
-
-export interface CreatedSlot {
-  /** Changes of transactions that commit after this point come from the slot. */
-  readonly start: Lsn;
-  /** A snapshot of the database at that point. It is valid until the next command on the connection. */
-  readonly snapshot: string;
-}
-
-/** Creates the slot on a replication connection. On PostgreSQL 17 and later its standbys keep it too. */
-export async function createSlot(replication: pg.Client, slot: string, version: number): Promise<CreatedSlot> {
-  const name = pg.escapeIdentifier(slot);
-  const options =
-    version >= 170_000
-      ? `(SNAPSHOT 'export', FAILOVER)`
-      : version >= 150_000
-        ? `(SNAPSHOT 'export')`
-        : 'EXPORT_SNAPSHOT';
-  const { rows } = await replication.query<{ consistent_point: string; snapshot_name: string }>(
-    `CREATE_REPLICATION_SLOT ${name} LOGICAL pgoutput ${options}`,
-  );
-  const [row] = rows;
-  if (row === undefined) throw new CaptureError('the source made a slot without saying where it begins');
-  return { start: parseLsn(row.consistent_point), snapshot: row.snapshot_name };
-}
-
-/** Drops the slot where it is there. A process that still reads it gets some seconds to end. */
-export async function dropSlot(client: pg.Client, slot: string): Promise<boolean> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const { rowCount } = await client.query(
-        'select pg_drop_replication_slot(slot_name) from pg_catalog.pg_replication_slots where slot_name = $1',
-        [slot],
-      );
-      return rowCount !== 0;
-    } catch (error) {
-      if (!isInUse(error) || attempt >= 50) throw error;
-      await client.query('select pg_sleep(0.1)');
-    }
-  }
-}
-
-/** Whether the slot is read by another process (SQLSTATE object_in_use). */
-export function isInUse(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '55006';
-}
-
-/** What the source says about itself on a replication connection. */
-export interface SourceSystem {
-  readonly identifier: string;
-  readonly timeline: number;
-  readonly end: Lsn;
-}
-
-export async function identifySystem(replication: pg.Client): Promise<SourceSystem> {
-  const { rows } = await replication.query<{ systemid: string; timeline: string; xlogpos: string }>('IDENTIFY_SYSTEM');
-  const [row] = rows;
-  if (row === undefined) throw new CaptureError('the source does not identify itself');
-  return { identifier: row.systemid, timeline: Number(row.timeline), end: parseLsn(row.xlogpos) };
 }
