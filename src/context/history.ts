@@ -1,11 +1,11 @@
 import type { Config } from '../core/config/config.ts';
 import type { ExportHistory } from '../core/export-history.ts';
-import { type AnswerQuery, createAnswerQuery } from '../history/answer.ts';
 import { createExportHistory } from '../history/export/export-history.ts';
 import { createFeed, type Feed } from '../history/feed/feed.ts';
 import { type Follow, Follower } from '../history/feed/follower.ts';
 import { createFeedReads } from '../history/feed/read-matches.ts';
 import { createHistoryReads, type HistoryReads } from '../history/history-reads.ts';
+import { createHistoryTexts, type HistoryTexts } from '../history/history-texts.ts';
 import { createReadBundle, type ReadBundle } from '../history/proof/bundle/bundle-lines.ts';
 import { withProofs } from '../history/proof/bundle/export-bundle.ts';
 import { openCosigner } from '../history/proof/sealing/cosign-logs.ts';
@@ -13,7 +13,6 @@ import type { Sealing } from '../history/proof/sealing/seal-tenants.ts';
 import { hostOfLogs, openSigner } from '../history/proof/sealing/signer.ts';
 import { createFindPage, type FindPage } from '../history/search/find-page.ts';
 import { DictionaryCache, maxNameBytes } from '../history/search/names/dictionary-cache.ts';
-import { createTextAnswers, type TextAnswers } from '../history/text-answers.ts';
 import { createSavedViews, type SavedViews } from '../history/views/service.ts';
 import type { DocumentLists } from '../pagination/paginator.ts';
 import { isDistributed } from '../postgres/is-distributed.ts';
@@ -24,7 +23,7 @@ export interface HistoryServices {
   findPage: FindPage;
   historyReads: HistoryReads;
   /** The same as texts of limited length, for language models. */
-  historyTexts: TextAnswers & { readonly changes: AnswerQuery };
+  historyTexts: HistoryTexts;
   /** What goes out of the history, by position. */
   feed: Feed;
   exportHistory: ExportHistory;
@@ -59,10 +58,7 @@ export function createHistory(
   return {
     findPage,
     historyReads,
-    historyTexts: {
-      changes: createAnswerQuery(findPage, sealer),
-      ...createTextAnswers({ reads: historyReads, sealer, now }),
-    },
+    historyTexts: createHistoryTexts({ findPage, reads: historyReads, sealer, now }),
     feed: createFeed(createFeedReads({ ...history, sealer }), { follow, onError }),
     exportHistory: withProofs(createExportHistory({ ...history, db: exports.db }), readBundle),
     savedViews: createSavedViews({ db, documents, now }),

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { talliedPageStatement } from './search/page-statements.ts';
+import { talliedPageStatement } from './search/tally-store.ts';
 
 /** No tenant has this name. Routines carry out their statements for it, though there is nothing to read. */
 const nobody = '';

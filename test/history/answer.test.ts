@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { createSealer } from '../../src/core/sealing.ts';
-import { createAnswerQuery } from '../../src/history/answer.ts';
 import type { EntryRow } from '../../src/history/entries/entry-store.ts';
 import { entryText } from '../../src/history/entries/entry-text.ts';
+import type { HistoryReads } from '../../src/history/history-reads.ts';
+import { createHistoryTexts } from '../../src/history/history-texts.ts';
 
 const entryOf = (entityId: string): EntryRow => ({
   at: 1_000,
@@ -22,10 +23,12 @@ test('an answer has the first entries that fit into its bytes, and tells how man
   async function* pieces() {
     yield later;
   }
-  const answer = createAnswerQuery(
-    async () => ({ plan: 'tallies', total: 9, entries, pieces: pieces() }),
-    createSealer([new Uint8Array(32)]),
-  );
+  const texts = createHistoryTexts({
+    findPage: async () => ({ plan: 'tallies', total: 9, entries, pieces: pieces() }),
+    reads: {} as HistoryReads,
+    sealer: createSealer([new Uint8Array(32)]),
+    now: () => 0,
+  });
   const bytes = Buffer.byteLength(entryText(entryOf('a')));
   for (const [maxBytes, shown] of [
     [bytes - 1, 0],
@@ -33,7 +36,7 @@ test('an answer has the first entries that fit into its bytes, and tells how man
     [3 * bytes - 1, 2],
     [4 * bytes, 4],
   ] as const) {
-    const found = await answer('acme', { q: '', page: 1, size: 4, maxBytes });
+    const found = await texts.changes('acme', { q: '', page: 1, size: 4, maxBytes });
     const { shown: has, left, cut } = found;
     // an entry that just fits is not cut
     expect({ maxBytes, shown: has, left, cut }).toEqual({ maxBytes, shown, left: 4 - shown, cut: 0 });

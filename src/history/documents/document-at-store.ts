@@ -4,7 +4,7 @@ import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { ChangeType } from '../../recording/change.ts';
 import type { RebuildChunk } from '../../recording/rebuild/incremental-rebuild.ts';
 import type { Place } from '../entries/entry-store.ts';
-import { hideValues } from '../entries/hide-values.ts';
+import { hideValues } from '../entries/masks.ts';
 import type { Dictionary } from '../search/names/dictionary.ts';
 
 /** The entries of one document that a tenant still has. */

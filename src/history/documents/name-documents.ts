@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { int4Array, textArray } from '../../postgres/binary-arrays.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { compareCodePoints } from '../search/names/dictionary.ts';
+import { compareCodePoints } from '../search/names/search-names.ts';
 import { type DirectoryKey, documentsOf, readLastNames } from './latest-store.ts';
 import { foldedWords } from './words.ts';
 

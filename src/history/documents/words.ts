@@ -1,4 +1,4 @@
-import { compareCodePoints } from '../search/names/dictionary.ts';
+import { compareCodePoints } from '../search/names/search-names.ts';
 
 /** The words of a text: runs of letters, digits and marks. */
 export function wordsOf(text: string): string[] {

@@ -5,22 +5,21 @@ import { parseJson } from '../../core/json/parse.ts';
 import { cellAt, type JsonNode, sizeCell, startCell } from '../../core/json/tape.ts';
 
 const minLimit = 64;
-/** Bytes of a value, tried in this order where a text is too long. */
+/** Bytes of a value, tried in this order while a text is too long. */
 export const valueLimits = [4_096, 1_024, 256, minLimit] as const;
 
 /** The `paths` of an entry after values were cut. */
-export interface CutPaths {
+interface CutPaths {
   /** JSON text. */
   readonly paths: string;
-  /** The paths with a value that was cut. */
+  /** The paths with a value that was cut, and the bytes of the longest value of each. */
   readonly cut: readonly string[];
-  /** The bytes that the longest value of each of them has. */
   readonly lengths: readonly number[];
 }
 
 /**
- * Cuts each value whose JSON text has more than `limit` bytes: a string to its beginning, any other value to a string with
- * the beginning of its text. Takes the `paths` of several entries, as JSON texts. Long ones are cut in a worker thread.
+ * Cuts each value whose JSON text has more than `limit` bytes: a string to its beginning, any other value to a string
+ * with the beginning of its text. Takes the `paths` of several entries, as JSON texts; long ones are cut in a thread.
  *
  * @example
  * await cutValues(['{"a":{"after":[1,2,3]}}'], 4); // [{ paths: '{"a":{"after":"[1,2"}}', cut: ['a'], lengths: [7] }]
@@ -29,26 +28,23 @@ export const cutValues = threaded(import.meta.url, 'cutValues', (paths: readonly
   paths.map((text) => cutPaths(text, limit)),
 );
 
-/** The first paths of an entry that fit. */
-export interface FirstPaths {
-  /** JSON text. */
+/** The first paths of an entry that fit, as JSON text; the cut values of them, in words; how many paths are left out. */
+interface FirstPaths {
   readonly paths: string;
-  /** The values of them that were cut, in words. */
   readonly cut: readonly string[];
-  /** How many paths are left out. */
   readonly left: number;
 }
 
-/** The first paths of an entry, with the shortest values, that fit into `maxBytes` together with the words about what was cut. */
+/** The first paths of an entry, with the shortest values, that fit into `maxBytes` together with the words about cuts. */
 export const firstPaths = threaded(import.meta.url, 'firstPaths', (text: string, maxBytes: number): FirstPaths => {
-  const cutToShortest = cutPaths(text, minLimit);
-  const words = new Map(wordsOfCut(cutToShortest).map((told, place) => [cutToShortest.cut[place], told]));
-  const all = entriesOf(parseJson(cutToShortest.paths));
+  const shortest = cutPaths(text, minLimit);
+  const words = new Map(wordsOfCut(shortest).map((word, place) => [shortest.cut[place], word]));
+  const all = entriesOf(parseJson(shortest.paths));
   let room = maxBytes;
   const end = all.findIndex(([path, sides]) => {
-    const told = words.get(path);
+    const word = words.get(path);
     room -= Buffer.byteLength(objectText([[path, sides]]));
-    if (told !== undefined) room -= Buffer.byteLength(JSON.stringify(told)) + 1;
+    if (word !== undefined) room -= Buffer.byteLength(JSON.stringify(word)) + 1;
     return room < 0;
   });
   const shown = end === -1 ? all : all.slice(0, end);
@@ -59,7 +55,7 @@ export const firstPaths = threaded(import.meta.url, 'firstPaths', (text: string,
   };
 });
 
-/** Each value that was cut, as its path with the bytes that it has. */
+/** Each cut value, as its path with the bytes that it has. */
 export function wordsOfCut({ cut, lengths }: Pick<CutPaths, 'cut' | 'lengths'>): string[] {
   return cut.map((path, place) => `${path} (${lengths[place]} bytes)`);
 }
@@ -81,10 +77,11 @@ export const fitDocument = threaded(
   (text: string, maxBytes: number): FittingDocument => {
     if (Buffer.byteLength(text) <= maxBytes) return { text, cut: [], left: 0 };
     const document = parseJson(text);
-    if (kindOf(document) !== 'object')
+    if (kindOf(document) !== 'object') {
       return { text: beginning(document, maxBytes / 2), cut: [['document', lengthOf(document)]], left: 0 };
+    }
     const all = entriesOf(document);
-    const limit = valueLimits.find((one) => sizeOfMembers(all, one) <= maxBytes) ?? minLimit;
+    const limit = valueLimits.find((tried) => sizeOfMembers(all, tried) <= maxBytes) ?? minLimit;
     const shown: [string, JsonNode | string][] = [];
     let room = maxBytes - 2;
     for (const [name, value] of all) {
@@ -144,7 +141,7 @@ function beginning(value: JsonNode, limit: number): string {
   return `"${withoutPartOfEscape(textOf(start + 1, start + limit - 1))}"`;
 }
 
-/** Leaves out an escape at the end that is not whole, or is the first half of a character. */
+/** Drops an incomplete escape at the end, or one that is the first half of a character. */
 function withoutPartOfEscape(text: string): string {
   const begin = lastEscape(text);
   if (begin === undefined) return text;
@@ -153,7 +150,7 @@ function withoutPartOfEscape(text: string): string {
   return end <= text.length && !isHalf ? text : withoutPartOfEscape(text.slice(0, begin));
 }
 
-/** Where the last escape begins that may reach to the end of the text. */
+/** The begin of the last escape that may reach to the end of the text. */
 function lastEscape(text: string): number | undefined {
   for (let at = text.length - 1; at >= Math.max(0, text.length - 6); at--) {
     if (text.charAt(at) !== '\\') continue;

@@ -1,7 +1,7 @@
 import { AnnalsError, invalidField } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 
-/** What a ref of an entry stands for. */
+/** The entry that a ref stands for. */
 export interface EntryKey {
   /** In milliseconds since 1970. */
   readonly at: number;
@@ -13,8 +13,8 @@ const timeBytes = 6;
 const identityBytes = 16;
 
 /**
- * An opaque text that stands for an entry, always the same one: encrypted, and bound to the tenant. It does not expire, and
- * it stands for the same entry after a backup was restored.
+ * An opaque text that stands for an entry, always the same text: encrypted, and bound to the tenant. It does not expire,
+ * and stands for the same entry after a backup was restored.
  */
 export function sealRef(sealer: Sealer, tenant: string, { at, identity }: EntryKey): string {
   const content = Buffer.alloc(timeBytes + identityBytes);
@@ -23,7 +23,7 @@ export function sealRef(sealer: Sealer, tenant: string, { at, identity }: EntryK
   return Buffer.from(sealer.sealAlike(content, purposeOf(tenant))).toString('base64url');
 }
 
-/** The entry of a ref. Throws validation_violation for any text that `sealRef` has not made for this tenant. */
+/** The entry of a ref. Throws validation_violation for any other text than `sealRef` of this tenant gives. */
 export function openRef(sealer: Sealer, tenant: string, ref: string): EntryKey {
   const sealed = Buffer.from(ref, 'base64url');
   // There is one canonical form: no padding, no other alphabet, no unused bits in the last character.

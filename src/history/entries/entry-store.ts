@@ -5,61 +5,6 @@ import { maxStreamedBytes, piecesOf } from '../../pagination/pieces.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { type Statements, statementsOf } from '../../postgres/statements.ts';
 
-// Maximum bytes of text of a page in one piece; memory holds them several times. The second maximum is for a caller that
-// takes no pieces. An entry that is longer than a piece is a piece of its own; an entry has at most about 32 MiB.
-export const maxPageBytes = 8 * 1024 * 1024;
-const maxBytesWithoutPieces = 64 * 1024 * 1024;
-
-/** Bytes that an entry takes in memory besides its texts. */
-const bytesOfRow = 1024;
-
-interface EntriesOfPage extends Required<Omit<EntryOptions, 'maxBytes'>> {
-  readonly tenant: string;
-  /** Whether entries with much text may come as `pieces`, or all entries do. */
-  readonly inPieces: boolean | 'always';
-}
-
-/** The entries of a page. Throws validation_violation if they have too much text for a caller that takes no pieces. */
-export async function readPlaces(
-  pool: Statements,
-  transaction: DatabaseTransaction,
-  places: readonly Place[],
-  { tenant, inPieces, withContext, withIdentity }: EntriesOfPage,
-): Promise<Pick<PageOfEntries, 'entries' | 'pieces'>> {
-  const statements = statementsOf(transaction);
-  if (inPieces !== 'always') {
-    const maxBytes = inPieces ? maxPageBytes : maxBytesWithoutPieces;
-    const entries = await readEntries(statements, tenant, places, { maxBytes, withContext, withIdentity });
-    if (entries !== undefined) return { entries };
-  }
-  const lengths = await readLengths(statements, tenant, places);
-  if (!inPieces) {
-    const megabytes = Math.ceil(lengths.reduce((sum, length) => sum + length, 0) / 1024 / 1024);
-    throw invalidField('size', `the entries of this page have ${megabytes} MiB of text; ask for a smaller size`);
-  }
-  const measured = places.map((place, index) => ({ place, bytes: bytesOfRow + (lengths[index] ?? 0) }));
-  const pieces = piecesOf(
-    measured,
-    measured.map(({ bytes }) => bytes),
-    maxStreamedBytes,
-  );
-  const bytesOf = (piece: readonly MeasuredPlace[]) => piece.reduce((sum, { bytes }) => sum + bytes, 0);
-  // Entries never change, so a piece needs no snapshot. A slow client holds no connection.
-  const read = async (piece: readonly MeasuredPlace[]) => {
-    const placesOfPiece = piece.map(({ place }) => place);
-    const found = await readEntries(pool, tenant, placesOfPiece, { withContext, withIdentity });
-    // Half an answer must not look like a whole one.
-    if (found?.length !== piece.length) throw new Error('entries were dropped while their page was being read');
-    return found;
-  };
-  return { entries: [], pieces: ofCurrentWork(readWithinBudget(pieces, bytesOf, read)) };
-}
-
-interface MeasuredPlace {
-  readonly place: Place;
-  readonly bytes: number;
-}
-
 /** An entry as the database stores it; `related` and `paths` are JSON texts. */
 export interface EntryRow {
   at: number;
@@ -68,42 +13,42 @@ export interface EntryRow {
   entityId: string;
   name: string | null;
   schemaVersion: string | null;
-  /** Undefined where the caller does not see it. */
+  /** Undefined if the caller does not see it. */
   actor?: string;
   related: string | null;
   paths: string;
-  /** What of it was erased, as the JSON text of an array; null or left out: nothing. */
+  /** What was erased of it, as the JSON text of an array; null or left out: nothing. */
   erased?: string | null;
-  /** How it was recorded, where the caller asked for it. */
+  /** How it was recorded, if requested. */
   circumstances?: Circumstances;
-  /** What identifies the change at its time, where the caller asked for it: 32 hexadecimal digits. */
+  /** 32 hexadecimal digits that identify the change at its time, if requested. */
   identity?: string;
-  /** A text that the entry can be asked for by. */
+  /** A text by which a client reads the entry again. */
   ref?: string;
   /** The paths whose values were cut. */
   cut?: readonly string[];
-  /** Where the entry stands in the feed, and the cursor of its position; both or none. */
+  /** Its position in the feed, and the cursor of the position; both or none. */
   position?: number;
   cursor?: string;
 }
 
-/** What an entry keeps beside what everybody sees who reads the history. */
+/** What an entry keeps beside the members that every reader of the history sees. */
 export interface Circumstances {
-  /** JSON text; null where the change came without one. */
+  /** JSON text; null if the change came without one. */
   context: string | null;
-  /** JSON text; null where nobody noted it: the entry is from before Annals did. */
+  /** JSON text; null if the entry is older than this record. */
   recordedBy: string | null;
 }
 
-/** The place of an entry in time. In one millisecond, the entry with the higher sequence was recorded later. */
+/** The place of an entry in time. Within a millisecond, the entry with the higher sequence was recorded later. */
 export interface Place {
   at: number;
   sequence: number;
 }
 
 /**
- * How a query was answered: from tallies alone, by documents that it names one by one, by a search in indexes, by a scan of
- * its window, or in two parts, of which tallies count one.
+ * How a query was answered: from tallies alone, by documents that it names one by one, by a search in indexes, by a scan
+ * of its window, or in two parts, one of which tallies count.
  */
 export type PlanName = 'tallies' | 'documents' | 'search' | 'scan' | 'merged';
 
@@ -117,7 +62,7 @@ export interface PageOfEntries {
 
 const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
   a.name as actor, e.related, e.paths, e.erased`;
-/** How an entry `e` was recorded, as JSON text. Null where nobody noted it. */
+/** How an entry `e` was recorded, as JSON text. */
 export const recordedByColumn = `case when e.recorded_by is null then '{"way":"import"}' when e.recorded_by = 1 then '{"way":"service"}'
   else (select json_strip_nulls(json_build_object('way', r.way, 'by', r.name, 'iss', r.issuer, 'sub', r.subject))::text
           from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) end`;
@@ -128,7 +73,7 @@ const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
 
 const bytesOfEntry = 'octet_length(e.paths) + coalesce(octet_length(e.related), 0)';
 
-export interface EntryOptions {
+interface EntryOptions {
   /** Maximum bytes of all texts together. */
   readonly maxBytes?: number;
   /** Whether entries come with their circumstances. */
@@ -144,7 +89,7 @@ export async function readEntries(
   places: readonly Place[],
   { maxBytes = Number.MAX_SAFE_INTEGER, withContext = false, withIdentity = false }: EntryOptions = {},
 ): Promise<EntryRow[] | undefined> {
-  // PostgreSQL knows the lengths without the texts, so Annals does not read a text that is too long.
+  // PostgreSQL knows the lengths without the texts, so a text that is too long is not read.
   const { rows } = await statements.query<EntryRow & { fits: boolean } & Partial<Circumstances>>({
     text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor, found.erased,
                   ${withContext ? 'found.context, found."recordedBy", ' : ''}${withIdentity ? 'found.identity, ' : ''}found.fits, case when found.fits then found.related end as related,
@@ -175,4 +120,50 @@ export async function readLengths(statements: Statements, tenant: string, places
     values: [tenant, places.map((place) => place.at), places.map((place) => place.sequence)],
   });
   return rows.map((row) => row.bytes);
+}
+
+// Maximum bytes of text of a page in one piece; memory holds them several times. The second maximum is for a caller that
+// takes no pieces. An entry that is longer than a piece is a piece of its own; an entry has at most about 32 MiB.
+export const maxPageBytes = 8 * 1024 * 1024;
+const maxBytesWithoutPieces = 64 * 1024 * 1024;
+
+/** Bytes that an entry takes in memory in addition to its texts. */
+const bytesOfRow = 1024;
+
+interface PlacesOptions extends Required<Omit<EntryOptions, 'maxBytes'>> {
+  readonly tenant: string;
+  /** Whether entries with much text may come as `pieces`, or all entries do. */
+  readonly inPieces: boolean | 'always';
+}
+
+/** The entries of a page. Throws validation_violation if they have too much text for a caller that takes no pieces. */
+export async function readPlaces(
+  pool: Statements,
+  transaction: DatabaseTransaction,
+  places: readonly Place[],
+  { tenant, inPieces, withContext, withIdentity }: PlacesOptions,
+): Promise<Pick<PageOfEntries, 'entries' | 'pieces'>> {
+  const statements = statementsOf(transaction);
+  if (inPieces !== 'always') {
+    const maxBytes = inPieces ? maxPageBytes : maxBytesWithoutPieces;
+    const entries = await readEntries(statements, tenant, places, { maxBytes, withContext, withIdentity });
+    if (entries !== undefined) return { entries };
+  }
+  const lengths = await readLengths(statements, tenant, places);
+  if (!inPieces) {
+    const megabytes = Math.ceil(lengths.reduce((sum, length) => sum + length, 0) / 1024 / 1024);
+    throw invalidField('size', `the entries of this page have ${megabytes} MiB of text; ask for a smaller size`);
+  }
+  const bytes = places.map((_place, index) => bytesOfRow + (lengths[index] ?? 0));
+  const bytesOf = new Map(places.map((place, index) => [place, bytes[index] ?? 0]));
+  const bytesOfPiece = (piece: readonly Place[]) => piece.reduce((sum, place) => sum + (bytesOf.get(place) ?? 0), 0);
+  // Entries never change, so a piece needs no snapshot. A slow client holds no connection.
+  const read = async (piece: readonly Place[]) => {
+    const entries = await readEntries(pool, tenant, piece, { withContext, withIdentity });
+    // Half an answer must not look like a whole one.
+    if (entries?.length !== piece.length) throw new Error('entries were dropped while their page was being read');
+    return entries;
+  };
+  const pieces = readWithinBudget(piecesOf(places, bytes, maxStreamedBytes), bytesOfPiece, read);
+  return { entries: [], pieces: ofCurrentWork(pieces) };
 }

@@ -17,7 +17,7 @@ export function historyText(
 /** One change entry (spec: change entry). It leaves out `name` and `schemaVersion` if they are unknown (contract 4). */
 export function entryText(entry: EntryRow): string {
   const { at, type, entity, entityId, name, schemaVersion, actor, ref, cut, position, cursor } = entry;
-  // Parts one by one: a template of all of them takes longer.
+  // Part by part: one template of all of them takes longer.
   let text = `{"at":"${timeText(at)}","type":"${type}","entity":${nameText(entity)}`;
   text += `,"entityId":${JSON.stringify(entityId)}`;
   if (name !== null) text += `,"name":${JSON.stringify(name)}`;
@@ -32,17 +32,17 @@ export function entryText(entry: EntryRow): string {
   return `${text}}`;
 }
 
-/** Most pages have the same entity types and actors, so their JSON texts are kept: so many, each of at most so many characters. */
+/** Most pages have the same entity types and actors, so their JSON texts are cached. */
 const nameTexts = new Map<string, string>();
 const maxNameTexts = 1_000;
-const maxKeptName = 100;
+const maxNameLength = 100;
 clearOnErasure(nameTexts);
 
 function nameText(name: string): string {
   const known = nameTexts.get(name);
   if (known !== undefined) return known;
   const text = JSON.stringify(name);
-  if (name.length > maxKeptName) return text;
+  if (name.length > maxNameLength) return text;
   if (nameTexts.size >= maxNameTexts) nameTexts.clear();
   nameTexts.set(name, text);
   return text;
@@ -59,7 +59,7 @@ const pairs = Array.from({ length: 60 }, (_none, number) => String(number).padSt
 let lastDay = Number.NaN;
 let lastDate = '';
 
-/** The same text as Date.toISOString. The entries of a page are mostly of one day, so it writes that date once. */
+/** The same text as Date.toISOString. The entries of a page are mostly of one day, whose date is written once. */
 export function timeText(at: number): string {
   const day = Math.floor(at / dayLength);
   if (day !== lastDay) {
@@ -73,18 +73,18 @@ export function timeText(at: number): string {
   return `${lastDate}${pairs[Math.floor(minutes / 60)]}:${pairs[minutes % 60]}:${pairs[seconds % 60]}.${milliseconds}Z`;
 }
 
-/** The body of the answer: a text, or a stream if the page came in pieces. */
-export function historyBody(found: PageOfEntries, asked: { page: number; size: number }): string | Readable {
-  if (found.pieces === undefined) return historyText(found, asked);
-  return streamOfTexts(historyParts(found, found.pieces, asked));
+/** The body of the answer: a text, or a stream if the page comes in pieces. */
+export function historyBody(found: PageOfEntries, paging: { page: number; size: number }): string | Readable {
+  if (found.pieces === undefined) return historyText(found, paging);
+  return streamOfTexts(historyParts(found, found.pieces, paging));
 }
 
 async function* historyParts(
   { total }: PageOfEntries,
   pieces: AsyncIterable<EntryRow[]>,
-  asked: { page: number; size: number },
+  paging: { page: number; size: number },
 ): AsyncGenerator<string> {
-  const textOf = (entries: EntryRow[]) => historyText({ total, entries }, asked);
+  const textOf = (entries: EntryRow[]) => historyText({ total, entries }, paging);
   // An answer without entries shows the text before and after the entries.
   const [head = '', tail = ''] = textOf([]).split(/(?<=\[)(?=\])/);
   let before = head;

@@ -4,55 +4,44 @@ import type { Restriction } from '../../http/credentials.ts';
 import { cutValues } from './cut-values.ts';
 import { sealRef } from './entry-ref.ts';
 import type { EntryRow, PageOfEntries } from './entry-store.ts';
-import { hideValues } from './hide-values.ts';
+import { hideValues } from './masks.ts';
 
-/** How entries are shown. */
-export interface Shown {
-  /** Whether with a text that the entry can be asked for by; the rows then have identities. */
+interface ShowOptions {
+  /** Whether entries get refs; their rows then have identities. */
   readonly ref?: boolean;
-  /** Longer values are cut; in bytes. */
+  /** Bytes; longer values are cut. */
   readonly valueLimit?: number | undefined;
-  /** What the caller may see of the entries. */
   readonly restriction?: Pick<Restriction, 'hide' | 'actors'> | undefined;
 }
 
-/** The entries as they are to be shown: all of them, or each piece when it is read. */
+/** The entries as the caller may see them: all of them, or each piece when it is read. Values are masked before they are cut. */
 export async function showEntries(
   sealer: Sealer,
   tenant: string,
   found: PageOfEntries,
-  { ref = false, valueLimit, restriction }: Shown,
+  { ref = false, valueLimit, restriction }: ShowOptions,
 ): Promise<PageOfEntries> {
+  if (!ref && valueLimit === undefined && restriction === undefined) return found;
   const show = async (rows: readonly EntryRow[]) => {
     const permitted = restriction === undefined ? rows : await permittedOf(rows, restriction);
-    const referred = permitted.map(({ identity, ...row }) =>
+    const withRefs = permitted.map(({ identity, ...row }) =>
       ref && identity !== undefined ? { ...row, ref: sealRef(sealer, tenant, { at: row.at, identity }) } : row,
     );
-    return valueLimit === undefined ? referred : await withCutValues(referred, valueLimit);
+    return valueLimit === undefined ? withRefs : await withCutValues(withRefs, valueLimit);
   };
-  if (!ref && valueLimit === undefined && restriction === undefined) return found;
-  const entries = await show(found.entries);
-  return found.pieces === undefined
-    ? { ...found, entries }
-    : { ...found, entries, pieces: ofCurrentWork(showPieces(found.pieces, show)) };
+  async function* showPieces(pieces: AsyncIterable<EntryRow[]>): AsyncGenerator<EntryRow[]> {
+    for await (const piece of pieces) yield await show(piece);
+  }
+  const shown = { ...found, entries: await show(found.entries) };
+  return found.pieces === undefined ? shown : { ...shown, pieces: ofCurrentWork(showPieces(found.pieces)) };
 }
 
-async function* showPieces(
-  pieces: AsyncIterable<EntryRow[]>,
-  show: (rows: readonly EntryRow[]) => Promise<EntryRow[]>,
-): AsyncGenerator<EntryRow[]> {
-  for await (const piece of pieces) yield await show(piece);
-}
-
-/** What the caller may see of entries. Values are masked before they are cut. */
 async function permittedOf(
   rows: readonly EntryRow[],
   { hide, actors }: Pick<Restriction, 'hide' | 'actors'>,
 ): Promise<EntryRow[]> {
-  const paths = await hideValues(
-    rows.map((row) => row.paths),
-    hide,
-  );
+  const texts = rows.map((row) => row.paths);
+  const paths = await hideValues(texts, hide);
   return rows.map(({ actor, ...row }, index) => ({
     ...row,
     paths: paths[index] ?? '{}',
@@ -63,13 +52,11 @@ async function permittedOf(
 /** Only a text that is longer than the limit can have a value that is. */
 async function withCutValues(rows: readonly EntryRow[], limit: number): Promise<EntryRow[]> {
   const long = rows.filter(({ paths }) => Buffer.byteLength(paths) > limit);
-  const cut = await cutValues(
-    long.map(({ paths }) => paths),
-    limit,
-  );
-  const shown = new Map(long.map((row, index) => [row, cut[index]]));
+  const texts = long.map(({ paths }) => paths);
+  const cut = await cutValues(texts, limit);
+  const cutOf = new Map(long.map((row, index) => [row, cut[index]]));
   return rows.map((row) => {
-    const changed = shown.get(row);
-    return changed === undefined || changed.cut.length === 0 ? row : { ...row, paths: changed.paths, cut: changed.cut };
+    const found = cutOf.get(row);
+    return found === undefined || found.cut.length === 0 ? row : { ...row, paths: found.paths, cut: found.cut };
   });
 }

@@ -6,17 +6,18 @@ import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Place } from '../entries/entry-store.ts';
+import { hideLines } from '../entries/masks.ts';
 import type { Dictionary } from '../search/names/dictionary.ts';
 import type { DictionaryCache } from '../search/names/dictionary-cache.ts';
 import { needsDocumentIds } from '../search/plan/resolve.ts';
 import { parseOwnQuery, readRestriction } from '../search/plan/restriction.ts';
 import { planTallies } from '../search/plan/tally-plan.ts';
 import { entryConditions } from '../search/predicate.ts';
+import type { Search } from '../search/search.ts';
 import { searchOf } from '../search/search.ts';
-import { isUnderestimated, type Search } from '../search/search-store.ts';
+import { isUnderestimated } from '../search/search-store.ts';
 import { openSnapshot, type QueryAtMoment, queryAt, readSnapshot, resolveInTransaction } from '../search/snapshot.ts';
 import { csvHead, openLines, readExportSnapshot, takeLines } from './export-store.ts';
-import { hideLines } from './hide-lines.ts';
 
 export interface ExportDependencies {
   /** Each export holds one connection of this pool until it ends. */
@@ -133,9 +134,9 @@ async function searchFor(
   const means = { tenant, since, within, dictionary, regexes, slice };
   const expression = await resolveInTransaction(transaction, query, means);
   const plan = needsDocumentIds(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
-  const conditions = await entryConditions(tenant, expression, dictionary, slice);
+  const satisfies = await entryConditions(tenant, expression, dictionary, slice);
   const underestimated = await isUnderestimated(transaction, tenant);
   return plan?.intervals.length === 0
-    ? await searchOf(expression, conditions, { tenant, since, underestimated, dictionary, slice })
-    : { tenant, since, underestimated, condition: conditions.satisfies(expression) };
+    ? await searchOf(expression, satisfies, { tenant, since, underestimated, dictionary, slice })
+    : { tenant, since, underestimated, condition: satisfies(expression) };
 }

@@ -2,7 +2,8 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { ExportFormat, ExportSnapshot } from '../../core/export-history.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { type Place, recordedByColumn } from '../entries/entry-store.ts';
-import { found, runSearch, type Search } from '../search/search-store.ts';
+import type { Search } from '../search/search.ts';
+import { found, runSearch } from '../search/search-store.ts';
 
 /** Some lines of an export, each with its line ending. */
 export interface Lines {
@@ -52,7 +53,7 @@ const csvLine = (circumstances: RawBuilder<unknown>, actors: boolean): LineParts
 });
 
 const wholeLine = ({ before, paths, after }: LineParts) => sql`${before} || ${paths} || ${after}`;
-/** As hide-lines.ts takes it. */
+/** As hideLines takes it. */
 const lineInParts = ({ before, after }: LineParts) =>
   sql`'[' || to_json(${before})::text || ',' || e.paths || ',' || to_json(${after})::text || E']\n'`;
 

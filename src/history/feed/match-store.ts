@@ -21,11 +21,11 @@ export async function findMatches<Of extends Place>(
   const slice = new TimeSlice();
   const means = { tenant, since: horizon, places, dictionary, regexes, slice };
   const expression = await resolveInTransaction(transaction, query, means);
-  const conditions = await entryConditions(tenant, expression, dictionary, slice);
+  const satisfies = await entryConditions(tenant, expression, dictionary, slice);
   const since = Math.max(horizon, timeBounds(expression).from);
   const { rows } = await sql<{ ordinal: number }>`
     select place.ordinal from ${rowsAt(places, tenant, 'e')}
-      where e.tenant = ${tenant} and e.at >= ${since} and ${conditions.satisfies(expression)}
+      where e.tenant = ${tenant} and e.at >= ${since} and ${satisfies(expression)}
       order by place.ordinal limit ${maxItems}`.execute(transaction);
   return rows.flatMap(({ ordinal }) => places[ordinal - 1] ?? []);
 }

@@ -10,7 +10,7 @@ import type { EntryRow } from '../entries/entry-store.ts';
 import { entryText } from '../entries/entry-text.ts';
 import type { DictionaryCache } from '../search/names/dictionary-cache.ts';
 import { changelogDialect } from '../search/plan/dialect.ts';
-import { type HistorySnapshot, inHistorySnapshot, type Reading } from '../search/snapshot.ts';
+import { type HistorySnapshot, inHistorySnapshot, type ReadDependencies } from '../search/snapshot.ts';
 import { openFeedCursor, RestoredCursor, sealFeedCursor } from './feed-cursor.ts';
 import { findErasures, findMatches, readFitting } from './match-store.ts';
 import {
@@ -86,7 +86,7 @@ export interface FeedReads {
   cursorOf(tenant: string, position: Position): string;
 }
 
-export interface FeedReadsOptions extends Reading {
+export interface FeedReadsOptions extends ReadDependencies {
   sealer: Sealer;
   now: () => number;
   dictionaries: DictionaryCache;

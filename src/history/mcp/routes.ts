@@ -7,9 +7,9 @@ import { answerErrorsAs } from '../../http/error-answers.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { UnreadableJson } from '../../http/json-body.ts';
 import { historyScopes } from '../../http/scopes.ts';
-import type { HistoryTexts } from './tools.ts';
+import type { HistoryTexts } from '../history-texts.ts';
 
-export interface McpOptions {
+interface McpOptions {
   history: HistoryTexts;
   /** Whether a request comes from no page, or from one of ours. */
   isOwnOrigin: (headers: FastifyRequest['headers']) => boolean;
@@ -75,11 +75,11 @@ export async function mcpRoutes(app: HttpServer, { history, isOwnOrigin }: McpOp
 
 /** Its Accept names both of the protocol's types: the library refuses any other, and every answer is JSON. */
 function webRequest({ url, headers }: FastifyRequest): Request {
-  const given = Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []));
+  const single = Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []));
   const accept = 'application/json, text/event-stream';
   return new Request(new URL(url, 'http://localhost'), {
     method: 'POST',
-    headers: { ...Object.fromEntries(given), accept },
+    headers: { ...Object.fromEntries(single), accept },
   });
 }
 

@@ -3,15 +3,14 @@ import { statementsOf } from '../../postgres/statements.ts';
 import { textOfProjection } from '../../query/json-projection.ts';
 import { nameOfPath } from '../../recording/path-names.ts';
 import type { EntryRow, PlanName } from '../entries/entry-store.ts';
-import { type CountedPart, type FacetField, type FacetValue, partsInRanges, readFacetValues } from './count-store.ts';
-import type { Histogram } from './histogram.ts';
-import { compareCodePoints } from './names/dictionary.ts';
+import { type FacetField, type FacetOptions, type FacetValue, partsInRanges, readFacetValues } from './count-store.ts';
 import { findVisible } from './names/name-store.ts';
 import { readPathNames } from './names/path-name-store.ts';
-import type { FindVisible, NameField } from './names/search-names.ts';
+import { compareCodePoints, type FindVisible, type NameField } from './names/search-names.ts';
 import { hasNumber } from './path-predicate.ts';
-import { partsOf, planNameOf } from './query-parts.ts';
-import { found, isUnderestimated, runSearch, type Search } from './search-store.ts';
+import { planNameOf, planQuery } from './query-plan.ts';
+import type { Search } from './search.ts';
+import { found, isUnderestimated, runSearch } from './search-store.ts';
 import { type HistorySnapshot, kindsShown, type QuerySnapshot } from './snapshot.ts';
 
 /** The values of a field with most entries. */
@@ -25,67 +24,56 @@ export interface Facets {
 }
 
 /** Counts the entries of a query by the values of a field, and takes the `size` values with most entries. */
-export async function readFacets(snapshot: QuerySnapshot, asked: { field: FacetField; size: number }): Promise<Facets> {
-  if (asked.field === 'path') return await readFacetsOfPaths(snapshot, asked.size);
-  const split = asked.field === 'actor' ? 'actor' : 'kind';
-  const parts = await partsOf(snapshot, { split, ranges: 1 });
-  const counted = partsInRanges(parts.intervals, [snapshot.since], split);
-  const { total, values } = await readFacetValues(snapshot, { parts: counted, search: parts.search }, asked);
+export async function readFacets(snapshot: QuerySnapshot, options: FacetOptions): Promise<Facets> {
+  const { field, size } = options;
+  if (field === 'path') return await readPathFacets(snapshot, size);
+  const split = field === 'actor' ? 'actor' : 'kind';
+  const plan = await planQuery(snapshot, { split, ranges: 1 });
+  const parts = partsInRanges(plan.intervals, [snapshot.since], split);
+  const { total, values } = await readFacetValues(snapshot, { parts, search: plan.search }, options);
   const others = values.reduce((left, { count }) => left - count, total);
-  return { plan: planNameOf(parts), field: asked.field, total, values, others };
+  return { plan: planNameOf(plan), field, total, values, others };
 }
 
-/** Counts the entries that are all of a query. */
-export function countValues(
-  entries: readonly EntryRow[],
-  { field, size }: { field: FacetField; size: number },
-): Facets {
+/** The facets of all entries of a query. */
+export function countValues(entries: readonly EntryRow[], { field, size }: FacetOptions): Facets {
+  const pathsOf = ({ paths }: EntryRow) => [...new Set(Object.keys(JSON.parse(paths)).map(nameOfPath))];
   const valuesOf = (entry: EntryRow) => (field === 'path' ? pathsOf(entry) : [entry[field] ?? '']);
   const counts = new Map<string, number>();
   for (const value of entries.flatMap(valuesOf)) counts.set(value, (counts.get(value) ?? 0) + 1);
   const counted = [...counts].map(([value, count]) => ({ value, count }));
-  counted.sort((one, other) => other.count - one.count || compareCodePoints(one.value, other.value));
+  counted.sort((a, b) => b.count - a.count || compareCodePoints(a.value, b.value));
   const left = counted.slice(size);
   const others = field === 'path' ? left.length : left.reduce((sum, { count }) => sum + count, 0);
   return { plan: 'search', field, total: entries.length, values: counted.slice(0, size), others };
 }
 
-/** The names of the paths of an entry, each once. */
-function pathsOf({ paths }: EntryRow): string[] {
-  return [...new Set(Object.keys(JSON.parse(paths)).map(nameOfPath))];
+/** Facets as HTTP and tools return them. */
+export function facetsView({ field, total, values, others }: Facets) {
+  return { field, totalElements: total, values: [...values], others };
 }
 
-/** No tally knows paths, so the entries are read, as their table or an index has them. */
-async function readFacetsOfPaths(snapshot: QuerySnapshot, size: number): Promise<Facets> {
-  const { search, intervals, everything, scanned } = await partsOf(snapshot);
+/** Tallies do not count paths, so entries are read, from their table or an index. */
+async function readPathFacets(snapshot: QuerySnapshot, size: number): Promise<Facets> {
+  const { search, intervals, everything, scanned } = await planQuery(snapshot);
   const plan = scanned === undefined && search !== undefined ? 'search' : 'scan';
   const read = search !== undefined && intervals.length === 0 ? search : everything;
   // The names of the paths are joined to what the search finds.
   const underestimated = await isUnderestimated(snapshot.transaction, snapshot.tenant);
-  return { plan, field: 'path', ...(await readPathFacets(snapshot, { ...read, underestimated }, size)) };
-}
-
-/** The paths that most entries have, and the number of the other paths. */
-interface PathFacets {
-  readonly total: number;
-  readonly values: readonly FacetValue[];
-  readonly others: number;
+  return { plan, field: 'path', ...(await countPaths(snapshot, { ...read, underestimated }, size)) };
 }
 
 /**
- * Counts the entries of a search by the names of their paths. An entry counts once for each name. Entries whose numbers do
- * not tell all names are read.
+ * Counts the entries of a search by the names of their paths, each entry once for each name. Entries whose numbers do not
+ * identify all names are read.
  */
-async function readPathFacets(
+async function countPaths(
   { transaction, tenant }: QuerySnapshot,
   search: Search,
   size: number,
-): Promise<PathFacets> {
-  const { names, rest } = await readPathNames(statementsOf(transaction), tenant, {
-    entities: null,
-    like: null,
-    shared: true,
-  });
+): Promise<Pick<Facets, 'total' | 'values' | 'others'>> {
+  const shared = { entities: null, like: null, shared: true };
+  const { names, rest } = await readPathNames(statementsOf(transaction), tenant, shared);
   const unclear = [...new Set([...names.map(({ number }) => number), ...(rest === undefined ? [] : [rest])])];
   const isUnclear = sql<SqlBool>`${search.condition} and ${hasNumber(unclear)}`;
   const ofRead =
@@ -101,20 +89,20 @@ async function readPathFacets(
   const statement = sql<{ total: number; names: number; value: string | null; count: number }>`
     with shape as materialized (
       select e.path_numbers as numbers, count(*) as entries ${found(search)} group by 1
-    ), told as (
+    ), numbered as (
       select n.number, sum(s.entries) as entries
         from shape s cross join lateral unnest(s.numbers) as n (number)
         where not s.numbers && ${`{${unclear.join(',')}}`}::integer[]
         group by 1
     ), named as materialized (
-      select one.name, sum(one.entries)::bigint as entries
+      select path.name, sum(path.entries)::bigint as entries
         from (
           select replace(p.name, chr(1), chr(1) || chr(2)) as name, t.entries
-            from told t
+            from numbered t
             join (select distinct c.number, c.name from change_path c where c.tenant = ${tenant} and c.entity <> '') as p
               on p.number = t.number
           ${ofRead}
-        ) as one
+        ) as path
         group by 1
     )
     select (select coalesce(sum(s.entries), 0) from shape s)::bigint as total, (select count(*) from named) as names,
@@ -143,33 +131,19 @@ export function findVisibleNames(snapshot: HistorySnapshot, tenant: string, fiel
   const kinds = shown.map(({ id }) => id);
   return async (actors) => {
     if (actors.length === 0 || kinds.length === 0) return new Set();
-    const selection = { actors, kinds };
-    const part: CountedPart = { split: 'actor', selection, moments: [since], firstPlace: 0, before: null };
-    const counted = { parts: [part], search: undefined };
-    const asked = { field: 'actor', size: actors.length } as const;
-    const { values } = await readFacetValues({ transaction, tenant, dictionary }, counted, asked);
+    const part = {
+      split: 'actor',
+      selection: { actors, kinds },
+      moments: [since],
+      firstPlace: 0,
+      before: null,
+    } as const;
+    const { values } = await readFacetValues(
+      { transaction, tenant, dictionary },
+      { parts: [part], search: undefined },
+      { field: 'actor', size: actors.length },
+    );
     const names = new Set(values.map(({ value }) => value));
     return new Set(actors.filter((id) => names.has(dictionary.actorOf.get(id)?.name ?? '')));
   };
-}
-
-/** Counts over time, as they are answered. */
-export function histogramView({ from, to, interval, total, buckets, after }: Histogram) {
-  return {
-    from: timeOf(from),
-    to: timeOf(to),
-    interval,
-    totalElements: total,
-    buckets: buckets.map((bucket) => ({ ...bucket, at: timeOf(bucket.at) })),
-    after,
-  };
-}
-
-/** Counts by the values of a field, as they are answered. */
-export function facetsView({ field, total, values, others }: Facets) {
-  return { field, totalElements: total, values: [...values], others };
-}
-
-function timeOf(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }

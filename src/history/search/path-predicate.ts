@@ -3,7 +3,7 @@ import { isJsonNumber } from '../../core/json/number.ts';
 import type { PathPattern } from '../../core/path-pattern.ts';
 import { mask } from '../../core/sealing.ts';
 import { documentField } from '../../query/array-values.ts';
-import type { DocumentQuery, List, Match, Matcher } from '../../query/ast.ts';
+import type { DocumentQuery, Glob, Match, Matcher, Text } from '../../query/ast.ts';
 import { documentQueryToSql } from '../../query/document-sql.ts';
 import { projectedText } from '../../query/json-projection.ts';
 import { likePattern } from '../../query/match.ts';
@@ -11,79 +11,17 @@ import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
 import { type PathNames, readNumbers } from './names/path-name-store.ts';
 import type { ChangeTerm, IdSet, PathCandidates, PathMatcher, PathTerm, ResolvedMatcher } from './plan/expression.ts';
 import { listsOfNumbers } from './plan/path-candidates.ts';
-import { toldByText } from './values-in-text.ts';
+import { decidedByText } from './values-in-text.ts';
 
-/** Arrays in each other that a term on values looks into where paths are hidden. What is in more of them counts as masked. */
-export const maxHiddenLevels = 100;
+export type SqlCondition = RawBuilder<SqlBool>;
 
-/** The values `sides` of a path as a query may ask for them, where some paths are hidden. */
-function hiddenSides(
-  path: RawBuilder<unknown>,
-  sides: RawBuilder<unknown>,
-  hide: readonly PathPattern[],
-): RawBuilder<unknown> {
-  return sql`change_hidden(${path}, ${sides}, ${hiddenExpression(hide)}, ${maxHiddenLevels}::integer)`;
-}
-
-/**
- * Whether a pattern may hide a path, or a value in it. False is sure: the first key of no pattern is one that the path begins with, where keys that may
- * be places count as left out.
- */
-export function mayHide(hide: readonly PathPattern[], path: string): boolean {
-  const keys = keysOfPath(path);
-  const named = keys.findIndex((key) => !/^[0-9]*$/.test(key));
-  if (named === -1) return true;
-  const begins = keys.slice(0, named + 1);
-  return hide.some(({ keys: [first = null] }) => first === null || begins.includes(first));
-}
-
-/**
- * A regular expression of PostgreSQL that accepts the paths of entries that are hidden, and those beneath them. A key of
- * digits may be a place in an array, where a pattern goes on in each element (recording/mapping/apply-rules.ts). A document that is no
- * object has the path "".
- */
-function hiddenExpression(hide: readonly PathPattern[]): string {
-  const patterns = hide.map(({ keys }) =>
-    keys.map((key) => (key === null ? anyKey : literal(key))).join(`\\.${places}`),
-  );
-  return `^\\.?${places}(?:${patterns.join('|')})(?:\\.|$)`;
-}
-
-const anyKey = '(?:[^.\\\\]|\\\\.)*';
-const places = '(?:[0-9]+\\.)*';
-
-/** A key as it stands in a path: a dot and a backslash have a backslash before them. */
-function literal(key: string): string {
-  return projectedText(key.replace(/[.\\]/g, '\\$&')).replace(/[\\^$.[\]|()*+?{}]/g, '\\$&');
-}
-
-/**
- * If `work_mem` is PostgreSQL's 4 MB, a hash table has no memory for more hashes than this. The query then uses a binary
- * search.
- */
-const maxHashed = 200_000;
-
-/** The condition that a hash is one of those that a regular expression found. */
-export function isFound({ isIn, count, hashes }: IdSet, hash: RawBuilder<unknown>): RawBuilder<SqlBool> {
-  if (count === 0) return isIn ? sql`false` : sql`true`;
-  const isTold =
-    count <= maxHashed
-      ? sql`${hash} in (select unnest(${hashes}::uuid[]))`
-      : sql`exists (
-          select from (select (select array_agg(one order by one) from unnest(${hashes}::uuid[]) as one)) as told (hashes)
-            where told.hashes[width_bucket(${hash}, told.hashes)] = ${hash})`;
-  return isIn ? sql`${isTold}` : sql`not ${isTold}`;
-}
-
-type SqlCondition = RawBuilder<SqlBool>;
-
-/** The condition that the term is on a row `e` of change_entry. */
+/** The condition of the term on a row `e` of change_entry. */
 export function pathSatisfies({ candidates, path }: PathTerm): SqlCondition {
-  const reads = sql<SqlBool>`(${mayContain([textsOf(path.matcher)])} and exists (
+  const reads = sql<SqlBool>`(${mayContain([substringsOf(path.matcher)])} and exists (
     select from jsonb_object_keys(change_paths(e.paths)) as p (path) where ${accepts(path)}))`;
   return anyOf([
     ...hasListed(candidates.certain),
-    ...withoutTold(candidates).map((condition) => sql<SqlBool>`(${condition} and ${reads})`),
+    ...undecided(candidates).map((condition) => sql<SqlBool>`(${condition} and ${reads})`),
   ]);
 }
 
@@ -97,37 +35,37 @@ export function changeSatisfies(term: ChangeTerm): SqlCondition {
     ...sidesAreNoMasks(sides),
     ...is.map(comparesNumbers),
   ];
-  const asksForValues = sides.operands.length + is.length > 0;
-  const isHiding = hide.length > 0 && asksForValues && !paths.some(({ matcher }) => isShown(matcher, hide));
-  const [path, ...others] = paths;
-  const isTold = candidates !== undefined && withoutTold(candidates).length === 0 && others.length === 0;
+  const onValues = sides.operands.length + is.length > 0;
+  const isHiding = hide.length > 0 && onValues && !paths.some(({ matcher }) => isShown(matcher, hide));
+  const [path, ...furtherPaths] = paths;
+  const isByNumber = candidates !== undefined && undecided(candidates).length === 0 && furtherPaths.length === 0;
   const ofEntry = pathsOfEntry(paths);
-  // Evaluated once for each path, after the conditions that it may be left out by.
+  // Evaluated once for each path, after the conditions that may exclude it.
   const all = isHiding
     ? sql`(select p.path, ${hiddenSides(sql`p.path`, sql`p.sides`, hide)} as sides from ${ofEntry}
         where ${sql.join([sql`p.sides is not null`, ...paths.map(accepts)], sql` and `)} offset 0) as p`
     : ofEntry;
-  // Numbers that tell the path need no look for its text. The text of the entry has no masks.
+  // Numbers that identify the path make a look for its text needless. The text of the entry has no masks.
   const sought = [
-    ...(isTold ? [] : paths.map(({ matcher }) => textsOf(matcher))),
-    ...(isHiding ? [] : textsOfSides(sides)),
+    ...(isByNumber ? [] : paths.map(({ matcher }) => substringsOf(matcher))),
+    ...(isHiding ? [] : substringsOfSides(sides)),
   ];
   const exact = sql<SqlBool>`exists (select from ${all} where ${sql.join(conditions, sql` and `)})`;
-  const told = isTold && !isHiding && path?.matcher.kind === 'text' ? toldByText(path.matcher.text, term) : undefined;
-  const reads = sql<SqlBool>`(${mayContain(sought)} and ${told === undefined ? exact : sql`coalesce(${told}, ${exact})`})`;
+  const byText =
+    isByNumber && !isHiding && path?.matcher.kind === 'text' ? decidedByText(path.matcher.text, term) : undefined;
+  const reads = sql<SqlBool>`(${mayContain(sought)} and ${byText === undefined ? exact : sql`coalesce(${byText}, ${exact})`})`;
   if (candidates === undefined) return reads;
-  const { certain, possible } = candidates;
-  const among = anyOf(hasListed([...certain, ...possible]));
-  return isTold && !asksForValues ? among : sql`(${among} and ${reads})`;
+  const among = anyOf(hasListed([...candidates.certain, ...candidates.possible]));
+  return isByNumber && !onValues ? among : sql`(${among} and ${reads})`;
 }
 
-/** Whether it is sure that each path that the matcher accepts is shown with its values. */
+/** Whether each path that the matcher accepts is certainly shown with its values. */
 function isShown(matcher: ResolvedMatcher, hide: ChangeTerm['hide']): boolean {
   const items = matcher.kind === 'list' ? matcher.items : [matcher];
   return items.every((item) => item.kind === 'text' && !mayHide(hide, item.text));
 }
 
-/** The paths that come into question, with their values. To list all paths of an entry takes twice as long as to take one. */
+/** The paths that come into question, with their values. Listing all paths of an entry takes twice as long as taking one. */
 function pathsOfEntry(paths: readonly PathMatcher[]): RawBuilder<unknown> {
   const [text] = paths.flatMap(({ matcher }) => (matcher.kind === 'text' ? [matcher.text] : []));
   if (text === undefined) return sql`jsonb_each(change_paths(e.paths)) as p (path, sides)`;
@@ -135,13 +73,13 @@ function pathsOfEntry(paths: readonly PathMatcher[]): RawBuilder<unknown> {
   return sql`(select ${path}::text as path, change_paths(e.paths) -> ${path}::text as sides offset 0) as p`;
 }
 
-/** The condition that the numbers of an entry do not tell all of its paths. */
+/** The condition that the numbers of an entry do not identify all of its paths. */
 export function mustBeRead(names: PathNames): SqlCondition {
   const numbers = readNumbers(names);
   return numbers.length === 0 ? sql`false` : hasNumber(numbers);
 }
 
-function withoutTold({ possible }: PathCandidates): SqlCondition[] {
+function undecided({ possible }: PathCandidates): SqlCondition[] {
   return possible.length === 0 ? [] : [anyOf(hasListed(possible))];
 }
 
@@ -150,7 +88,7 @@ export function hasNumber(numbers: readonly number[]): SqlCondition {
   return anyOf(hasListed(listsOfNumbers(numbers)));
 }
 
-/** The same for each of some lists. */
+/** The same for each of the lists. */
 function hasListed(lists: readonly string[]): SqlCondition[] {
   return lists.map((list) => sql<SqlBool>`e.path_numbers && ${list}::integer[]`);
 }
@@ -174,8 +112,23 @@ function accepts({ matcher, beneath }: PathMatcher): SqlCondition {
     case 'found':
       return sql`p.path = any (${matcher.texts}::text[])`;
     case 'ids':
-      return isFound(matcher, sql`change_document(p.path)`);
+      return isInIdSet(matcher, sql`change_document(p.path)`);
   }
+}
+
+/** With PostgreSQL's default `work_mem` of 4 MB, a hash table has no memory for more hashes. A binary search takes over. */
+const maxHashed = 200_000;
+
+/** The condition that a hash is one of those that a regular expression matched. */
+export function isInIdSet({ isIn, count, hashes }: IdSet, hash: RawBuilder<unknown>): SqlCondition {
+  if (count === 0) return isIn ? sql`false` : sql`true`;
+  const isListed =
+    count <= maxHashed
+      ? sql`${hash} in (select unnest(${hashes}::uuid[]))`
+      : sql`exists (
+          select from (select (select array_agg(h order by h) from unnest(${hashes}::uuid[]) as h)) as sorted (hashes)
+            where sorted.hashes[width_bucket(${hash}, sorted.hashes)] = ${hash})`;
+  return isIn ? sql`${isListed}` : sql`not ${isListed}`;
 }
 
 /** A path with its values, as documentQueryToSql reads a document: `{"before": …, "after": …}`. */
@@ -191,10 +144,10 @@ const sidesOfPath = {
 
 /** A masked side satisfies `:exists` alone. */
 function sidesAreNoMasks({ operands }: DocumentQuery): SqlCondition[] {
-  const asked = operands.flatMap((term) =>
+  const fields = operands.flatMap((term) =>
     term.kind === 'comparison' || (term.kind === 'match' && !isExists(term.matcher)) ? [term.field] : [],
   );
-  return [...new Set(asked)].map(
+  return [...new Set(fields)].map(
     (side) => sql`(p.sides -> ${sql.lit(side)}) is distinct from ${JSON.stringify(mask)}::jsonb`,
   );
 }
@@ -216,32 +169,32 @@ function comparesNumbers({ matcher }: Match): SqlCondition {
   return sql`(${anyOf(comparisons)} and ${areNumbers})`;
 }
 
-/** Texts of which one must be in the text of `paths`; undefined: it may have none of them. */
-type Texts = readonly string[] | undefined;
+/** Texts of which at least one is in the text of `paths`; undefined: there may be none of them. */
+type Substrings = readonly string[] | undefined;
 
-function textsOf(matcher: ResolvedMatcher): Texts {
+function substringsOf(matcher: ResolvedMatcher): Substrings {
   if (matcher.kind === 'ids') return undefined;
   if (matcher.kind === 'found') return matcher.texts;
-  return textsOfItems(matcher.kind === 'list' ? matcher.items : [matcher]);
+  return substringsOfItems(matcher.kind === 'list' ? matcher.items : [matcher]);
 }
 
-function textsOfItems(items: List['items']): Texts {
+function substringsOfItems(items: readonly (Text | Glob)[]): Substrings {
   const texts = items.map((item) => (item.kind === 'text' ? item.text : longest(item.parts)));
   return texts.includes('') ? undefined : texts;
 }
 
-/** What the values that are asked for have in them, which are strings, in quotes. Numbers have several forms. */
-function textsOfSides({ operands }: DocumentQuery): Texts[] {
+/** The strings that the values must contain, in quotes. Numbers have several forms. */
+function substringsOfSides({ operands }: DocumentQuery): Substrings[] {
   return operands.flatMap((term) => {
     if (term.kind !== 'match' || term.matcher.kind === 'regex') return [];
     const items = term.matcher.kind === 'list' ? term.matcher.items : [term.matcher];
-    const isText = (item: List['items'][number]) =>
+    const isString = (item: Text | Glob) =>
       item.kind === 'glob' || item.quoted || !(isJsonNumber(item.text) || keywords.has(item.text));
-    return items.every(isText) ? [textsOfItems(items.map(inQuotes))] : [];
+    return items.every(isString) ? [substringsOfItems(items.map(inQuotes))] : [];
   });
 }
 
-function inQuotes(item: List['items'][number]): List['items'][number] {
+function inQuotes(item: Text | Glob): Text | Glob {
   if (item.kind === 'text') return { ...item, text: `"${item.text}"` };
   return {
     ...item,
@@ -252,14 +205,13 @@ function inQuotes(item: List['items'][number]): List['items'][number] {
 const keywords = new Set(['null', 'true', 'false', 'exists', 'missing']);
 
 function longest(parts: readonly string[]): string {
-  return parts.reduce((one, other) => (other.length > one.length ? other : one), '');
+  return parts.reduce((a, b) => (b.length > a.length ? b : a), '');
 }
 
-/**
- * A quick condition on the text of `paths`, which holds wherever the exact one does: without a backslash, JSON has each
- * text as it is.
- */
-function mayContain(all: readonly Texts[]): SqlCondition {
+const maxSought = 16;
+
+/** A quick condition on the text of `paths`, implied by the exact one: without a backslash, JSON has each text as it is. */
+function mayContain(all: readonly Substrings[]): SqlCondition {
   const conditions = all.flatMap((texts) => {
     if (texts === undefined || texts.length > maxSought) return [];
     return [anyOf(texts.map((text) => sql<SqlBool>`strpos(e.paths, ${text}) > 0`))];
@@ -268,4 +220,42 @@ function mayContain(all: readonly Texts[]): SqlCondition {
   return sql`((${sql.join(conditions, sql` and `)}) or strpos(e.paths, '\\') > 0)`;
 }
 
-const maxSought = 16;
+/** Nested arrays that a term on values looks into where paths are hidden. What is nested deeper counts as masked. */
+export const maxHiddenLevels = 100;
+
+/** The values `sides` of a path as a query sees them where some paths are hidden. */
+function hiddenSides(path: RawBuilder<unknown>, sides: RawBuilder<unknown>, hide: readonly PathPattern[]) {
+  return sql`change_hidden(${path}, ${sides}, ${hiddenExpression(hide)}, ${maxHiddenLevels}::integer)`;
+}
+
+/**
+ * Whether a pattern may hide a path, or a value in it. False is certain: the path begins with the first key of no
+ * pattern, even if keys that may be array positions are left out.
+ */
+export function mayHide(hide: readonly PathPattern[], path: string): boolean {
+  const keys = keysOfPath(path);
+  const named = keys.findIndex((key) => !/^[0-9]*$/.test(key));
+  if (named === -1) return true;
+  const begins = keys.slice(0, named + 1);
+  return hide.some(({ keys: [first = null] }) => first === null || begins.includes(first));
+}
+
+const anyKey = '(?:[^.\\\\]|\\\\.)*';
+const positions = '(?:[0-9]+\\.)*';
+
+/**
+ * A regular expression of PostgreSQL that accepts the paths of entries that are hidden, and those beneath them. A key of
+ * digits may be an array position: a pattern applies to each element (recording/mapping/apply-rules.ts). A document that
+ * is no object has the path "".
+ */
+function hiddenExpression(hide: readonly PathPattern[]): string {
+  const patterns = hide.map(({ keys }) =>
+    keys.map((key) => (key === null ? anyKey : literal(key))).join(`\\.${positions}`),
+  );
+  return `^\\.?${positions}(?:${patterns.join('|')})(?:\\.|$)`;
+}
+
+/** A key as paths have it, with a backslash before a dot and a backslash, escaped for the regular expression. */
+function literal(key: string): string {
+  return projectedText(key.replace(/[.\\]/g, '\\$&')).replace(/[\\^$.[\]|()*+?{}]/g, '\\$&');
+}

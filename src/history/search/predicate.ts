@@ -3,7 +3,7 @@ import type { TimeSlice } from '../../core/fairness/time-slice.ts';
 import { likePattern } from '../../query/match.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
 import type { Dictionary } from './names/dictionary.ts';
-import { changeSatisfies, isFound, pathSatisfies } from './path-predicate.ts';
+import { changeSatisfies, isInIdSet, pathSatisfies, type SqlCondition } from './path-predicate.ts';
 import {
   type DocumentTerm,
   type Expression,
@@ -17,12 +17,8 @@ import {
   termsOf,
 } from './plan/expression.ts';
 
-type SqlCondition = RawBuilder<SqlBool>;
-
-/** Writes an expression, or a part of it, as SQL conditions on a row `e` of change_entry. */
-export interface EntryConditions {
-  satisfies(expression: Expression): SqlCondition;
-}
+/** Writes an expression, or a part of it, as an SQL condition on a row `e` of change_entry. */
+export type Satisfies = (expression: Expression) => SqlCondition;
 
 /** The conditions for an expression and its parts. */
 export async function entryConditions(
@@ -31,9 +27,9 @@ export async function entryConditions(
   dictionary: Dictionary,
   slice: TimeSlice,
   maxListedKeys?: number,
-): Promise<EntryConditions> {
+): Promise<Satisfies> {
   const ofActors = await actorConditions(expression, dictionary, slice, maxListedKeys);
-  const satisfies = (part: Expression): SqlCondition => {
+  const satisfies: Satisfies = (part) => {
     switch (part.kind) {
       case 'and':
       case 'or': {
@@ -60,19 +56,19 @@ export async function entryConditions(
       case 'change':
         return changeSatisfies(part);
       case 'related':
-        // A cluster refuses a subquery that reads nothing. It also refuses one whose only tenant is that of a row of a union.
+        // A cluster refuses a subquery that reads nothing, and one whose only tenant is that of a row of a union.
         if ([...part.ids, ...part.entities].some(acceptsNothing)) return sql`false`;
         return sql`exists (
           select from change_related r
             where r.tenant = ${tenant} and r.at = e.at and r.sequence = e.sequence and ${itemSatisfies(part)})`;
     }
   };
-  return { satisfies };
+  return satisfies;
 }
 
 /**
- * The condition of each term on actors. They list the numbers of the actors, unless a statement would have more than `maxListed`
- * numbers: then bits say which actors are meant. Bits take less memory, and more time for each entry.
+ * The condition of each term on actors, which lists their ids. If a statement would list more than `maxListed` ids, bits
+ * say which actors match: they take less memory, and more time for each entry.
  */
 async function actorConditions(
   expression: Expression,
@@ -94,10 +90,8 @@ async function actorConditions(
     }
     return conditions;
   }
-  const all = await idsText(
-    actors.map(({ id }) => id),
-    slice,
-  );
+  const ids = actors.map(({ id }) => id);
+  const all = await idsText(ids, slice);
   for (const term of terms) {
     const bits = await bitsOf(term.members, slice);
     // The dictionary has every actor of the tenant, so the place of an actor is the number of actors up to it.
@@ -106,10 +100,7 @@ async function actorConditions(
   return conditions;
 }
 
-/**
- * The database looks up more actors than this in a hash for each entry. For fewer, the planner may read the entries of
- * each.
- */
+/** More actors are looked up in a hash for each entry. For fewer, the planner may read the entries of each actor. */
 const maxJoined = 256;
 
 async function isListed(ids: readonly number[], slice: TimeSlice): Promise<SqlCondition> {
@@ -139,12 +130,12 @@ async function bitsOf(members: Uint8Array, slice: TimeSlice): Promise<string> {
   return `x${bytes.toString('hex')}`;
 }
 
-/** The condition that the term is on the document of a row `e` of change_entry. */
-export function documentSatisfies(term: DocumentTerm): SqlCondition {
-  return matches(term.matcher, sql`e.document`, sql`e.entity_id`);
+/** The condition on the document of a row `e` of change_entry. */
+export function documentSatisfies({ matcher }: DocumentTerm): SqlCondition {
+  return matches(matcher, sql`e.document`, sql`e.entity_id`);
 }
 
-/** The condition that the term is on a row `r` of change_related. */
+/** The condition on a row `r` of change_related. */
 export function itemSatisfies(term: RelatedTerm): SqlCondition {
   const ids = term.ids.map((matcher) => matches(matcher, sql`r.document`, sql`r.entity_id`));
   const entities = term.entities.map((matcher) => matches(matcher, undefined, sql`r.entity`));
@@ -171,6 +162,8 @@ function acceptsNothing(matcher: ResolvedMatcher): boolean {
   return matcher.kind === 'ids' && matcher.isIn && matcher.count === 0;
 }
 
+const maxLookedUp = 10_000;
+
 /** Whether the term names its documents one by one, so that an index finds them. False if they are too many. */
 export function namesDocuments(term: OpenTerm): boolean {
   if (term.kind === 'path' || term.kind === 'change') return false;
@@ -180,8 +173,6 @@ export function namesDocuments(term: OpenTerm): boolean {
   );
 }
 
-const maxLookedUp = 10_000;
-
 /** Whether the term is on the texts of ids, so that the indexes of ids answer it. The other terms are on their hashes. */
 export function isOnTexts(term: Term): boolean {
   const hasText = (matcher: ResolvedMatcher): boolean =>
@@ -189,18 +180,17 @@ export function isOnTexts(term: Term): boolean {
   return term.kind === 'document' && hasText(term.matcher);
 }
 
-/**
- * The hashes of the documents that a term names one by one, or the range of their ids. Undefined if it has neither, or
- * too many.
- */
-export function namedDocuments(term: OpenTerm):
-  | {
-      documents: string[] | null;
-      relatedDocuments: string[] | null;
-      relatedEntities: readonly string[] | null;
-      ids: IdRange | null;
-    }
-  | undefined {
+/** What a term names one by one, null where it names none. */
+interface NamedDocuments {
+  /** Hashes of ids. */
+  readonly documents: string[] | null;
+  readonly relatedDocuments: string[] | null;
+  readonly relatedEntities: readonly string[] | null;
+  readonly ids: IdRange | null;
+}
+
+/** The documents that a term names one by one, or the range of their ids. Undefined if it has neither, or too many. */
+export function namedDocuments(term: OpenTerm): NamedDocuments | undefined {
   if (term.kind === 'document') {
     const texts = exactTexts(term.matcher);
     const ids = idRangeOf(term.matcher) ?? null;
@@ -208,9 +198,9 @@ export function namedDocuments(term: OpenTerm):
     return { documents: texts?.map(uuidOf) ?? null, relatedDocuments: null, relatedEntities: null, ids };
   }
   if (term.kind !== 'related') return undefined;
-  const [ids, ...otherIds] = term.ids.map(exactTexts);
-  const [entities, ...otherEntities] = term.entities.map(exactTexts);
-  if (ids === undefined || otherIds.length > 0 || otherEntities.length > 0) return undefined;
+  const [ids, ...furtherIds] = term.ids.map(exactTexts);
+  const [entities, ...furtherEntities] = term.entities.map(exactTexts);
+  if (ids === undefined || furtherIds.length > 0 || furtherEntities.length > 0) return undefined;
   if (term.entities.length > 0 && entities === undefined) return undefined;
   return { documents: null, relatedDocuments: ids.map(uuidOf), relatedEntities: entities ?? null, ids: null };
 }
@@ -227,13 +217,11 @@ function matches(
     if (texts.length === 1 && only !== undefined) return sql`${hash} = ${uuidOf(only)}::uuid`;
     return isAmong(hash, texts.map(uuidOf), sql`uuid`);
   }
-  if (matcher.kind === 'ids' && hash !== undefined) return isFound(matcher, hash);
+  if (matcher.kind === 'ids' && hash !== undefined) return isInIdSet(matcher, hash);
   if (matcher.kind === 'glob') return sql`${text} like ${likePattern(matcher)}`;
   if (matcher.kind === 'list') {
-    return sql`(${sql.join(
-      matcher.items.map((item) => matches(item, hash, text)),
-      sql` or `,
-    )})`;
+    const items = matcher.items.map((item) => matches(item, hash, text));
+    return sql`(${sql.join(items, sql` or `)})`;
   }
   throw new Error(`a ${matcher.kind} names its texts`);
 }
@@ -249,18 +237,16 @@ function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
 
 const fewMembers = 16;
 
-/** The database hashes a long list once instead of a scan of it for each row. */
+/** The database hashes a long list once instead of scanning it for each row. */
 function isAmong(value: RawBuilder<unknown>, members: readonly unknown[], type = sql`bigint`): SqlCondition {
   if (members.length <= fewMembers) return sql`${value} = any (${members}::${type}[])`;
   return sql`${value} in (select unnest(${members}::${type}[]))`;
 }
 
-/** A pattern for ids, and the range of texts that they are in. */
+/** A pattern of LIKE for ids, and the range of texts that they are in; it excludes `before`. */
 export interface IdRange {
   readonly from: string;
-  /** The range excludes it. */
   readonly before: string;
-  /** A pattern of LIKE. */
   readonly like: string;
 }
 

@@ -1,8 +1,9 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { statementsOf } from '../../postgres/statements.ts';
 import { projectedText, textOfProjection } from '../../query/json-projection.ts';
-import { compareCodePoints, type Kind } from './names/dictionary.ts';
+import type { Kind } from './names/dictionary.ts';
 import { type PathNames, readPathNames } from './names/path-name-store.ts';
+import { compareCodePoints } from './names/search-names.ts';
 import { hasNumber } from './path-predicate.ts';
 import { type HistorySnapshot, kindsShown } from './snapshot.ts';
 

@@ -1,19 +1,20 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedText } from '../../query/json-projection.ts';
 import type { Place } from '../entries/entry-store.ts';
 import { namedPaths, type PathNames } from './names/path-name-store.ts';
 import { mustBeRead } from './path-predicate.ts';
-import type { IdsOf } from './plan/id-patterns.ts';
+import type { IdField } from './plan/id-patterns.ts';
+import type { Search } from './search.ts';
 
-/** With such estimates, the planner may read all rows of a tenant for each one of them. */
+/** With estimates below this, the planner may read all rows of a tenant for each row. */
 const maxDoubted = 100;
 /** A tenant with fewer entries needs no other plan. */
 const minEntries = 200;
 
 /**
- * Whether the planner takes a tenant that has many entries for one that has next to none. Its statistics do not know a tenant
- * that is new beside larger ones, until the tables are analysed.
+ * Whether the planner takes a tenant with many entries for one with next to none. Its statistics do not know a tenant
+ * that is new beside larger ones until the tables are analysed.
  */
 export async function isUnderestimated(transaction: DatabaseTransaction, tenant: string): Promise<boolean> {
   const entries = sql`select from change_entry where tenant = ${tenant}`;
@@ -27,13 +28,15 @@ export async function isUnderestimated(transaction: DatabaseTransaction, tenant:
 }
 
 /**
- * Runs a statement without nested loops. Between two tables whose rows the planner underestimates, a nested loop reads all
- * rows of the one for each row of the other. What takes their place (hashes, merges) reads each row once.
+ * Runs a statement with the SQL of the search in it; for an underestimated tenant without nested loops, which would read
+ * all rows of one table for each row of the other. Hashes and merges, which take their place, read each row once.
  */
-async function runWithoutNestedLoops<Row>(
+export async function runSearch<Row>(
   transaction: DatabaseTransaction,
+  search: Search,
   statement: RawBuilder<Row>,
 ): Promise<Row[]> {
+  if (!search.underestimated) return (await statement.execute(transaction)).rows;
   const { rows: settings } = await sql<{ before: string }>`
     select current_setting('enable_nestloop') as before, set_config('enable_nestloop', 'off', true)`.execute(
     transaction,
@@ -41,29 +44,6 @@ async function runWithoutNestedLoops<Row>(
   const { rows } = await statement.execute(transaction);
   await sql`select set_config('enable_nestloop', ${settings[0]?.before ?? 'on'}, true)`.execute(transaction);
   return rows;
-}
-
-/** The source of the entries that satisfy a condition on `e`: rows of change_entry, or places first. */
-export interface Search {
-  tenant: string;
-  since: number;
-  /** A select of (at, sequence) without duplicates; default: all entries of the tenant. */
-  places?: RawBuilder<unknown> | undefined;
-  /** Whether the condition is on texts of ids, which an index has. */
-  byIds?: boolean;
-  /** Whether the planner takes the tenant for one with next to no entries, and it has many. */
-  underestimated?: boolean | undefined;
-  condition: RawBuilder<SqlBool>;
-}
-
-/** Runs a statement with the SQL of the search in it. */
-export async function runSearch<Row>(
-  transaction: DatabaseTransaction,
-  search: Search,
-  statement: RawBuilder<Row>,
-): Promise<Row[]> {
-  if (search.underestimated) return await runWithoutNestedLoops(transaction, statement);
-  return (await statement.execute(transaction)).rows;
 }
 
 /** Counts the entries that a search finds. */
@@ -91,7 +71,7 @@ export async function searchPage(
   return { total: rows[0]?.total ?? 0, places };
 }
 
-/** The places of the entries that a search finds, newest first. */
+/** The places of a page of the entries that a search finds, newest first. */
 export async function findPlaces(
   transaction: DatabaseTransaction,
   search: Search,
@@ -107,7 +87,7 @@ export async function findPlaces(
 
 /**
  * A tenant's entries in the two parts that have indexes of ids. PostgreSQL reads ids from such an index alone where the
- * condition of the index stands beside those on the ids. Both parts name the tenant, as a cluster asks for.
+ * condition of the index stands beside those on the ids. Both parts name the tenant, as a cluster requires.
  */
 const entriesByIds = (tenant: string) => sql`(
   select * from change_entry where tenant = ${tenant} and octet_length(entity_id) <= change_short_id()
@@ -127,7 +107,7 @@ export function found({ tenant, since, places, byIds = false, condition }: Searc
   return sql`from ${from} where e.tenant = ${tenant} and e.at >= ${since} and ${condition}`;
 }
 
-/** The rows of the entries at these places, whose `ordinal` is from 1 on: rows `e` of change_entry, or `r` of change_related. */
+/** The rows `e` of change_entry, or `r` of change_related, at these places, with a 1-based `ordinal`. */
 export function rowsAt(places: readonly Place[], tenant: string, row: 'e' | 'r'): RawBuilder<unknown> {
   const table = sql.table(row === 'e' ? 'change_entry' : 'change_related');
   const column = (name: string) => sql.ref(`${row}.${name}`);
@@ -137,7 +117,7 @@ export function rowsAt(places: readonly Place[], tenant: string, row: 'e' | 'r')
       and ${column('sequence')} = place.sequence`;
 }
 
-/** Those of the names of paths that entries which a search finds have. */
+/** Those path names that entries found by the search have. */
 export async function namesFound(
   transaction: DatabaseTransaction,
   search: Search,
@@ -153,31 +133,28 @@ export async function namesFound(
 /** Number of ids in one fetch. */
 const idsAtOnce = 5_000;
 
+export interface IdSource {
+  since: number;
+  /** Only the entries at these places. */
+  places?: readonly Place[] | undefined;
+  /** Only the entries that this search finds. */
+  within?: Search | undefined;
+  /** Only documents of these kinds; null means any. */
+  kinds: readonly number[] | null;
+  /** Only ids that contain one of these texts; null means any. */
+  containing: readonly string[] | null;
+  paths: PathNames;
+}
+
 /**
- * Reads the distinct ids of the documents, or of the related documents, of entries since `since`, or their paths in the
- * form of the projection; paths that names tell may be those of other entries too. It reads ids that contain one of some
- * texts, and documents of some kinds; null means any. `places`: of the entries there alone. `within`: of the entries that this
- * search finds alone. A transaction can run it once at a time.
+ * Reads the distinct ids of the documents, or of the related documents, of entries, or their paths in the form of the
+ * projection; paths that names identify may be those of other entries too. A transaction can run it once at a time.
  */
 export async function* readDocumentIds(
   transaction: DatabaseTransaction,
   tenant: string,
-  of: IdsOf,
-  {
-    since,
-    places,
-    within,
-    kinds,
-    containing,
-    paths,
-  }: {
-    since: number;
-    places?: readonly Place[] | undefined;
-    within?: Search | undefined;
-    kinds: readonly number[] | null;
-    containing: readonly string[] | null;
-    paths: PathNames;
-  },
+  of: IdField,
+  { since, places, within, kinds, containing, paths }: IdSource,
 ): AsyncGenerator<string[]> {
   const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
   const contains = (id: RawBuilder<unknown>) =>

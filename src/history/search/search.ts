@@ -1,40 +1,50 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { TimeSlice } from '../../core/fairness/time-slice.ts';
 import type { Dictionary } from './names/dictionary.ts';
 import { decide, type Expression, isNever, isOpen, type OpenTerm, type Term, termsOf } from './plan/expression.ts';
 import { possibleKinds } from './plan/tally-plan.ts';
 import {
   documentSatisfies,
-  type EntryConditions,
   isOnTexts,
   itemSatisfies,
   namedDocuments,
   namesDocuments,
+  type Satisfies,
 } from './predicate.ts';
-import type { Search } from './search-store.ts';
+
+/** The source of the entries that satisfy a condition on `e`: rows of change_entry, or places first. */
+export interface Search {
+  tenant: string;
+  since: number;
+  /** A select of (at, sequence) without duplicates; default: all entries of the tenant. */
+  places?: RawBuilder<unknown> | undefined;
+  /** Whether the condition is on texts of ids, which an index has. */
+  byIds?: boolean;
+  /** Whether the planner takes a tenant with many entries for one with next to none. */
+  underestimated?: boolean | undefined;
+  condition: RawBuilder<SqlBool>;
+}
+
+type SearchOptions = Pick<Search, 'tenant' | 'since' | 'underestimated'> & { dictionary: Dictionary; slice: TimeSlice };
 
 /** The search for the entries that satisfy the query because of its terms on documents, and not without them. */
 export async function searchOf(
   expression: Expression,
-  conditions: EntryConditions,
-  {
-    dictionary,
-    slice,
-    ...of
-  }: Pick<Search, 'tenant' | 'since' | 'underestimated'> & { dictionary: Dictionary; slice: TimeSlice },
+  satisfies: Satisfies,
+  { dictionary, slice, ...of }: SearchOptions,
 ): Promise<Search> {
   const { tenant, since } = of;
-  const tallied = decide(expression, (term) => (isOpen(term) ? false : undefined));
+  const tallied = talliedPart(expression);
   const kinds = await possibleKinds(expression, dictionary, slice);
   const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
   const conditionOf = (part: Expression) =>
     isNever(tallied)
-      ? sql<boolean>`${ofKinds} and ${conditions.satisfies(part)}`
-      : sql<boolean>`${ofKinds} and ${conditions.satisfies(part)} and not ${conditions.satisfies(tallied)}`;
+      ? sql<boolean>`${ofKinds} and ${satisfies(part)}`
+      : sql<boolean>`${ofKinds} and ${satisfies(part)} and not ${satisfies(tallied)}`;
   const terms = coverOf(expression) ?? termsOf(expression).filter(isOpen);
-  const [only, ...others] = terms;
+  const [only, ...further] = terms;
   // An index finds a single term on documents in an AND by its own condition.
-  const isIndexed = others.length === 0 && only?.kind === 'document' && isNever(tallied);
+  const isIndexed = further.length === 0 && only?.kind === 'document' && isNever(tallied);
   if (isIndexed || only === undefined || !terms.every(namesDocuments)) {
     return { ...of, byIds: termsOf(expression).some(isOnTexts), condition: conditionOf(expression) };
   }
@@ -42,18 +52,25 @@ export async function searchOf(
     terms.map((term) => placesOf(term, tenant, since)),
     sql` union `,
   );
-  // All places of this one term satisfy it, so Annals does not check the term again.
+  // All places of a single term satisfy it, so it is not checked again.
   const holds = (term: Term) => term === only || (only.kind === 'related' && term === only.implies);
-  const open = others.length > 0 ? expression : decide(expression, (term) => (holds(term) ? true : undefined));
+  const open = further.length > 0 ? expression : decide(expression, (term) => (holds(term) ? true : undefined));
   return { ...of, places, condition: conditionOf(open) };
 }
 
-/** The search for all entries that satisfy the query. Where none does without its terms on documents, their indexes find them. */
-export async function searchOfAll(...[expression, conditions, of]: Parameters<typeof searchOf>): Promise<Search> {
-  if (isNever(decide(expression, (term) => (isOpen(term) ? false : undefined)))) {
-    return await searchOf(expression, conditions, of);
-  }
-  return { tenant: of.tenant, since: of.since, condition: conditions.satisfies(expression) };
+/** The search for all entries that satisfy the query. Indexes find them where its terms on documents decide alone. */
+export async function searchOfAll(
+  expression: Expression,
+  satisfies: Satisfies,
+  options: SearchOptions,
+): Promise<Search> {
+  if (isNever(talliedPart(expression))) return await searchOf(expression, satisfies, options);
+  return { tenant: options.tenant, since: options.since, condition: satisfies(expression) };
+}
+
+/** What holds of the expression without its terms on documents and paths. */
+function talliedPart(expression: Expression): Expression {
+  return decide(expression, (term) => (isOpen(term) ? false : undefined));
 }
 
 function placesOf(term: OpenTerm, tenant: string, since: number): RawBuilder<unknown> {
@@ -73,7 +90,7 @@ function placesOf(term: OpenTerm, tenant: string, since: number): RawBuilder<unk
 function coverOf(expression: Expression): OpenTerm[] | undefined {
   if (expression.kind === 'and') {
     const covers = expression.operands.map(coverOf).filter((cover) => cover !== undefined);
-    return covers.sort((one, other) => costOf(one) - costOf(other))[0];
+    return covers.sort((a, b) => costOf(a) - costOf(b))[0];
   }
   if (expression.kind === 'or') {
     const covers = expression.operands.map(coverOf);

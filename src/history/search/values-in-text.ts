@@ -9,48 +9,53 @@ import type { ChangeTerm } from './plan/expression.ts';
 type SqlCondition = RawBuilder<SqlBool>;
 
 /**
- * What the text of an entry `e` tells of the values at a path that it has, without being parsed, which takes three times as long: true
- * or false, or null where it does not tell. Undefined: it never does.
+ * Decides the term from the text of an entry `e` that has the path, without parsing it, which takes three times as long:
+ * true or false, or null where the text does not decide. Undefined: it never does.
  *
- * Recording writes compact JSON, in which a path has two sides at most. Without a backslash, a key is written as it is and is no part
- * of a string. A key that is there once is the path. Before a second object begins, `"after":` is the side of that path. What stands
- * behind it up to a comma or to a brace is the value, or begins as the value does. A blank there tells nothing.
+ * Recording writes compact JSON, in which a path has two sides at most. Without a backslash, a key is written as it is
+ * and is no part of a string, so a key that occurs once is the path. Before a second object begins, `"after":` is the
+ * side of that path. The text behind it up to a comma or a brace is the value, or its beginning. A blank there decides
+ * nothing.
  */
-export function toldByText(path: string, { sides, is }: ChangeTerm): SqlCondition | undefined {
-  const told = [...sides.operands.map(toldOfSide), ...is.map(toldOfDirection)];
-  if (!isPlain.test(path) || told.length === 0 || !told.every((one) => one !== undefined)) return undefined;
+export function decidedByText(path: string, { sides, is }: ChangeTerm): SqlCondition | undefined {
+  const decisions = [...sides.operands.map(decidedSide), ...is.map(decidedDirection)];
+  if (!isPlain.test(path) || decisions.length === 0 || !isComplete(decisions)) return undefined;
   // Nested, because joins would take longer than what they join.
   const rest = sql`select split_part(e.paths, ${`"${path}":{`}, 2) as rest offset 0`;
   const cut = sql`select found.rest, split_part(found.rest, '}', 1) as sides from (${rest}) as found offset 0`;
   const values = sql`select cut.*, ${begin('before')} as before, ${begin('after')} as after from (${cut}) as cut offset 0`;
   return sql<SqlBool>`(
-    select case when strpos(e.paths, '\\') = 0 and path.rest like '%}' then ${sql.join(told, sql` and `)} end from (${values}) as path)`;
+    select case when strpos(e.paths, '\\') = 0 and path.rest like '%}' then ${sql.join(decisions, sql` and `)} end from (${values}) as path)`;
+}
+
+function isComplete(decisions: readonly (SqlCondition | undefined)[]): decisions is SqlCondition[] {
+  return !decisions.includes(undefined);
 }
 
 /** A text that JSON writes as it is, and that is no part of JSON before its begin. */
 const isPlain = /^[\p{L}\p{N}_][^"\\\p{Cc}]*$/u;
 
-/** The begin of a value; all of a number and of a text without commas and braces. Empty: the side is missing, or is not within the cut. */
+/** The begin of a value: all of a number or of a text without commas and braces. Empty: the side is missing or cut off. */
 function begin(side: 'before' | 'after'): RawBuilder<unknown> {
   return sql`split_part(split_part(cut.sides, ${sql.lit(`"${side}":`)}, 2), ',', 1)`;
 }
 
-function toldOfSide(term: DocumentCondition): SqlCondition | undefined {
+function decidedSide(term: DocumentCondition): SqlCondition | undefined {
   if (term.kind !== 'match' && term.kind !== 'comparison') return undefined;
   const value = sql.ref(`path.${term.field}`);
-  const told = term.kind === 'match' ? equals(term, value) : isWithin(term, value);
+  const decided = term.kind === 'match' ? equals(term, value) : isWithin(term, value);
   // Behind the begin of another object the key may be its own. A term holds for an array if it holds for an element.
-  const isTold = sql`strpos(path.sides, '{') = 0 and ${value} >= '"' collate "C" and ${value} not like '[%'`;
-  return told && sql<SqlBool>`case when ${isTold} then ${told} end`;
+  const isDecided = sql`strpos(path.sides, '{') = 0 and ${value} >= '"' collate "C" and ${value} not like '[%'`;
+  return decided && sql<SqlBool>`case when ${isDecided} then ${decided} end`;
 }
 
 function equals({ matcher }: Match, value: RawBuilder<unknown>): SqlCondition | undefined {
   const items = matcher.kind === 'list' ? matcher.items : [matcher];
-  const told = items.map((item) => (item.kind === 'regex' ? undefined : equalsItem(item, value)));
-  return told.every((one) => one !== undefined) ? sql<SqlBool>`(${sql.join(told, sql` or `)})` : undefined;
+  const decisions = items.map((item) => (item.kind === 'regex' ? undefined : equalsItem(item, value)));
+  return isComplete(decisions) ? sql<SqlBool>`(${sql.join(decisions, sql` or `)})` : undefined;
 }
 
-/** The value is there, and is no array. */
+/** The value is present and no array. */
 function equalsItem(item: Text | Glob, value: RawBuilder<unknown>): SqlCondition | undefined {
   if (item.kind === 'glob') {
     if (!item.parts.every((part) => isWhole.test(part))) return undefined;
@@ -73,21 +78,20 @@ const isWhole = /^[^",{}\\\p{Cc}]*$/u;
 
 function isWithin({ bounds }: Comparison, value: RawBuilder<unknown>): SqlCondition | undefined {
   if (bounds.some(({ type }) => type !== 'number')) return undefined;
-  const within = (left: RawBuilder<unknown>) =>
+  return number(value, (left) =>
     sql.join(
       bounds.map(({ operator, text }) => sql`${left} ${sqlOperators[operator]} ${text}::numeric`),
       sql` and `,
-    );
-  return number(value, within);
+    ),
+  );
 }
 
-function toldOfDirection({ matcher }: Match): SqlCondition {
+function decidedDirection({ matcher }: Match): SqlCondition {
   const items = matcher.kind === 'list' ? matcher.items : [matcher];
+  const operators = items.map((item) => sqlOperators[item.kind === 'text' && item.text === 'lower' ? '<' : '>']);
   const compared = (before: RawBuilder<unknown>) => (after: RawBuilder<unknown>) =>
     sql`(${sql.join(
-      items.map(
-        (item) => sql`${after} ${sqlOperators[item.kind === 'text' && item.text === 'lower' ? '<' : '>']} ${before}`,
-      ),
+      operators.map((operator) => sql`${after} ${operator} ${before}`),
       sql` or `,
     )})`;
   return number(sql`path.before`, (before) => number(sql`path.after`, compared(before)));

@@ -164,7 +164,7 @@ describe('a history', () => {
       const expression = await expressionOf(q, dictionary);
       const counts: number[] = [];
       for (const maxListedKeys of [200_000, 0]) {
-        const { satisfies } = await entryConditions(tenant, expression, dictionary, new TimeSlice(), maxListedKeys);
+        const satisfies = await entryConditions(tenant, expression, dictionary, new TimeSlice(), maxListedKeys);
         const { rows } = await sql<{ total: number }>`
           select count(*) as total from change_entry e where e.tenant = ${tenant} and ${satisfies(expression)}`.execute(
           db,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compareCodePoints } from '../../../src/history/search/names/dictionary.ts';
+import { compareCodePoints } from '../../../src/history/search/names/search-names.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { Random } from '../../support/oracle/random.ts';

@@ -110,13 +110,13 @@ test.each([
       );
       const slice = new TimeSlice();
       const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget() });
-      const conditions = await entryConditions(tenant, expression, dictionary, slice);
-      const search = await searchOf(expression, conditions, { tenant, since, dictionary, slice });
+      const satisfies = await entryConditions(tenant, expression, dictionary, slice);
+      const search = await searchOf(expression, satisfies, { tenant, since, dictionary, slice });
       const { intervals = [] } = (await planTallies(expression, dictionary, since, slice)) ?? {};
       const parts = {
         tallied: { now, intervals },
         search,
-        everything: { tenant, since, condition: conditions.satisfies(expression) },
+        everything: { tenant, since, condition: satisfies(expression) },
       };
       for (let skip = 0; skip < list.length + 10; skip += 787) {
         const { total, places } = await mergedPage(transaction, { ...parts, skip, size: 5 }, limits);

@@ -4,9 +4,9 @@ import { repeat } from '../../../src/core/repeat.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
 import { createFindPage } from '../../../src/history/search/find-page.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
-import { readTalliedPage } from '../../../src/history/search/page-statements.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import type { Selection } from '../../../src/history/search/plan/tally-plan.ts';
+import { readTalliedPage } from '../../../src/history/search/single-statement.ts';
 import { foldHistory, foldPortion } from '../../../src/history/upkeep/fold.ts';
 import { createPool } from '../../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../../src/postgres/database.ts';
@@ -167,7 +167,7 @@ test.for<[spread: string, ats: readonly number[], keepDays: number]>([
       const intervals = [{ since: now - 30 * day, before: null, selections: [selection] }];
       const page = { now, intervals, skip, size: 20 };
       const read = await readTalliedPage(noting(names), tenant, page, { dictionary, byNames: true });
-      const found = read.kind === 'page' ? { total: read.total, ats: read.entries.map(({ at }) => at) } : read;
+      const found = typeof read === 'object' ? { total: read.total, ats: read.entries.map(({ at }) => at) } : read;
       expect({ skip, names, found }).toEqual({
         skip,
         names: ['tallied page'],

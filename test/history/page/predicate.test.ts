@@ -33,7 +33,7 @@ test.each([
     bytes: 0,
   });
   const term = { kind: 'related', ids, entities } as const;
-  const { satisfies } = await entryConditions('acme', term, dictionary, new TimeSlice());
+  const satisfies = await entryConditions('acme', term, dictionary, new TimeSlice());
   const { sql: statement, parameters } = satisfies(term).compile(compiler);
   expect(statement.includes('change_related')).toBe(isLookedUp);
   if (isLookedUp) expect(parameters).toContain('acme');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hideValues } from '../../../src/history/entries/hide-values.ts';
+import { hideValues } from '../../../src/history/entries/masks.ts';
 import { showEntries } from '../../../src/history/entries/show-entries.ts';
 import { maxHiddenLevels, mayHide } from '../../../src/history/search/path-predicate.ts';
 import { hideLimits, parseOwnQuery, readRestriction } from '../../../src/history/search/plan/restriction.ts';

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ExportRequest } from '../../../src/core/export-history.ts';
 import type { WrittenRestriction } from '../../../src/core/written-restriction.ts';
-import { hideValues } from '../../../src/history/entries/hide-values.ts';
+import { hideValues } from '../../../src/history/entries/masks.ts';
 import { entityTypesOf, readRestriction, showsDocument } from '../../../src/history/search/plan/restriction.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import type { Restriction } from '../../../src/http/credentials.ts';

@@ -9,7 +9,7 @@ import { findMatches } from '../../feed/match-store.ts';
 import { lastPosition, type PlaceOfPosition, readPlaces } from '../../feed/positions.ts';
 import type { DictionaryCache } from '../../search/names/dictionary-cache.ts';
 import { changelogDialect } from '../../search/plan/dialect.ts';
-import { inHistorySnapshot, type Reading } from '../../search/snapshot.ts';
+import { inHistorySnapshot, type ReadDependencies } from '../../search/snapshot.ts';
 import { hashBytes, hashesOf, tileWidth } from '../tlog/tiles.ts';
 import { readCommitted } from '../tree/entry-store.ts';
 import { hashOfLeaf, type Leaf, leavesOf, readLeaves } from '../tree/leaf-store.ts';
@@ -30,7 +30,7 @@ export interface BundleAsked {
   readonly resume?: { readonly size: number; readonly block: number } | undefined;
 }
 
-export interface BundleReading extends Reading {
+export interface BundleReading extends ReadDependencies {
   readonly now: () => number;
   readonly dictionaries: DictionaryCache;
 }

@@ -1,5 +1,5 @@
 import { TimeSlice } from '../../../core/fairness/time-slice.ts';
-import { compareCodePoints, type Dictionary } from './dictionary.ts';
+import type { Dictionary } from './dictionary.ts';
 
 export type NameField = 'entity' | 'actor' | 'related.entity';
 
@@ -88,4 +88,20 @@ function placeOf(name: string, names: readonly NumberedName[]): number {
     else high = middle;
   }
   return low;
+}
+
+/** The order of texts by their code points, which that of JavaScript is not above U+FFFF: for `sort`. */
+export function compareCodePoints(one: string, other: string): number {
+  const length = Math.min(one.length, other.length);
+  for (let index = 0; index < length; index++) {
+    const [first, second] = [one.charCodeAt(index), other.charCodeAt(index)];
+    if (first !== second) return rankOf(first) - rankOf(second);
+  }
+  return one.length - other.length;
+}
+
+/** Surrogates stand for code points above all others. */
+function rankOf(unit: number): number {
+  if (unit < 0xd800) return unit;
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
 }

@@ -2,28 +2,28 @@ import type { PathPattern } from '../../../core/path-pattern.ts';
 import type { DocumentQuery, Match, Matcher } from '../../../query/ast.ts';
 
 /**
- * A query after the lookup of its names. A term on entity, type, related entity or actor becomes the set of kinds or
- * actors that satisfy it: one byte for each kind or actor of the dictionary.
+ * A query whose names are resolved. A term on entity, type, related entity or actor becomes the set of kinds or actors
+ * that satisfy it: one byte for each kind or actor of the dictionary.
  */
 export type Expression = Group | Term;
 
-export type Term = Members<'kinds'> | Members<'actors'> | TimeTerm | OpenTerm;
+export type Term = NameTerm<'kinds'> | NameTerm<'actors'> | TimeTerm | OpenTerm;
 
 /** A term that tallies cannot answer. */
 export type OpenTerm = DocumentTerm | RelatedTerm | PathTerm | ChangeTerm;
 
-export interface Group {
+interface Group {
   readonly kind: 'and' | 'or';
   readonly operands: readonly Expression[];
 }
 
-export interface Members<Of extends 'kinds' | 'actors'> {
+export interface NameTerm<Of extends 'kinds' | 'actors'> {
   readonly kind: Of;
   readonly members: Uint8Array;
 }
 
 /** In milliseconds since 1970: the range includes `from` and excludes `to`. */
-export interface TimeTerm {
+interface TimeTerm {
   readonly kind: 'time';
   readonly from: number | undefined;
   readonly to: number | undefined;
@@ -41,7 +41,7 @@ export interface RelatedTerm {
   readonly entities: readonly ResolvedMatcher[];
   readonly ids: readonly ResolvedMatcher[];
   /** A term on kinds in the same AND. It holds wherever this term holds. */
-  readonly implies?: Members<'kinds'>;
+  readonly implies?: NameTerm<'kinds'>;
 }
 
 /** The entry has a path that the matcher accepts. */
@@ -60,7 +60,7 @@ export interface ChangeTerm {
   /** Conditions on the fields `before` and `after` of the path. */
   readonly sides: DocumentQuery;
   readonly is: readonly Match[];
-  /** The values at these paths count as masked. */
+  /** Values at these paths count as masked. */
   readonly hide: readonly PathPattern[];
 }
 
@@ -70,23 +70,23 @@ export interface PathMatcher {
   readonly beneath: boolean;
 }
 
-/** Which entries come into question, by the numbers of their paths. */
+/** The entries that come into question, by the numbers of their paths. Numbers are texts of arrays. */
 export interface PathCandidates {
-  /** An entry with one of these numbers has a path that is accepted. Numbers are texts of arrays. */
+  /** An entry with one of these numbers has an accepted path. */
   readonly certain: readonly string[];
   /** An entry with one of these numbers may have such a path. */
   readonly possible: readonly string[];
 }
 
-/** The ids or the names that a regular expression matches replace it. */
+/** The ids or names that a regular expression matches replace it. */
 export type ResolvedMatcher =
   | Exclude<Matcher, { kind: 'regex' }>
   | { readonly kind: 'found'; readonly texts: readonly string[] }
   | IdSet;
 
 /**
- * The ids that a regular expression matches, as hashes in the text of an array. The array lists either the ids that
- * match, or the ids that do not match. It covers the ids of the entries that can satisfy the query.
+ * The ids that a regular expression matches (or, with `isIn` false, does not match) among those of the entries that can
+ * satisfy the query, as hashes in the text of an array.
  */
 export interface IdSet {
   readonly kind: 'ids';
@@ -138,7 +138,7 @@ export function termsOf(expression: Expression): Term[] {
   return expression.operands.flatMap(termsOf);
 }
 
-/** The numbers of the names that are members. It skips the others without a look at each, because they may be many. */
+/** The ids of the names that are members. Skips the rest, which may be many, without a look at each. */
 export function idsOf(names: readonly { id: number }[], members: Uint8Array): number[] {
   const ids: number[] = [];
   for (let index = members.indexOf(1); index !== -1; index = members.indexOf(1, index + 1)) {

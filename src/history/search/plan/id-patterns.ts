@@ -6,12 +6,12 @@ import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts
 import { uuidOf } from '../../../recording/entry-columns.ts';
 import type { IdSet } from './expression.ts';
 
-/** Which texts: the ids of the changed documents, those of related documents, or the changed paths. */
-export type IdsOf = 'document' | 'related' | 'path';
+/** The ids of the changed documents, those of related documents, or the changed paths. */
+export type IdField = 'document' | 'related' | 'path';
 
-/** A regular expression that Annals matches against ids, and its first position in the query. */
-export interface IdPattern {
-  readonly of: IdsOf;
+/** A regular expression that is matched against ids, and its first position in the query. */
+interface IdPattern {
+  readonly of: IdField;
   readonly source: string;
   readonly position: number;
 }
@@ -22,9 +22,9 @@ export const maxIds = 2_000_000;
 /** The regular expressions of a query that are matched against ids, and not only names; each expression once. */
 export function patternsOnIds(query: Condition): IdPattern[] {
   const patterns = new Map<string, IdPattern>();
-  const add = (of: IdsOf, { matcher, position }: Match) => {
+  const add = (of: IdField, { matcher, position }: Match) => {
     if (matcher.kind !== 'regex') return;
-    patterns.getOrInsert(nameOf(of, matcher.source), { of, source: matcher.source, position });
+    patterns.getOrInsert(keyOf(of, matcher.source), { of, source: matcher.source, position });
   };
   const visit = (condition: Condition) => {
     if (condition.kind === 'and' || condition.kind === 'or') condition.operands.forEach(visit);
@@ -42,75 +42,70 @@ export function patternsOnIds(query: Condition): IdPattern[] {
   return [...patterns.values()];
 }
 
-/** The matches of each pattern. */
+/** The ids that each pattern matches. */
 export class IdMatches {
-  readonly #found = new Map<string, IdSet>();
+  readonly #sets = new Map<string, IdSet>();
 
-  get(of: IdsOf, source: string): IdSet {
-    const found = this.#found.get(nameOf(of, source));
-    if (found === undefined) throw new Error('an expression was not tried on ids');
-    return found;
+  get(of: IdField, source: string): IdSet {
+    const set = this.#sets.get(keyOf(of, source));
+    if (set === undefined) throw new Error('an expression was not tried on ids');
+    return set;
   }
 
-  set({ of, source }: IdPattern, found: IdSet): void {
-    this.#found.set(nameOf(of, source), found);
+  set({ of, source }: IdPattern, set: IdSet): void {
+    this.#sets.set(keyOf(of, source), set);
   }
 }
 
 /** Treats every pattern as if it matched every id. */
 export function everyId(patterns: readonly IdPattern[]): IdMatches {
-  const found = new IdMatches();
-  for (const pattern of patterns) found.set(pattern, { kind: 'ids', isIn: false, count: 0, hashes: '{}' });
-  return found;
+  const matches = new IdMatches();
+  for (const pattern of patterns) matches.set(pattern, { kind: 'ids', isIn: false, count: 0, hashes: '{}' });
+  return matches;
 }
 
 /**
- * Matches patterns against ids while it reads them, in batches that limit memory and let other requests run. Rejects with
- * QueryError if the patterns exceed the budget.
+ * Matches patterns against ids while it reads them, in batches that limit memory and let other requests run. Rejects
+ * with QueryError if the patterns exceed the budget.
  */
 export async function tryOnIds(
   patterns: readonly IdPattern[],
-  read: (of: IdsOf, containing: readonly string[] | null) => AsyncIterable<readonly string[]>,
+  read: (of: IdField, containing: readonly string[] | null) => AsyncIterable<readonly string[]>,
   { regexes, budget }: { regexes: RegexMatcherPool; budget: RegexBudget },
 ): Promise<IdMatches> {
-  const found = new IdMatches();
-  for (const whose of ['document', 'related', 'path'] as const) {
-    const tried = patterns.filter(({ of }) => of === whose);
-    const [first] = tried;
-    if (first === undefined) continue;
-    const sides = tried.map(() => ({ matching: new Hashes(), others: new Hashes() }));
-    let count = 0;
-    // Annals need not read ids without such a text: the pattern does not match them.
-    const required = tried.map(({ source }) => requiredText(source));
+  const matches = new IdMatches();
+  for (const field of ['document', 'related', 'path'] as const) {
+    const ofField = patterns.filter(({ of }) => of === field);
+    if (ofField.length === 0) continue;
+    // Ids without such a text need not be read: the pattern does not match them.
+    const required = ofField.map(({ source }) => requiredText(source));
     const containing = required.includes('') ? null : required;
-    for await (const batch of read(whose, containing)) {
+    const tried = ofField.map((pattern) => ({ pattern, matching: new Hashes(), rest: new Hashes() }));
+    let count = 0;
+    for await (const batch of read(field, containing)) {
       count += batch.length;
-      if (count > maxIds) throw new QueryError(first.position, tooManyIds);
-      const texts = whose === 'path' ? batch.map(textOfProjection) : batch;
-      for (const [place, { source, position }] of tried.entries()) {
+      if (count > maxIds) throw new QueryError(ofField[0]?.position ?? 1, tooManyIds);
+      const texts = field === 'path' ? batch.map(textOfProjection) : batch;
+      for (const { pattern, matching, rest } of tried) {
+        const { source, position } = pattern;
         const members = await regexes.matchNames(source, texts, { position, budget });
-        sides[place]?.matching.add(batch.filter((_id, index) => members[index] === 1));
-        if (containing === null) sides[place]?.others.add(batch.filter((_id, index) => members[index] !== 1));
+        matching.add(batch.filter((_id, index) => members[index] === 1));
+        if (containing === null) rest.add(batch.filter((_id, index) => members[index] !== 1));
       }
     }
-    for (const [place, { matching, others }] of sides.entries()) {
-      const pattern = tried[place];
-      if (pattern !== undefined) found.set(pattern, toldBy(matching, containing === null ? others : undefined));
+    for (const { pattern, matching, rest } of tried) {
+      // Lists whichever are fewer: the ids that match, or the rest. The rest is only known after a read of all ids.
+      const isIn = containing !== null || matching.count <= rest.count;
+      const listed = isIn ? matching : rest;
+      matches.set(pattern, { kind: 'ids', isIn, count: listed.count, hashes: listed.text() });
     }
   }
-  return found;
+  return matches;
 }
 
 const tooManyIds = `a regular expression that is tried on no more than ${maxIds.toLocaleString('en')} ids; narrow the query's time or its entity`;
 
-/** Lists the ids that match or the ids that do not match, whichever are fewer. The second needs a read of all ids. */
-function toldBy(matching: Hashes, others: Hashes | undefined): IdSet {
-  const isIn = others === undefined || matching.count <= others.count;
-  const told = isIn ? matching : others;
-  return { kind: 'ids', isIn, count: told.count, hashes: told.text() };
-}
-
-/** Hashes as the text of an array, made piece by piece: the driver would write a long array in one step. */
+/** Hashes as the text of an array, built piece by piece: the driver would write a long array in one step. */
 class Hashes {
   readonly #parts: string[] = [];
   count = 0;
@@ -126,6 +121,6 @@ class Hashes {
   }
 }
 
-function nameOf(of: IdsOf, source: string): string {
+function keyOf(of: IdField, source: string): string {
   return `${of} ${source}`;
 }

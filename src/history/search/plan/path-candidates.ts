@@ -6,19 +6,19 @@ import { nameOfPath } from '../../../recording/path-names.ts';
 import { hasPlace, type PathName, type PathNames } from '../names/path-name-store.ts';
 import type { PathCandidates, PathMatcher } from './expression.ts';
 
-/** Whether an entry with this name has a path that is accepted; undefined: some of its paths may be, and others not. */
+/** Whether an entry with this name has an accepted path; undefined: that depends on the path. */
 type Decide = (name: string) => boolean | undefined;
 
-/** The entries that come into question for a path that satisfies all the terms. */
+/** The entries that may have a path that satisfies all the terms. */
 export async function pathCandidates(
   terms: readonly Match[],
   { names, rest }: PathNames,
-  means: { regexes: RegexMatcherPool; budget: RegexBudget },
+  resolver: { regexes: RegexMatcherPool; budget: RegexBudget },
 ): Promise<PathCandidates> {
   const decisions: Decide[] = [];
-  for (const term of terms) decisions.push(await decisionOf(term, names, means));
+  for (const term of terms) decisions.push(await decisionOf(term, names, resolver));
   const certain = new Set<number>();
-  // Where a path has no number, or names share theirs, reading the entry decides.
+  // Where a path has no number, or names share one, the entry itself decides.
   const possible = new Set<number>(rest === undefined ? [] : [rest]);
   const slice = new TimeSlice();
   for (const [index, { number, name, isShared }] of names.entries()) {
@@ -28,18 +28,15 @@ export async function pathCandidates(
     const isCertain = verdict === true && !isShared && number !== rest;
     (isCertain ? certain : possible).add(number);
   }
-  // Made here, in slices: the texts of many terms take as long as their match.
+  // The texts of many terms take as long as their match.
   if (slice.isDue) await slice.rest();
   return { certain: listsOfNumbers([...certain]), possible: listsOfNumbers([...possible]) };
 }
 
-/**
- * The index tries each number of a list on each entry that it finds, so many short lists are faster than a long one. The
- * planner needs time for each list.
- */
+/** The index tries each number of a list on each entry it finds, so short lists are faster; the planner pays for each list. */
 const maxLists = 64;
 
-/** Some lists that have all of the numbers, as texts of arrays. */
+/** The numbers in lists, as texts of arrays. */
 export function listsOfNumbers(numbers: readonly number[]): string[] {
   const size = Math.max(1, Math.ceil(numbers.length / maxLists));
   return Array.from(
@@ -48,7 +45,7 @@ export function listsOfNumbers(numbers: readonly number[]): string[] {
   );
 }
 
-/** Patterns of LIKE for the names that one of the terms may accept; null means any. */
+/** Patterns of LIKE for the names that a term may accept; null means any. */
 export function patternsOfNames(terms: readonly Match[]): string[] | null {
   const patterns = terms.map(({ matcher, beneath }) => {
     if (matcher.kind === 'regex') return undefined;
@@ -58,13 +55,10 @@ export function patternsOfNames(terms: readonly Match[]): string[] | null {
       ...(item.kind === 'glob' && mayMeanPlaces(item) ? ['%*%'] : []),
     ]);
   });
-  return patterns.every((some) => some !== undefined) ? withoutNul(patterns.flat()) : null;
+  return patterns.every((ofTerm) => ofTerm !== undefined) ? withoutNul(patterns.flat()) : null;
 }
 
-/**
- * Patterns of LIKE that decide alone: a name is like one of them if all paths that it stands for are accepted, and if one is.
- * Undefined where paths have to be looked at.
- */
+/** Patterns of LIKE that decide by the name alone. Undefined where the paths themselves decide. */
 export function decidingPatterns({ matcher, beneath }: PathMatcher): string[] | undefined {
   if (matcher.kind === 'found' || matcher.kind === 'ids') return undefined;
   const items = matcher.kind === 'list' ? matcher.items : [matcher];

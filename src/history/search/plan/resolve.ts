@@ -4,11 +4,11 @@ import { compileMatcher } from '../../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { PathNames } from '../names/path-name-store.ts';
-import type { ChangeTerm, Expression, Members, PathMatcher, PathTerm, ResolvedMatcher } from './expression.ts';
-import type { IdMatches, IdsOf } from './id-patterns.ts';
+import type { ChangeTerm, Expression, NameTerm, PathMatcher, ResolvedMatcher } from './expression.ts';
+import type { IdField, IdMatches } from './id-patterns.ts';
 import { pathCandidates } from './path-candidates.ts';
 
-export interface Resolver {
+interface Resolver {
   readonly dictionary: Dictionary;
   readonly regexes: RegexMatcherPool;
   readonly budget: RegexBudget;
@@ -18,36 +18,36 @@ export interface Resolver {
   readonly paths?: PathNames;
 }
 
-/** Looks up every name of a query. Rejects with QueryError if a regular expression exceeds the budget. */
+/** Resolves every name of a query. Rejects with QueryError if a regular expression exceeds the budget. */
 export async function resolve(condition: Condition, resolver: Resolver): Promise<Expression> {
   switch (condition.kind) {
     case 'and':
     case 'or': {
       const operands: Expression[] = [];
       for (const operand of condition.operands) operands.push(await resolve(operand, resolver));
-      return { kind: condition.kind, operands: await joined(condition.kind, operands) };
+      return { kind: condition.kind, operands: await mergeNameTerms(condition.kind, operands) };
     }
     case 'time':
       return { kind: 'time', from: condition.from, to: condition.to };
     case 'item':
       return condition.field === 'change'
         ? await resolveChange(condition, resolver)
-        : await resolveItem(condition, resolver);
+        : await resolveRelated(condition, resolver);
     case 'match':
       return await resolveMatch(condition, resolver);
   }
 }
 
-/** The terms on paths themselves, which may be none of a query on their values; undefined if it is on neither. */
+/** The terms on paths themselves, of which a query on their values may have none; undefined if it is on neither. */
 export function termsOnPaths(condition: Condition): readonly Match[] | undefined {
   switch (condition.kind) {
     case 'and':
     case 'or': {
-      const terms = condition.operands.map(termsOnPaths).filter((some) => some !== undefined);
+      const terms = condition.operands.map(termsOnPaths).filter((found) => found !== undefined);
       return terms.length === 0 ? undefined : terms.flat();
     }
     case 'item':
-      return condition.field === 'change' ? pathsOf(condition) : undefined;
+      return condition.field === 'change' ? itemTerms(condition, 'path') : undefined;
     case 'match':
       return condition.field === 'path' ? [condition] : undefined;
     case 'time':
@@ -55,37 +55,38 @@ export function termsOnPaths(condition: Condition): readonly Match[] | undefined
   }
 }
 
-function pathsOf({ operand }: ItemMatch): Match[] {
-  return operand.operands.filter((term) => term.kind === 'match').filter(({ field }) => field === 'path');
+function itemTerms({ operand }: ItemMatch, field: string): Match[] {
+  return operand.operands.filter((term) => term.kind === 'match').filter((term) => term.field === field);
 }
 
-/** The fields whose terms need the document, or the related document, itself. */
+/** Whether a term is on the id of the document, or of a related document. */
 export function needsDocumentIds(condition: Condition): boolean {
   if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(needsDocumentIds);
   if (condition.kind === 'item') return condition.operand.operands.some((term) => term.field === 'entityId');
   return condition.kind === 'match' && (condition.field === 'entityId' || condition.field === 'related.entityId');
 }
 
-/** Merges terms on kinds of the same group into one, and terms on actors too. The later steps then have fewer terms. */
-async function joined(kind: 'and' | 'or', operands: readonly Expression[]): Promise<Expression[]> {
+/** Merges the terms on kinds of a group into one, and those on actors too: later steps have fewer terms. */
+async function mergeNameTerms(kind: 'and' | 'or', operands: readonly Expression[]): Promise<Expression[]> {
   const kinds = operands.filter((operand) => operand.kind === 'kinds');
   const actors = operands.filter((operand) => operand.kind === 'actors');
-  const others = operands.filter((operand) => operand.kind !== 'kinds' && operand.kind !== 'actors');
-  return [...(await asOne(kind, kinds)), ...(await asOne(kind, actors)), ...others];
+  const rest = operands.filter((operand) => operand.kind !== 'kinds' && operand.kind !== 'actors');
+  return [...(await mergeTerms(kind, kinds)), ...(await mergeTerms(kind, actors)), ...rest];
 }
 
-async function asOne<Of extends 'kinds' | 'actors'>(
+async function mergeTerms<Of extends 'kinds' | 'actors'>(
   kind: 'and' | 'or',
-  [first, ...others]: readonly Members<Of>[],
-): Promise<Members<Of>[]> {
-  if (first === undefined || others.length === 0) return first === undefined ? [] : [first];
+  terms: readonly NameTerm<Of>[],
+): Promise<readonly NameTerm<Of>[]> {
+  const [first, ...further] = terms;
+  if (first === undefined || further.length === 0) return terms;
   const slice = new TimeSlice();
   // A copy: other queries use the cached matches.
   const members = first.members.slice();
-  for (const other of others) {
+  for (const term of further) {
     if (slice.isDue) await slice.rest();
     for (let index = 0; index < members.length; index++) {
-      const member = other.members[index] ?? 0;
+      const member = term.members[index] ?? 0;
       if (kind === 'and' ? member === 0 : member === 1) members[index] = member;
     }
   }
@@ -93,71 +94,63 @@ async function asOne<Of extends 'kinds' | 'actors'>(
 }
 
 async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression> {
-  const { dictionary } = resolver;
-  const { kinds } = dictionary;
-  switch (term.field) {
+  const { kinds, actors } = resolver.dictionary;
+  const { field } = term;
+  switch (field) {
     case 'actor': {
-      const names = () => dictionary.actors.map((actor) => actor.name);
-      return { kind: 'actors', members: await matchNames('actor', names, term, resolver) };
+      const names = () => actors.map((actor) => actor.name);
+      return { kind: 'actors', members: await matchNames(field, names, term, resolver) };
     }
     case 'type':
-      return {
-        kind: 'kinds',
-        members: await matchNames('type', () => kinds.map((kind) => kind.type), term, resolver),
-      };
-    case 'entity':
-      return {
-        kind: 'kinds',
-        members: await matchNames('entity', () => kinds.map((kind) => kind.entity), term, resolver),
-      };
+    case 'entity': {
+      const names = () => kinds.map((kind) => kind[field]);
+      return { kind: 'kinds', members: await matchNames(field, names, term, resolver) };
+    }
     case 'related.entity':
       return { kind: 'kinds', members: await matchRelatedEntities([term], resolver) };
     case 'entityId':
       return { kind: 'document', matcher: resolveIds(term, 'document', resolver) };
-    case 'path':
-      return await resolvePath(term, resolver);
+    case 'path': {
+      const candidates = await candidatesOf([term], resolver);
+      return { kind: 'path', candidates, path: pathMatcher(term, resolver) };
+    }
     case 'related.entityId':
       return { kind: 'related', entities: [], ids: [resolveIds(term, 'related', resolver)] };
     default:
-      throw new Error(`no meaning is given to the field ${term.field}`);
+      throw new Error(`the field ${field} has no meaning`);
   }
 }
 
-async function resolveItem(item: ItemMatch, resolver: Resolver): Promise<Expression> {
-  const operands = item.operand.operands.filter((term) => term.kind === 'match');
-  const onIds = operands.filter((term) => term.field === 'entityId');
-  const onEntities = operands.filter((term) => term.field === 'entity');
+async function resolveRelated(item: ItemMatch, resolver: Resolver): Promise<Expression> {
+  const onIds = itemTerms(item, 'entityId');
+  const onEntities = itemTerms(item, 'entity');
   if (onIds.length === 0) return { kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) };
   const ids = onIds.map((term) => resolveIds(term, 'related', resolver));
   const entities: ResolvedMatcher[] = [];
   for (const term of onEntities) entities.push(await resolveRelatedEntities(term, resolver));
   if (onEntities.length === 0) return { kind: 'related', entities, ids };
-  // Only kinds with such a related entity can match, so Annals reads only their entries.
-  const implies: Members<'kinds'> = { kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) };
+  // Only entries of kinds with such a related entity can match, so only these are read.
+  const implies: NameTerm<'kinds'> = { kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) };
   return { kind: 'and', operands: [implies, { kind: 'related', entities, ids, implies }] };
-}
-
-async function resolvePath(term: Match, resolver: Resolver): Promise<PathTerm> {
-  return { kind: 'path', candidates: await candidatesOf([term], resolver), path: pathMatcher(term, resolver) };
 }
 
 async function resolveChange(item: ItemMatch, resolver: Resolver): Promise<ChangeTerm> {
   const { operand, position, hide = [] } = item;
-  const onPaths = pathsOf(item);
+  const onPaths = itemTerms(item, 'path');
   const onSides = operand.operands.filter(({ field }) => field === 'before' || field === 'after');
   return {
     kind: 'change',
     candidates: onPaths.length === 0 ? undefined : await candidatesOf(onPaths, resolver),
     paths: onPaths.map((term) => pathMatcher(term, resolver)),
     sides: and(onSides, position),
-    is: operand.operands.filter((term) => term.kind === 'match').filter(({ field }) => field === 'is'),
+    is: itemTerms(item, 'is'),
     hide,
   };
 }
 
-async function candidatesOf(terms: readonly Match[], { paths, ...means }: Resolver) {
+async function candidatesOf(terms: readonly Match[], { paths, ...resolver }: Resolver) {
   if (paths === undefined) throw new Error('the names of the paths were not read');
-  return await pathCandidates(terms, paths, means);
+  return await pathCandidates(terms, paths, resolver);
 }
 
 function pathMatcher(term: Match, resolver: Resolver): PathMatcher {
@@ -181,7 +174,7 @@ async function resolveRelatedEntities(term: Match, resolver: Resolver): Promise<
   return { kind: 'found', texts: entities.filter((_entity, index) => members[index] === 1) };
 }
 
-function resolveIds({ matcher }: Match, of: IdsOf, { ids }: Resolver): ResolvedMatcher {
+function resolveIds({ matcher }: Match, of: IdField, { ids }: Resolver): ResolvedMatcher {
   if (matcher.kind !== 'regex') return matcher;
   if (ids === undefined) throw new Error('the expressions of the query were not tried on ids');
   return ids.get(of, matcher.source);
@@ -223,17 +216,17 @@ async function matchEach(
   { matcher, position }: Match,
   { regexes, budget }: Resolver,
 ): Promise<Uint8Array> {
-  if (matcher.kind !== 'regex') return await matchEachPaced(names, compileMatcher(matcher));
+  if (matcher.kind !== 'regex') return await matchInSlices(names, compileMatcher(matcher));
   if (of === 'actor') return await regexes.matchNames(matcher.source, names, { position, budget });
-  // Many kinds share an entity; Annals tries each name once.
+  // Many kinds share an entity; each name is tried once.
   const distinct = [...new Set(names)];
   const members = await regexes.matchNames(matcher.source, distinct, { position, budget });
-  const found = new Set(distinct.filter((_name, index) => members[index] === 1));
-  return Uint8Array.from(names, (name) => (found.has(name) ? 1 : 0));
+  const matching = new Set(distinct.filter((_name, index) => members[index] === 1));
+  return Uint8Array.from(names, (name) => (matching.has(name) ? 1 : 0));
 }
 
-async function matchEachPaced(names: readonly string[], matches: (name: string) => boolean): Promise<Uint8Array> {
-  // Other callers may wait for the same result, so the work goes on when one of them leaves.
+async function matchInSlices(names: readonly string[], matches: (name: string) => boolean): Promise<Uint8Array> {
+  // Other callers may wait for the same result, so the work continues when one of them leaves.
   const slice = new TimeSlice();
   const members = new Uint8Array(names.length);
   for (const [index, name] of names.entries()) {

@@ -9,16 +9,16 @@ import { parseQuery } from '../../../query/parse.ts';
 import { QueryError } from '../../../query/query-error.ts';
 import { changelogDialect } from './dialect.ts';
 
-/** Limits of what is hidden: paths of one restriction, and characters (UTF-16 units) of each. */
+/** Maximum paths of one restriction, and UTF-16 units of each. */
 export const hideLimits = { paths: 100, characters: 200 } as const;
 
-/** Reads a restriction. The query of each part is about what the parts before it show, so their masks hold in it too. */
+/** The query of each part applies to what the parts before it show, so their masks hold in it too. */
 export const readRestriction: ReadRestriction = (written) => {
   let read: Omit<Restriction, 'written'> = { query: and([], 1), hide: [], actors: true };
   for (const { query, hide, actors = true } of written) {
     const inner = readFixedQuery(query, read);
     read = {
-      query: joined(read, inner),
+      query: joinRestriction(read, inner),
       hide: [...read.hide, ...readHidden(hide)],
       actors: read.actors && actors,
     };
@@ -26,7 +26,7 @@ export const readRestriction: ReadRestriction = (written) => {
   return { written, ...read };
 };
 
-/** A caller's own query. Throws QueryError, also for a term on actors where the caller sees none. */
+/** A caller's own query. Throws QueryError, also for a term on actors if the caller sees none. */
 export function parseOwnQuery(q: string, restriction: Pick<Restriction, 'actors'> | undefined): Query {
   const query = parseQuery(q, changelogDialect);
   const term = restriction?.actors === false ? termsOf(query).find(({ field }) => field === 'actor') : undefined;
@@ -34,14 +34,14 @@ export function parseOwnQuery(q: string, restriction: Pick<Restriction, 'actors'
   return query;
 }
 
-/** Throws validation_violation where the caller does not see the actors of entries. */
+/** Throws validation_violation if the caller does not see actors. */
 export function requireActors(restriction: Restriction | undefined): void {
   if (restriction?.actors !== false) return;
   throw invalidField('field', 'field cannot be actor: this credential does not show actors');
 }
 
-/** The restriction's query and a caller's own one, of which both must hold. The terms on values of the latter see masks. */
-export function joined({ query, hide }: Pick<Restriction, 'query' | 'hide'>, own: Query): Query {
+/** The restriction's query and the caller's own one, both of which must hold. Terms on values of the latter see masks. */
+export function joinRestriction({ query, hide }: Pick<Restriction, 'query' | 'hide'>, own: Query): Query {
   return and([...query.operands, ...own.operands.map((operand) => underMasks(operand, hide))], own.position);
 }
 
@@ -59,18 +59,15 @@ function underMasks(condition: Condition, hide: readonly PathPattern[]): Conditi
   }
 }
 
-/**
- * Whether a query has all entries of an entity type, or none, whatever the type is: it has terms on entity types alone. Then
- * this returns the condition on the type.
- */
+/** The condition on the entity type, if the query shows all entries of a type or none: it has terms on types alone. */
 export function entityTypesOf({ query }: Restriction): ((entity: string) => boolean) | undefined {
   if (!termsOf(query).every(({ field }) => field === 'entity')) return undefined;
   return (entity) => holds(query, { entity });
 }
 
 /**
- * Of what a restriction shows the whole: of entity types, of documents that it names, or of nothing but the changes themselves. By that
- * the reads differ that it has (docs/access.md).
+ * What a restriction shows as a whole: entity types, documents that it names, or only the changes themselves. The reads
+ * that it permits depend on that (docs/access.md).
  */
 export function wholesOf(restriction: Restriction): 'entities' | 'documents' | 'changes' {
   if (entityTypesOf(restriction) !== undefined) return 'entities';
@@ -78,10 +75,7 @@ export function wholesOf(restriction: Restriction): 'entities' | 'documents' | '
   return isOnDocuments ? 'documents' : 'changes';
 }
 
-/**
- * Whether a restriction shows a document: with all of its history (`true`), or not at all (`false`). Undefined: a part of its
- * history may be shown, so nothing can be told of the whole document.
- */
+/** Whether a restriction shows all of a document's history (`true`) or nothing (`false`). Undefined: it may show a part. */
 export function showsDocument(
   restriction: Restriction,
   document: { readonly entity: string; readonly entityId: string },
@@ -112,7 +106,7 @@ function termsOf(condition: Condition): Exclude<Condition, { kind: 'and' | 'or' 
   return condition.kind === 'and' || condition.kind === 'or' ? condition.operands.flatMap(termsOf) : [condition];
 }
 
-/** `outer`: what the parts before it show. */
+/** `outer`: the parts before it. */
 function readFixedQuery(text: string, outer: Pick<Restriction, 'actors'>): Query {
   try {
     const query = parseOwnQuery(text, outer);
@@ -129,7 +123,7 @@ function readFixedQuery(text: string, outer: Pick<Restriction, 'actors'>): Query
 
 function matchesOf(term: Exclude<Condition, { kind: 'and' | 'or' }>): Match[] {
   const terms: readonly (ItemTerm | Condition)[] = term.kind === 'item' ? term.operand.operands : [term];
-  return terms.filter((one) => one.kind === 'match');
+  return terms.filter((item) => item.kind === 'match');
 }
 
 function readHidden(hide: WrittenRestriction['hide']): PathPattern[] {

@@ -1,17 +1,24 @@
 import { TimeSlice } from '../../../core/fairness/time-slice.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import { decide, type Expression, idsOf, isAlways, isNever, isOpen, type Members, termsOf } from './expression.ts';
+import {
+  decide,
+  type Expression,
+  idsOf,
+  isAlways,
+  isGroup,
+  isNever,
+  isOpen,
+  type NameTerm,
+  termsOf,
+} from './expression.ts';
 
-/** The entries of some actors and of some kinds, by their numbers; null means any. */
+/** The entries of some actors and of some kinds, by their ids; null means any. */
 export interface Selection {
   readonly actors: readonly number[] | null;
   readonly kinds: readonly number[] | null;
 }
 
-/**
- * A range of time [since, before) and the selections for it. No two selections share an entry. If `before` is null, the
- * range has no end.
- */
+/** A range of time [since, before) and its selections, no two of which share an entry. null: the range has no end. */
 export interface Interval {
   readonly since: number;
   readonly before: number | null;
@@ -19,41 +26,37 @@ export interface Interval {
 }
 
 /** How much of the tallies a query has to read. */
-export interface Plan {
+export interface TallyPlan {
   readonly intervals: readonly Interval[];
   /** Tallies in all intervals, including the cells at both ends of each interval. Each takes about 16 microseconds. */
   readonly keys: number;
 }
 
 /** Whether reading the entries may be cheaper than a plan. */
-export function isLarge({ keys, intervals }: Plan): boolean {
+export function isLarge({ keys, intervals }: TallyPlan): boolean {
   return keys > 4_000 || intervals.length > 32;
 }
 
-/** Annals drops a plan with more keys or more steps: it is cheaper to read the entries. */
+/** A plan with more keys or more steps is dropped: reading the entries is cheaper. */
 const maxKeys = 400_000;
 const maxSteps = 300_000_000;
 
 /**
- * The part of a query that the tallies can answer, newest first: the entries that satisfy the query for every value of
- * its terms on document and related ids. The language has no negation, so these entries are a part of the answer. The
- * rest of the answer satisfies at least one of those terms. Undefined if this is too much work for tallies, for example
- * if many arms each have a time and a pattern of their own.
+ * The part of a query that tallies can answer, newest first: the entries that satisfy the query whatever its terms on
+ * documents and paths match. The language has no negation, so these entries are a part of the answer; the others satisfy
+ * at least one of those terms. Undefined if tallies take too much work, for example where many arms each have a time and
+ * a pattern of their own.
  */
 export async function planTallies(
   expression: Expression,
   dictionary: Dictionary,
   from: number,
   slice = new TimeSlice(),
-): Promise<Plan | undefined> {
+): Promise<TallyPlan | undefined> {
   if (isAlways(expression)) return { intervals: [{ since: from, before: null, selections: everything }], keys: 1 };
   const intervals: Interval[] = [];
-  const planning: Planning = {
-    dictionary,
-    slice,
-    classes: await classesOfKinds(expression, dictionary, slice),
-    steps: 0,
-  };
+  const classes = await classesOfKinds(expression, dictionary, slice);
+  const planning: Planning = { dictionary, slice, classes, steps: 0 };
   const known = new Map<string, readonly Selection[]>();
   const nameOf = termNames();
   const terms = termsOf(expression).length;
@@ -78,29 +81,34 @@ export async function planTallies(
 }
 
 /** A plan of these intervals. `talliesOf`: how many tallies of a selection are read at a moment. */
-export function planOf(intervals: readonly Interval[], talliesOf: (selection: Selection) => number = keysOf): Plan {
+export function planOf(
+  intervals: readonly Interval[],
+  talliesOf: (selection: Selection) => number = keysOf,
+): TallyPlan {
   const selections = intervals.flatMap((interval) => interval.selections);
   return { intervals, keys: selections.reduce((sum, selection) => sum + talliesOf(selection), 0) };
 }
 
-/** How many tallies tell at one moment how many entries of a selection there are: by actor and kind. */
+/** How many tallies count the entries of a selection at one moment, by actor and kind. */
 function keysOf({ actors, kinds }: Selection): number {
   return (actors?.length ?? 1) * (actors === null ? (kinds?.length ?? 1) : 1 + (kinds?.length ?? 0));
 }
 
+type Range = Omit<Interval, 'selections'>;
+
 /** The time from `from` on, split at each begin and end of a range in the query, newest first. */
-function rangesOf(expression: Expression, from: number): Omit<Interval, 'selections'>[] {
+function rangesOf(expression: Expression, from: number): Range[] {
   const cuts = new Set<number>([from]);
   for (const term of termsOf(expression)) {
     if (term.kind !== 'time') continue;
     for (const cut of [term.from, term.to]) if (cut !== undefined && cut > from) cuts.add(cut);
   }
-  const sorted = [...cuts].sort((one, other) => other - one);
+  const sorted = [...cuts].sort((a, b) => b - a);
   return sorted.map((since, index) => ({ since, before: sorted[index - 1] ?? null }));
 }
 
 /** What is left of an expression in a range in which each term on time holds all along, or nowhere. It has no open terms. */
-function withinRange(expression: Expression, { since, before }: Omit<Interval, 'selections'>): Expression {
+function withinRange(expression: Expression, { since, before }: Range): Expression {
   return decide(expression, (term) => {
     if (term.kind !== 'time') return isOpen(term) ? false : undefined;
     const hasBegun = term.from === undefined || term.from <= since;
@@ -123,13 +131,13 @@ async function selectionsOf(expression: Expression, planning: Planning): Promise
   if (isAlways(expression)) return everything;
   if (isNever(expression)) return [];
   const groups = await groupKinds(expression, planning);
-  const byWhomever: number[] = [];
+  const byAnyActor: number[] = [];
   const selections: Selection[] = [];
   let keys = 0;
   for (const { open, ids } of groups) {
     if (isNever(open)) continue;
     const actors = isAlways(open) ? undefined : await actorsOf(open, planning);
-    if (actors === undefined || actors.length === dictionary.actors.length) byWhomever.push(...ids);
+    if (actors === undefined || actors.length === dictionary.actors.length) byAnyActor.push(...ids);
     else if (actors.length > 0) {
       const selection = { actors, kinds: groups.length === 1 ? null : ids };
       selections.push(selection);
@@ -139,8 +147,8 @@ async function selectionsOf(expression: Expression, planning: Planning): Promise
     if (keys > maxKeys) planning.steps = Number.POSITIVE_INFINITY;
     if (planning.steps > maxSteps) return [];
   }
-  if (byWhomever.length === dictionary.kinds.length) return everything;
-  return byWhomever.length === 0 ? selections : [{ actors: null, kinds: byWhomever }, ...selections];
+  if (byAnyActor.length === dictionary.kinds.length) return everything;
+  return byAnyActor.length === 0 ? selections : [{ actors: null, kinds: byAnyActor }, ...selections];
 }
 
 /** Groups the kinds for which the same condition on the actor is left. */
@@ -154,7 +162,7 @@ async function groupKinds(expression: Expression, planning: Planning): Promise<{
     const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[first] === 1 : undefined));
     groups.getOrInsertComputed(nameOf(open), () => ({ open, ids: [] })).ids.push(...ids);
   }
-  for (const { ids } of groups.values()) ids.sort((one, other) => one - other);
+  for (const { ids } of groups.values()) ids.sort((a, b) => a - b);
   return [...groups.values()];
 }
 
@@ -164,7 +172,7 @@ export async function actorsOf(expression: Expression, planning: Planning): Prom
 
 async function combine(expression: Expression, planning: Planning): Promise<Uint8Array> {
   if (expression.kind === 'actors') return expression.members;
-  if (expression.kind !== 'and' && expression.kind !== 'or') throw new Error(`a term on ${expression.kind} is open`);
+  if (!isGroup(expression)) throw new Error(`a term on ${expression.kind} is open`);
   const { length } = planning.dictionary.actors;
   const all = expression.kind === 'and';
   const combined = new Uint8Array(length).fill(all ? 1 : 0);
@@ -173,8 +181,8 @@ async function combine(expression: Expression, planning: Planning): Promise<Uint
     planning.steps += length;
     const members = await combine(operand, planning);
     for (let index = 0; index < length; index++) {
-      const one = members[index] ?? 0;
-      if (all ? one === 0 : one === 1) combined[index] = one;
+      const member = members[index] ?? 0;
+      if (all ? member === 0 : member === 1) combined[index] = member;
     }
   }
   return combined;
@@ -183,26 +191,20 @@ async function combine(expression: Expression, planning: Planning): Promise<Uint
 /** A text that is equal for two expressions of the same structure with the same terms. */
 function termNames(): (expression: Expression) => string {
   const names = new Map<Expression, number>();
-  const nameOf = (expression: Expression): string => {
-    if (expression.kind === 'and' || expression.kind === 'or') {
-      return `${expression.kind}(${expression.operands.map(nameOf).join(' ')})`;
-    }
-    return String(names.getOrInsert(expression, names.size));
-  };
+  const nameOf = (expression: Expression): string =>
+    isGroup(expression)
+      ? `${expression.kind}(${expression.operands.map(nameOf).join(' ')})`
+      : String(names.getOrInsert(expression, names.size));
   return nameOf;
 }
 
-/** Kinds that satisfy the same terms of a query; `first` is the place of one of them. */
-export interface KindClass {
+/** Kinds that satisfy the same terms of a query; `first` is the index of one of them. */
+interface KindClass {
   readonly first: number;
   readonly ids: number[];
 }
 
-export async function classesOfKinds(
-  expression: Expression,
-  { kinds }: Dictionary,
-  slice: TimeSlice,
-): Promise<KindClass[]> {
+async function classesOfKinds(expression: Expression, { kinds }: Dictionary, slice: TimeSlice): Promise<KindClass[]> {
   const terms = termsOf(expression).filter((term) => term.kind === 'kinds');
   const classes = new Map<number | string, KindClass>();
   for (const [index, kind] of kinds.entries()) {
@@ -214,7 +216,7 @@ export async function classesOfKinds(
 }
 
 /** The set of terms that a kind satisfies. It is a number, which is quick to make and to find, while that is exact. */
-function signatureOf(terms: readonly Members<'kinds'>[], index: number): number | string {
+function signatureOf(terms: readonly NameTerm<'kinds'>[], index: number): number | string {
   if (terms.length > 50) return terms.map((term) => term.members[index]).join('');
   let bits = 1;
   for (const { members } of terms) bits = 2 * bits + (members[index] ?? 0);
@@ -225,7 +227,7 @@ function signatureOf(terms: readonly Members<'kinds'>[], index: number): number 
 export async function possibleKinds(
   expression: Expression,
   dictionary: Dictionary,
-  slice = new TimeSlice(),
+  slice: TimeSlice,
 ): Promise<number[] | null> {
   const possible: number[] = [];
   for (const { first, ids } of await classesOfKinds(expression, dictionary, slice)) {
@@ -233,5 +235,5 @@ export async function possibleKinds(
     const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[first] === 1 : true));
     if (isAlways(open)) possible.push(...ids);
   }
-  return possible.length === dictionary.kinds.length ? null : possible.sort((one, other) => one - other);
+  return possible.length === dictionary.kinds.length ? null : possible.sort((a, b) => a - b);
 }

@@ -1,15 +1,15 @@
 import type { Condition, Query } from '../../../query/ast.ts';
 import type { Expression } from './expression.ts';
 
-/** Milliseconds of the default window. It applies if a query has no from-bound of its own (spec A, rule 2). */
+/** Milliseconds of the default window, for a query without a from-bound (spec A, rule 2). */
 const defaultWindowLength = 30 * 86_400_000;
 
-/** The beginning of the default window, in milliseconds since 1970. The window includes it and has no upper bound. */
+/** The beginning of the default window, which includes it and has no upper bound. */
 export function defaultWindowFrom(nowMs: number): number {
   return nowMs - defaultWindowLength;
 }
 
-/** The beginning of the query's window, in milliseconds since 1970: the default one, or 0 where its own bound replaces that. */
+/** The beginning of the query's window: the default one, or 0 where its own bound replaces that. */
 export function windowFrom(query: Query, nowMs: number): number {
   return hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(nowMs));
 }
@@ -38,7 +38,7 @@ export interface TimeBounds {
   readonly to: number;
 }
 
-/** The range that the terms on time leave to the entries of a query. Nothing can match outside of it. */
+/** The range that the terms on time leave. Nothing can match outside of it. */
 export function timeBounds(query: Condition | Expression): TimeBounds {
   if (query.kind === 'time') {
     return { from: query.from ?? Number.NEGATIVE_INFINITY, to: query.to ?? Number.POSITIVE_INFINITY };

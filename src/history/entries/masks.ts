@@ -1,0 +1,68 @@
+import { threaded } from '../../core/concurrency/threaded.ts';
+import type { ExportFormat } from '../../core/export-history.ts';
+import { elementsOf, entriesOf, objectText, stringOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
+import type { PathPattern } from '../../core/path-pattern.ts';
+import { applyRulesAt, type CompiledRules, compileRules } from '../../recording/mapping/apply-rules.ts';
+import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
+
+/**
+ * Masks hidden values, also inside of whole values. Takes the `paths` of several entries, as JSON texts; long ones are
+ * masked in a worker thread.
+ *
+ * @example
+ * await hideValues(['{"card.number":{"after":"4111"}}'], hide); // ['{"card.number":{"after":"********"}}']
+ */
+export async function hideValues(paths: readonly string[], hide: readonly PathPattern[]): Promise<readonly string[]> {
+  return hide.length === 0 ? paths : await maskPaths(paths, hide);
+}
+
+const maskPaths = threaded(
+  import.meta.url,
+  'maskPaths',
+  (paths: readonly string[], hide: readonly PathPattern[]): string[] => {
+    const rules = compileRules({ mask: hide, ignore: [] });
+    return paths.map((text) => maskedPaths(text, rules));
+  },
+);
+
+/**
+ * Masks hidden values in the lines of a file. Takes a JSON array for each line: the text before `paths`, the paths
+ * themselves, and the text after. Long pieces of a file are masked in a worker thread.
+ */
+export const hideLines = threaded(
+  import.meta.url,
+  'hideLines',
+  (parts: string, { format, hide }: { format: ExportFormat; hide: readonly PathPattern[] }): string => {
+    const rules = compileRules({ mask: hide, ignore: [] });
+    const lines = parts.split('\n').filter((line) => line !== '');
+    return lines
+      .map((line) => {
+        const [before, paths, after] = elementsOf(parseJson(line));
+        if (paths === undefined) throw new Error('a line of an export has no paths');
+        const masked = maskedPaths(compactText(paths), rules);
+        const field = format === 'CSV' ? `"${masked.replaceAll('"', '""')}"` : masked;
+        return `${stringOf(before)}${field}${stringOf(after)}`;
+      })
+      .join('');
+  },
+);
+
+/** The `paths` of one entry, as JSON text, with masks. */
+function maskedPaths(text: string, rules: CompiledRules): string {
+  return objectText(
+    entriesOf(parseJson(text)).map(([path, sides]): [string, string] => [
+      path,
+      objectText(entriesOf(sides).map(([side, value]) => [side, maskedValue(path, value, rules)])),
+    ]),
+  );
+}
+
+/** A path that begins with an empty key is also that of a document that is no object, without the key. */
+function maskedValue(path: string, value: JsonNode, rules: CompiledRules): string {
+  const keys = keysOfPath(path);
+  const masked = applyRulesAt(rules, keys, value) ?? '';
+  return keys[0] === '' ? (applyRulesAt(rules, keys.slice(1), parseJson(masked)) ?? '') : masked;
+}
