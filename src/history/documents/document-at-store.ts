@@ -7,7 +7,7 @@ import type { Place } from '../entries/entry-store.ts';
 import { hideValues } from '../entries/masks.ts';
 import type { Dictionary } from '../search/names/dictionary.ts';
 
-/** The entries of one document that a tenant still has. */
+/** The entries of one document that a tenant still keeps. */
 export interface DocumentEntries {
   readonly transaction: DatabaseTransaction;
   readonly tenant: string;
@@ -20,57 +20,51 @@ export interface DocumentEntries {
   readonly hide: readonly PathPattern[];
 }
 
-export interface LastChange extends Place {
+/** A range of entries; both ends are included. */
+export interface Range {
+  readonly from: Place;
+  readonly until: Place;
+}
+
+interface LastChange extends Place {
   readonly kind: number;
   readonly actor: number;
 }
 
-/** How many entries there are, how many of them up to a moment, and the last of these. */
-export interface EntriesUntil {
+/** How many entries there are, how many of them up to a moment or a number, and the last of these. */
+interface EntriesUntil {
   readonly total: number;
   readonly changes: number;
   readonly last: LastChange | undefined;
 }
 
-const bytesOfEntry = sql`octet_length(e.paths) + coalesce(octet_length(e.marks), 0)`;
-
-/** Counts the entries up to a moment (included), in milliseconds since 1970. */
-export async function readUntilMoment(of: DocumentEntries, moment: number): Promise<EntriesUntil> {
+/**
+ * The entries up to a moment (included, in milliseconds since 1970), or up to the n-th one; `last` is undefined if there
+ * are fewer.
+ */
+export async function readUntil(
+  of: DocumentEntries,
+  when: { readonly at: number } | { readonly changes: number },
+): Promise<EntriesUntil> {
+  const changes = 'at' in when ? sql`count(*) filter (where e.at <= ${when.at})` : sql`${when.changes}::bigint`;
+  const last =
+    'at' in when
+      ? sql`and e.at <= ${when.at} order by e.at desc, e.sequence desc limit 1`
+      : sql`order by e.at, e.sequence offset ${when.changes - 1} limit 1`;
   const { rows } = await sql<{ total: number; changes: number; at: number | null } & Omit<LastChange, 'at'>>`
     select counted.total, counted.changes, last.at, last.sequence, last.kind, last.actor
-      from (
-        select count(*) as total, count(*) filter (where e.at <= ${moment}) as changes
-          from change_entry e where ${isOf(of)}
-      ) as counted
+      from (select count(*) as total, ${changes} as changes from change_entry e where ${isOf(of)}) as counted
       left join lateral (
-        select e.at, e.sequence, e.kind, e.actor from change_entry e
-          where ${isOf(of)} and e.at <= ${moment} order by e.at desc, e.sequence desc limit 1
+        select e.at, e.sequence, e.kind, e.actor from change_entry e where ${isOf(of)} ${last}
       ) as last on true`.execute(of.transaction);
-  const [row] = rows;
-  if (row === undefined || row.at === null) return { total: row?.total ?? 0, changes: 0, last: undefined };
-  const { total, changes, at, sequence, kind, actor } = row;
-  return { total, changes, last: { at, sequence, kind, actor } };
-}
-
-/** The same up to the n-th entry. `last` is undefined if there are fewer. */
-export async function readUntilChange(of: DocumentEntries, changes: number): Promise<EntriesUntil> {
-  const { rows } = await sql<{ total: number; at: number | null } & Omit<LastChange, 'at'>>`
-    select counted.total, last.at, last.sequence, last.kind, last.actor
-      from (select count(*) as total from change_entry e where ${isOf(of)}) as counted
-      left join lateral (
-        select e.at, e.sequence, e.kind, e.actor from change_entry e
-          where ${isOf(of)} order by e.at, e.sequence offset ${changes - 1} limit 1
-      ) as last on true`.execute(of.transaction);
-  const [row] = rows;
-  if (row === undefined || row.at === null) return { total: row?.total ?? 0, changes, last: undefined };
-  const { total, at, sequence, kind, actor } = row;
-  return { total, changes, last: { at, sequence, kind, actor } };
+  const { total = 0, changes: counted = 0, at = null, sequence = 0, kind = 0, actor = 0 } = rows[0] ?? {};
+  return { total, changes: counted, last: at === null ? undefined : { at, sequence, kind, actor } };
 }
 
 /** Entries without a name that are skipped in search of the newest name. */
 const maxNameless = 1_000;
 
-/** The newest name up to an entry; null where none of the last 1,000 entries has one. */
+/** The newest name up to an entry; null if none of the last 1,000 entries has one. */
 export async function readName(of: DocumentEntries, until: Place): Promise<string | null> {
   const { rows } = await sql<{ name: string }>`
     select newest.name
@@ -83,32 +77,35 @@ export async function readName(of: DocumentEntries, until: Place): Promise<strin
   return rows[0]?.name ?? null;
 }
 
+const bytesOfEntry = sql`octet_length(e.paths) + coalesce(octet_length(e.marks), 0)`;
+
+interface MeasuredEntry extends Place {
+  /** Bytes of its text. */
+  readonly bytes: number;
+}
+
 /**
- * The newest entry up to `until` from which on the document may be known: a delete, a create with content, or an update
- * that is marked as whole. An update has to be looked at itself, since it may have the side before the change alone.
+ * The newest entry up to `until` from which the document may be known: a delete, a create with content, or an update that
+ * is marked as whole. An update has to be looked at, since it may have only the side before the change.
  */
 export async function findAnchor(
   of: DocumentEntries,
   dictionary: Dictionary,
   until: Place,
 ): Promise<(MeasuredEntry & { isSure: boolean }) | undefined> {
-  const ofType = (type: ChangeType) => of.kinds.filter((id) => dictionary.kindOf.get(id)?.type === type);
-  const isUpdate = sql<boolean>`e.kind = any (${ofType('update')}::bigint[])`;
+  const isOfType = (type: ChangeType) =>
+    sql<boolean>`e.kind = any (${of.kinds.filter((id) => dictionary.kindOf.get(id)?.type === type)}::bigint[])`;
+  const isUpdate = isOfType('update');
   const { rows } = await sql<MeasuredEntry & { isSure: boolean }>`
     select e.at, e.sequence, ${bytesOfEntry} as bytes, not ${isUpdate} as "isSure" from change_entry e
       where ${isOf(of)} and ${isUntil(until)} and (
-        e.kind = any (${ofType('delete')}::bigint[])
-        or e.paths <> '{}' and (e.kind = any (${ofType('create')}::bigint[]) or ${isUpdate} and e.marks like '%"whole":true%'))
+        ${isOfType('delete')}
+        or e.paths <> '{}' and (${isOfType('create')} or ${isUpdate} and e.marks like '%"whole":true%'))
       order by e.at desc, e.sequence desc limit 1`.execute(of.transaction);
   return rows[0];
 }
 
-export interface MeasuredEntry extends Place {
-  /** Bytes of its text. */
-  readonly bytes: number;
-}
-
-/** The places and lengths of the entries in a range, oldest first, at most `max`. Both ends are included. */
+/** The places and lengths of the entries in a range, oldest first, at most `max`. */
 export async function measureEntries(
   of: DocumentEntries,
   { from, until }: { from: Place; until: Place | undefined },
@@ -121,22 +118,20 @@ export async function measureEntries(
   return rows;
 }
 
-/** The entries in a range, oldest first. Both ends are included. */
-export async function readPortion(
+/** The entries in a range, oldest first. */
+export async function readChunk(
   of: DocumentEntries,
   dictionary: Dictionary,
-  { from, until }: { from: Place; until: Place },
+  { from, until }: Range,
 ): Promise<RebuildChunk> {
   const { rows } = await sql<{ kind: number; paths: string; marks: string | null; isMarked: boolean }>`
     select e.kind, e.paths, e.marks, e.recorded_by is distinct from 0 as "isMarked" from change_entry e
       where ${isOf(of)} and ${isFrom(from)} and ${isUntil(until)}
       order by e.at, e.sequence`.execute(of.transaction);
+  const paths = rows.map((row) => row.paths);
   return {
     types: rows.map(({ kind }) => typeOf(dictionary, kind)),
-    paths: await hideValues(
-      rows.map(({ paths }) => paths),
-      of.hide,
-    ),
+    paths: await hideValues(paths, of.hide),
     marks: rows.map(({ marks }) => marks),
     isMarked: rows.map(({ isMarked }) => isMarked),
   };
@@ -144,7 +139,7 @@ export async function readPortion(
 
 function typeOf(dictionary: Dictionary, kind: number): ChangeType {
   const type = dictionary.kindOf.get(kind)?.type;
-  if (type !== 'create' && type !== 'update' && type !== 'delete') throw new Error('a kind has no type that is known');
+  if (type !== 'create' && type !== 'update' && type !== 'delete') throw new Error('a kind has an unknown type');
   return type;
 }
 

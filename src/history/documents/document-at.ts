@@ -18,14 +18,12 @@ import type { Dictionary } from '../search/names/dictionary.ts';
 import { type HistorySnapshot, kindsShown } from '../search/snapshot.ts';
 import {
   type DocumentEntries,
-  type EntriesUntil,
   findAnchor,
-  type MeasuredEntry,
   measureEntries,
+  type Range,
+  readChunk,
   readName,
-  readPortion,
-  readUntilChange,
-  readUntilMoment,
+  readUntil,
 } from './document-at-store.ts';
 
 /** Which document, and when: at a moment (included, in milliseconds since 1970), or after its n-th change. */
@@ -35,43 +33,43 @@ export interface DocumentRequest {
   readonly when: { readonly at: number } | { readonly changes: number };
 }
 
-/** The same, with what the caller may see of it. */
-export type ShownDocument = DocumentRequest & Pick<Restriction, 'hide' | 'actors'>;
-
 /** A document as it was (contract 4). */
 export interface DocumentAt {
   readonly at: number;
   readonly exists: boolean;
   readonly complete: boolean;
   readonly name: string | null;
-  /** JSON text; undefined where the document does not exist. */
+  /** JSON text; undefined if the document does not exist. */
   readonly document: string | undefined;
-  /** Its changes up to then. */
+  /** The number of its changes up to then. */
   readonly changes: number;
   /** Undefined if there is none up to then. */
   readonly lastChange: { readonly at: number; readonly type: string; readonly actor?: string } | undefined;
 }
 
-/** Maximum bytes of entries that Annals reads for a document while it has no place for a large document. */
+/** Maximum bytes of entries that are read for a document without a place for a large document. */
 export const maxSmallBytes = 1024 * 1024;
 const entriesAtOnce = 5_000;
 
 /**
- * Reads a document as it was. Returns undefined if its entries are long and `mayBeLarge` is false. Throws
- * resource_not_found if there is no entry of it, or not so many, and internal_service_error with a message if the document is too
- * large for memory.
+ * Reads a document as it was, as far as the caller may see it. Returns undefined if its entries are long and `mayBeLarge`
+ * is false. Throws resource_not_found if it has no entry, or too few, and internal_service_error with a message if it is
+ * too large for memory.
  */
 export async function readDocumentAt(
   snapshot: HistorySnapshot,
   tenant: string,
-  { entity, entityId, when, hide, actors }: ShownDocument,
+  { entity, entityId, when, hide, actors }: DocumentRequest & Pick<Restriction, 'hide' | 'actors'>,
   mayBeLarge: boolean,
 ): Promise<DocumentAt | undefined> {
   const { transaction, horizon, dictionary } = snapshot;
   const kinds = (kindsShown(snapshot, entity) ?? []).map(({ id }) => id);
   const of: DocumentEntries = { transaction, tenant, document: uuidOf(entityId), kinds, since: horizon, hide };
-  const until = await readEntriesUntil(of, when);
-  const { last, changes } = until;
+  const { total, last, changes } = await readUntil(of, when);
+  if (total === 0) throw new AnnalsError('resource_not_found', 'There is no change of this document.');
+  if ('changes' in when && last === undefined) {
+    throw new AnnalsError('resource_not_found', `There are only ${total} changes of this document.`);
+  }
   const name = last === undefined ? null : await readName(of, last);
   let known: PartialRebuild;
   try {
@@ -82,49 +80,37 @@ export async function readDocumentAt(
     if (error instanceof ThreadLost && error.isTooSlow && error.cause !== undefined) throw documentTooLarge();
     throw error;
   }
-  const lastChange =
-    last === undefined
-      ? undefined
-      : {
-          at: last.at,
-          type: dictionary.kindOf.get(last.kind)?.type ?? '',
-          ...(actors && { actor: dictionary.actorOf.get(last.actor)?.name ?? '' }),
-        };
+  const lastChange = last && {
+    at: last.at,
+    type: dictionary.kindOf.get(last.kind)?.type ?? '',
+    ...(actors && { actor: dictionary.actorOf.get(last.actor)?.name ?? '' }),
+  };
   const at = 'at' in when ? when.at : (last?.at ?? 0);
   return { at, ...rebuiltDocument(known), name, changes, lastChange };
 }
 
-async function readEntriesUntil(of: DocumentEntries, when: DocumentRequest['when']): Promise<EntriesUntil> {
-  const until = 'at' in when ? await readUntilMoment(of, when.at) : await readUntilChange(of, when.changes);
-  if (until.total === 0) throw new AnnalsError('resource_not_found', 'There is no change of this document.');
-  if ('changes' in when && until.last === undefined) {
-    throw new AnnalsError('resource_not_found', `There are only ${until.total} changes of this document.`);
-  }
-  return until;
-}
-
-/** The entries that are to be read have more text than may be read. */
+/** The entries to read have more text than may be read. */
 class TooManyBytes extends Error {}
 
-/** What the entries tell. Throws TooManyBytes if those that are to be read have more than `maxBytes` of text. */
+/** Rebuilds the document from its entries. Throws TooManyBytes if those to read have more than `maxBytes` of text. */
 async function rebuild(
   of: DocumentEntries,
   dictionary: Dictionary,
   last: Place | undefined,
   maxBytes: number,
 ): Promise<PartialRebuild> {
-  const reader = new EntryReader(of, maxBytes);
+  const budget = { bytes: maxBytes };
   let known = nothingRebuilt;
   if (last !== undefined) {
     const from = await findSureAnchor(of, dictionary, last, maxBytes);
-    for await (const range of reader.ranges({ from, until: last })) {
-      known = await continueRebuild(known, await readPortion(of, dictionary, range));
+    for await (const range of rangesOf(of, { from, until: last }, budget)) {
+      known = await continueRebuild(known, await readChunk(of, dictionary, range));
     }
   }
   if (known.isAnchored) return known;
   const from = last === undefined ? oldest : placeAfter(last);
-  for await (const range of reader.ranges({ from, until: undefined }, maxLaterEntries)) {
-    const found = await rebuildFromLater(known, await readPortion(of, dictionary, range));
+  for await (const range of rangesOf(of, { from, until: undefined }, budget, maxLaterEntries)) {
+    const found = await rebuildFromLater(known, await readChunk(of, dictionary, range));
     known = found.state;
     if (!found.hasMore) break;
   }
@@ -149,42 +135,33 @@ async function findSureAnchor(
     if (found === undefined) return oldest;
     if (found.isSure) return found;
     if (found.bytes > maxBytes) throw new TooManyBytes();
-    if (await isAnchorChunk(await readPortion(of, dictionary, { from: found, until: found }))) return found;
+    if (await isAnchorChunk(await readChunk(of, dictionary, { from: found, until: found }))) return found;
     until = { at: found.at, sequence: found.sequence - 1 };
   }
 }
 
-/** Divides the entries of a document into ranges that fit into memory. */
-class EntryReader {
-  readonly #of: DocumentEntries;
-  #bytesLeft: number;
-
-  constructor(of: DocumentEntries, maxBytes: number) {
-    this.#of = of;
-    this.#bytesLeft = maxBytes;
-  }
-
-  /** Ranges of at most 4 MiB, or of one entry. */
-  async *ranges(
-    { from, until }: { from: Place; until: Place | undefined },
-    max = Number.POSITIVE_INFINITY,
-  ): AsyncGenerator<{ from: Place; until: Place }> {
-    let next = from;
-    for (let left = max; left > 0; ) {
-      const count = Math.min(left, entriesAtOnce);
-      const measured: MeasuredEntry[] = await measureEntries(this.#of, { from: next, until }, count);
-      const lengths = measured.map(({ bytes }) => bytes);
-      this.#bytesLeft -= lengths.reduce((sum, bytes) => sum + bytes, 0);
-      if (this.#bytesLeft < 0) throw new TooManyBytes();
-      for (const piece of piecesOf(measured, lengths, maxPieceBytes)) {
-        const [first] = piece;
-        const end = piece.at(-1);
-        if (first !== undefined && end !== undefined) yield { from: first, until: end };
-      }
-      const end = measured.at(-1);
-      if (end === undefined || measured.length < count) return;
-      next = placeAfter(end);
-      left -= measured.length;
+/** Divides the entries of a document into ranges that fit into memory: at most 4 MiB, or one entry. Takes from the budget. */
+async function* rangesOf(
+  of: DocumentEntries,
+  { from, until }: { from: Place; until: Place | undefined },
+  budget: { bytes: number },
+  max = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Range> {
+  let next = from;
+  for (let left = max; left > 0; ) {
+    const count = Math.min(left, entriesAtOnce);
+    const measured = await measureEntries(of, { from: next, until }, count);
+    const lengths = measured.map(({ bytes }) => bytes);
+    budget.bytes -= lengths.reduce((sum, bytes) => sum + bytes, 0);
+    if (budget.bytes < 0) throw new TooManyBytes();
+    for (const piece of piecesOf(measured, lengths, maxPieceBytes)) {
+      const [first] = piece;
+      const end = piece.at(-1);
+      if (first !== undefined && end !== undefined) yield { from: first, until: end };
     }
+    const end = measured.at(-1);
+    if (end === undefined || measured.length < count) return;
+    next = placeAfter(end);
+    left -= measured.length;
   }
 }

@@ -1,35 +1,35 @@
 import { compareCodePoints } from '../search/names/search-names.ts';
 
 /** The words of a text: runs of letters, digits and marks. */
-export function wordsOf(text: string): string[] {
+function wordsOf(text: string): string[] {
   return text.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
 }
 
-/** Characters of a word that the directory has: the index takes some 2,000 bytes. */
+/** Characters of a word that the directory stores: the index takes some 2,000 bytes. */
 export const maxWordCharacters = 100;
 
 /**
- * The words of a text as the directory has them, in order, each once. Words that are equal by Unicode's simple folding are
- * equal here, and some others. The mappings of all of Unicode but the final sigma do not depend on what stands beside.
+ * The words of a text as the directory stores them, in order, each once. Words that are equal by Unicode's simple folding
+ * are equal here, and some others. Except for the final sigma, no mapping of Unicode depends on the neighbours.
  */
 export function foldedWords(text: string): string[] {
   const folded = wordsOf(text).map((word) => word.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ'));
   return [...new Set(folded.map((word) => [...word].slice(0, maxWordCharacters).join('')))].sort(compareCodePoints);
 }
 
-/** Tells whether a document belongs to the result of a search. */
+/** Decides whether a document matches a search. */
 export interface DocumentMatch {
-  /** Whether each document matches. */
+  /** Whether every document matches. */
   readonly isAny: boolean;
-  /** The words that the name has to have; none: no name matches. */
+  /** The words that the name must have; none: no name matches. */
   readonly words: readonly string[];
   matchesId(entityId: string): boolean;
   matchesName(name: string | null): boolean;
 }
 
 /**
- * A document matches if its id begins with the text, or if each word of the text begins some word of its name. Case does not
- * count in names (Unicode's simple folding).
+ * A document matches if its id begins with the text, or if each word of the text begins a word of its name. Names are
+ * case-insensitive (Unicode's simple folding).
  */
 export function documentMatch(prefix: string): DocumentMatch {
   const words = wordsOf(prefix);

@@ -49,8 +49,8 @@ const maxAttempts = 3;
 export function createFindPage(options: HistoryOptions): FindPage {
   const { now, dictionaries = new DictionaryCache(options.pool), ...dependencies } = options;
 
-  return async (tenant, query, { restriction, ...options }) => {
-    const { inPieces = false, withContext = false, withIdentity = false, ...page } = options;
+  return async (tenant, query, { restriction, ...parameters }) => {
+    const { inPieces = false, withContext = false, withIdentity = false, ...page } = parameters;
     const request = { ...queryAt(tenant, query, now(), restriction), ...page, inPieces, withContext, withIdentity };
     let dictionary = dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
     // Circumstances, identities and pieces are rarely requested, so the single statement does not return them.

@@ -153,7 +153,7 @@ interface TimeSpan {
  * intervalFor({ from: 0, end: 3_600_000 }, 60, utcCalendar); // { unit: 'minute', count: 1 }
  */
 export function intervalFor(span: TimeSpan, buckets: number, calendar: Calendar): HistogramInterval {
-  const fits = (interval: HistogramInterval) => bucketsOf(span, interval, calendar).count <= buckets;
+  const fits = (tried: HistogramInterval) => bucketsOf(span, tried, calendar).count <= buckets;
   const fitting = intervals.find(fits);
   if (fitting !== undefined) return fitting;
   const { from, end } = span;
