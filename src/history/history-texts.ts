@@ -1,4 +1,4 @@
-import { currentWork, doWork, requestLimit } from '../core/concurrency/work.ts';
+import { currentWork, doWork, requestLimit } from '../core/fairness/work.ts';
 import type { Sealer } from '../core/sealing.ts';
 import type { StopSignal } from '../core/stop-signal.ts';
 import type { Restriction } from '../http/restriction.ts';

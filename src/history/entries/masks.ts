@@ -1,4 +1,4 @@
-import { threaded } from '../../core/concurrency/threaded.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import type { ExportFormat } from '../../core/export-history.ts';
 import { elementsOf, entriesOf, objectText, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
