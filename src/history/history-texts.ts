@@ -1,7 +1,7 @@
 import { currentWork, doWork, requestLimit } from '../core/fairness/work.ts';
 import type { Sealer } from '../core/sealing.ts';
 import type { StopSignal } from '../core/stop-signal.ts';
-import type { Restriction } from '../http/restriction.ts';
+import type { Restriction } from '../http/credentials.ts';
 import { aroundDocument } from './documents/document-text.ts';
 import { documentView } from './documents/search-documents.ts';
 import {

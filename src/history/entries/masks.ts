@@ -1,5 +1,5 @@
-import { threaded } from '../../core/fairness/threads.ts';
 import type { ExportFormat } from '../../core/export-history.ts';
+import { threaded } from '../../core/fairness/threads.ts';
 import { elementsOf, entriesOf, objectText, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';

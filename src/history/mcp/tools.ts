@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
-import type { Restriction } from '../../http/credentials.ts';
 import type { HistoryReader, HistoryText, HistoryTexts } from '../history-texts.ts';
 
 /** Maximum bytes of a result, including the words before the JSON text. */
