@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { measureInstallation } from '../../src/context/installation-figures.ts';
-import { Metrics, textOf } from '../../src/metrics/metrics.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { Browser } from '../support/server/browser.ts';
+import { metricsOf, readInstallation, readMetrics } from '../support/server/metric-values.ts';
 import { startTestServer } from '../support/server/server.ts';
 import { startVendor } from '../support/vendor/vendor-server.ts';
 
@@ -21,21 +20,8 @@ const server = closeAfterAll(
   }),
 );
 
-async function figureOf(name: string, metrics: Metrics | undefined = server.context.metrics): Promise<number> {
-  if (metrics === undefined) throw new Error('the server measures nothing');
-  const text = await textOf([await metrics.read()]);
-  const line = text.split('\n').find((one) => one.startsWith(`${name} `));
-  return line === undefined ? 0 : Number(line.slice(name.length + 1));
-}
-
-/** Asked anew: a process asks the database at most each 10 s. */
-async function valueNow(name: string): Promise<number> {
-  const metrics = new Metrics();
-  const end = measureInstallation(metrics, server.database.url, undefined);
-  const value = await figureOf(name, metrics);
-  await end();
-  return value;
-}
+const figureOf = async (name: string) => (await readMetrics(metricsOf(server))).get(name) ?? 0;
+const valueNow = async (name: string) => (await readInstallation(server)).get(name) ?? 0;
 
 const complete = async (token: string): Promise<number> =>
   (
@@ -50,8 +36,8 @@ const complete = async (token: string): Promise<number> =>
 test('calls of providers count by their outcome, and refusals of the quota', async () => {
   const token = await server.token(tenant);
   // There before the first one, so that an alert sees the increase.
-  const text = await textOf([(await server.context.metrics?.read()) ?? []]);
-  expect(text).toMatch(/^annals_quota_refusals_total\{reason="used_up"\} 0$/m);
+  const values = await readMetrics(metricsOf(server));
+  expect(values.get('annals_quota_refusals_total{reason="used_up"}')).toBe(0);
   expect(await complete(token)).toBe(200);
   expect(await figureOf('annals_provider_calls_total{provider="openai",outcome="answered"}')).toBe(1);
 

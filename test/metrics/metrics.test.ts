@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, inject, test } from 'vitest';
 import { buildMetricsApp } from '../../src/app.ts';
-import { measureInstallation } from '../../src/context/installation-figures.ts';
 import { measureDatabase } from '../../src/metrics/database-figures.ts';
 import { metricDefinitions } from '../../src/metrics/definitions.ts';
 import { type Figures, Metrics, textOf } from '../../src/metrics/metrics.ts';
@@ -11,6 +10,7 @@ import { inTransaction } from '../../src/postgres/transaction.ts';
 import { createBatchRecorder } from '../../src/recording/batches/record-batch.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
+import { metricsOf, readInstallation, readMetrics, valuesOf } from '../support/server/metric-values.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 let readings = 0;
@@ -30,22 +30,7 @@ const app = closeAfterAll(
 );
 const url = await app.listen({ host: '127.0.0.1', port: 0 });
 
-function metricsOf({ context }: TestServer): Metrics {
-  if (context.metrics === undefined) throw new Error('the server measures nothing');
-  return context.metrics;
-}
-
-/** Each line of the text by its name and labels. */
-function valuesOf(text: string): Map<string, number> {
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(
-    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
-  );
-}
-
-async function read(metrics = metricsOf(server)): Promise<Map<string, number>> {
-  return valuesOf(await textOf([await metrics.read()]));
-}
+const read = (metrics = metricsOf(server)) => readMetrics(metrics);
 
 test('requests count by the template of their route, and no label has what a client wrote', async () => {
   const token = await server.token('acme');
@@ -128,12 +113,9 @@ test('what only the database knows is asked at most each 10 s, and left out whil
   try {
     expect((await read(metrics)).get('annals_database_up')).toBe(1);
     // Of the first server the figures were asked longer ago, or a new one asks now.
-    const third = new Metrics();
-    const end = measureInstallation(third, server.database.url, undefined);
-    const away = await read(third);
+    const away = await readInstallation(server);
     expect(away.get('annals_database_up')).toBe(0);
     expect([...away.keys()].filter((name) => /^annals_(jobs|mails|pending|rejected|console)/.test(name))).toEqual([]);
-    await end();
   } finally {
     await bringBack();
   }
@@ -142,10 +124,7 @@ test('what only the database knows is asked at most each 10 s, and left out whil
 
 test('what the database takes of the disk is measured, and what is left of the disk of the embedded one', async () => {
   const measured = async (dataDir: string | undefined) => {
-    const metrics = new Metrics();
-    const end = measureInstallation(metrics, server.database.url, dataDir);
-    const values = await read(metrics);
-    await end();
+    const values = await readInstallation(server, dataDir);
     return [...values].filter(([name]) => /^annals_database_(size|log|disk)/.test(name));
   };
   expect((await measured(undefined)).map(([name]) => name)).toEqual([
