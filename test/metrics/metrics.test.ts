@@ -11,7 +11,7 @@ import { createBatchRecorder } from '../../src/recording/batches/record-batch.ts
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { metricsOf, readInstallation, readMetrics, valuesOf } from '../support/server/metric-values.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 let readings = 0;
 const secret = 'sk-a-key-that-no-label-may-have';

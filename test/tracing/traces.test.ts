@@ -1,36 +1,34 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import type { Sampler } from '../../src/core/config/trace-settings.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { createTracer } from '../../src/metrics/open-telemetry.ts';
-import { type Collector, startCollector } from '../support/server/collector.ts';
-import { eventually } from '../support/server/patience.ts';
+import { closeAfterAll } from '../support/close-after-all.ts';
+import { startCollector } from '../support/server/collector.ts';
+import { eventually, letOthersWork } from '../support/server/patience.ts';
 import { startTestServer } from '../support/server/server.ts';
-import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+import { startVendor } from '../support/vendor/vendor-server.ts';
 
-let collector: Collector;
-let vendor: Vendor;
 const shared = 'sk-shared-token-of-the-service';
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const parentId = 'b7ad6b7169203331';
 
-[collector, vendor] = await Promise.all([startCollector(), startVendor()]);
-const server = await startTestServer({
-  environment: {
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-    OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20key',
-    OTEL_SERVICE_NAME: 'shop-annals',
-    OPENAI_BASE_URL: `${vendor.baseUrl}/v1`,
-    ANNALS_SHARED_PROVIDER_TOKEN: shared,
-  },
-});
-
-afterAll(async () => {
-  await server.close();
-  await vendor.close();
-  collector.server.close();
-});
+const collector = await startCollector();
+closeAfterAll(collector.server);
+const vendor = closeAfterAll(await startVendor());
+const server = closeAfterAll(
+  await startTestServer({
+    environment: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20key',
+      OTEL_SERVICE_NAME: 'shop-annals',
+      OPENAI_BASE_URL: `${vendor.baseUrl}/v1`,
+      ANNALS_SHARED_PROVIDER_TOKEN: shared,
+    },
+  }),
+);
 
 const ofTrace = (id: string) => collector.spans.filter((span) => span.traceId === id);
 const traceparent = (id: string, flags = '01') => `00-${id}-${parentId}-${flags}`;
@@ -189,3 +187,88 @@ test('a collector that is away or never answers costs no request anything, and w
   expect(lines.length).toBeGreaterThanOrEqual(1);
   for (const line of lines) expect(line).not.toMatch(/secret|127\.0\.0\.1/);
 });
+
+test("what fails by our fault or a provider's is marked as failed, and a mistake of the client is not", async () => {
+  const token = await server.token('acme');
+  const complete = async (id: string, body: object) => {
+    const headers = { 'content-type': 'application/json', traceparent: traceparent(id) };
+    const init = { method: 'POST', token, headers, body: JSON.stringify(body) };
+    return (await server.call('/ai-service/acme/completions', init)).status;
+  };
+  const failed = (id: string) =>
+    ofTrace(id)
+      .flatMap((span) => (span.hasFailed ? [span.name] : []))
+      .sort();
+  vendor.behave({ kind: 'status', status: 503 });
+  const [ofVendor, ofClient] = ['7'.repeat(32), '8'.repeat(32)];
+  expect(await complete(ofVendor, { messages: [{ role: 'user', content: 'Hello' }] })).toBe(502);
+  expect(await complete(ofClient, { messages: [] })).toBe(400);
+  await eventually(() => [ofVendor, ofClient].map((id) => ofTrace(id).some(({ kind }) => kind === 2))).toEqual([
+    true,
+    true,
+  ]);
+  expect(failed(ofVendor)).toEqual(['POST /ai-service/:tenant/completions', 'chat gpt-5.4-mini']);
+  expect(failed(ofClient)).toEqual([]);
+  vendor.behave({ kind: 'answer' });
+});
+
+test.each([
+  // A trace of our own, one that the caller samples, and one that it does not.
+  ['always_on', 1, [true, true, true]],
+  ['always_off', 1, [false, false, false]],
+  ['traceidratio', 1, [true, true, true]],
+  ['traceidratio', 0, [false, false, false]],
+  ['parentbased_always_on', 1, [true, true, false]],
+  ['parentbased_always_off', 1, [false, true, false]],
+  ['parentbased_traceidratio', 0, [false, true, false]],
+] as const)('%s with the ratio %d samples %j', async (sampler, ratio, sampled) => {
+  const tracer = tracerTo(collector.url, { sampler, ratio });
+  const parents = [undefined, true, false].map((isSampled) =>
+    isSampled === undefined ? undefined : { traceId, spanId: parentId, isSampled, state: undefined },
+  );
+  const begun = parents.map((parent) => tracer.begin('GET', { kind: 'server', parent }));
+  expect(begun.map(({ context }) => context.isSampled)).toEqual(sampled);
+  // What is not sampled keeps the trace of its caller.
+  expect(begun.slice(1).map(({ context }) => context.traceId)).toEqual([traceId, traceId]);
+  await tracer.close();
+});
+
+test('what waits is exported when the tracer closes, and a long attribute is cut', async () => {
+  const before = collector.spans.length;
+  const tracer = tracerTo(collector.url, { exportEvery: 600_000 });
+  const span = tracer.begin('first name', { kind: 'internal', attributes: { text: 'x'.repeat(5_000) } });
+  span.end({ name: 'last name', attributes: { more: 1 } });
+  expect(collector.spans).toHaveLength(before);
+  await tracer.close();
+  const [exported, ...others] = collector.spans.slice(before);
+  expect(others).toEqual([]);
+  expect(exported).toMatchObject({ name: 'last name', attributes: { text: 'x'.repeat(1_000), more: 1 } });
+});
+
+test('exports that fail are told once a minute', async () => {
+  const lines: string[] = [];
+  const tracer = tracerTo('http://127.0.0.1:9', { exportEvery: 1, lines });
+  for (let exports = 0; exports < 3; exports += 1) {
+    tracer.begin('GET', { kind: 'server' }).end();
+    await letOthersWork(100);
+  }
+  await tracer.close();
+  expect(lines).toHaveLength(1);
+});
+
+interface TracerOptions {
+  sampler?: Sampler;
+  ratio?: number;
+  exportEvery?: number;
+  lines?: string[];
+}
+
+function tracerTo(url: string, { sampler = 'always_on', ratio = 1, exportEvery = 10, lines = [] }: TracerOptions) {
+  return createTracer({
+    settings: { url: `${url}/v1/traces`, headers: {}, sampler, ratio, attributes: {} },
+    version: '1',
+    logger: createLogger('warn', { write: (line) => void lines.push(line) }),
+    exportEvery,
+    maxExport: 1_000,
+  });
+}
