@@ -107,6 +107,38 @@ test('each panel of the dashboard uses metrics and labels that exist, and each m
   expect(names.filter((name) => !expressions.flatMap(metricsIn).includes(name))).toEqual([]);
 });
 
+test('the expressions of alerts and panels are PromQL', async () => {
+  const grammar: string = '@prometheus-io/lezer-promql';
+  const { parser }: Promql = await import(grammar);
+  const faultsOf = (expression: string) => {
+    const faults: string[] = [];
+    parser.parse(expression).iterate({
+      enter({ type, from }) {
+        if (type.isError) faults.push(`${expression.slice(0, from)}⚠${expression.slice(from)}`);
+      },
+    });
+    return faults;
+  };
+  const ofPanels = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  for (const expression of [...rules.map(({ expr }) => expr), ...ofPanels]) {
+    // Grafana puts its variables in before Prometheus reads an expression.
+    expect(faultsOf(expression.replaceAll(/\$__\w+/g, '5m').replaceAll(/\$\w+/g, 'x'))).toEqual([]);
+  }
+  expect(faultsOf('min(annals_database_up) == 0')).toEqual([]);
+  for (const wrong of ['min(annals_database_up == 0', 'rate(annals_folds_total[5x])', 'a == = 1']) {
+    expect(faultsOf(wrong), wrong).not.toEqual([]);
+  }
+});
+
+/** What the test uses of the grammar of Prometheus' own editor. */
+interface Promql {
+  parser: {
+    parse(text: string): {
+      iterate(visitor: { enter(node: { type: { isError: boolean }; from: number }): void }): void;
+    };
+  };
+}
+
 function expectToExist(expression: string): void {
   const used = metricsIn(expression);
   if (!/^up\{/.test(expression)) expect(used, expression).not.toEqual([]);
