@@ -1,16 +1,8 @@
 import { expect, test } from 'vitest';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { createSingleTestDatabase } from '../support/server/database.ts';
-import { schemaText } from '../support/server/schema-text.ts';
 
 const database = closeAfterAll(await createSingleTestDatabase());
-test('the schema that results from nothing is test/postgres/schema.sql', async () => {
-  await expect(
-    await schemaText(database.pool),
-    'To write the file anew: npx vitest run test/postgres/schema.test.ts --update',
-  ).toMatchFileSnapshot('./schema.sql');
-});
-
 test('every primary key of a table of tenants begins with the tenant', async () => {
   const { rows } = await database.pool.query(`
     select c.relname as name
