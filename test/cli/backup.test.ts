@@ -1,6 +1,5 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -17,7 +16,6 @@ import {
   type TestDatabase,
 } from '../support/server/database.ts';
 import { temporaryFolder } from '../support/server/package-copy.ts';
-import { eventually } from '../support/server/patience.ts';
 
 const timeout = 120_000;
 const key = randomBytes(32).toString('base64');
@@ -130,32 +128,4 @@ test('verify confirms a backup with its key alone, and a changed one is exit cod
   expect(await annals(['restore', file], environmentOf(target))).toMatchObject({ code: 1 });
   expect(await relationsOf(target)).toEqual([]);
   expect(await readdir(folder)).toEqual(['annals.tar.zst']);
-});
-
-test('a restore that is killed or stopped in the middle leaves the database empty', { timeout }, async () => {
-  await addBallast();
-  await annals(['backup', file], environmentOf(source));
-  const content = await readFile(file);
-  const target = await makeTarget();
-  const active = async (query: string) => {
-    const { rowCount } = await target.pool.query(
-      `select from pg_stat_activity
-         where datname = current_database() and application_name = 'annals restore' and query like $1`,
-      [query],
-    );
-    return rowCount;
-  };
-  for (const [signal, code] of [['SIGKILL', null] as const, ['SIGTERM', 143] as const]) {
-    const restore = spawn(process.execPath, [launcherOfRun(), 'restore', '-'], {
-      env: { PATH: process.env.PATH, ...environmentOf(target) },
-      stdio: ['pipe', 'ignore', 'inherit'],
-    });
-    restore.stdin.on('error', () => {});
-    restore.stdin.write(content.subarray(0, content.length / 2));
-    await eventually(() => active('copy "change_rejected"%')).toBe(1);
-    restore.kill(signal);
-    expect((await once(restore, 'close'))[0]).toBe(code);
-    await eventually(() => active('%')).toBe(0);
-    expect(await relationsOf(target)).toEqual([]);
-  }
 });

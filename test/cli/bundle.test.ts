@@ -1,12 +1,12 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { bundleOfCheckout, stateFile, stateOfSources } from '../../build/checkout.js';
+import { bundleOfCheckout } from '../../build/checkout.js';
 import { packageFolder } from '../../src/core/package-folder.ts';
 import { launcher } from '../support/server/command.ts';
 import { temporaryFolder } from '../support/server/package-copy.ts';
@@ -34,31 +34,6 @@ test('a bundle is made anew when a source has changed, and only then', async () 
   expect(await textOf(after)).toBe('behind');
   // What still runs from the bundle before may load more of it.
   expect(readdirSync(join(root, 'dist', 'checkout')).sort()).toEqual([basename(before), basename(after)].sort());
-});
-
-test('the bundle that the installation made is used until a source changes', async () => {
-  const root = await smallCheckout('installed');
-  writeFileSync(join(root, 'dist', stateFile), stateOfSources(root));
-  expect(await bundleOfCheckout(root)).toBe(join(root, 'dist'));
-  writeFileSync(join(root, 'src', 'main.ts'), '');
-  expect(await bundleOfCheckout(root)).not.toBe(join(root, 'dist'));
-});
-
-test('another library makes another bundle, and of old ones a few stay', async () => {
-  const root = await smallCheckout('libraries');
-  const bundles = join(root, 'dist', 'checkout');
-  const first = await bundleOfCheckout(root);
-  for (let day = 1; day <= 30; day += 1) {
-    const old = join(bundles, `old-${day}`);
-    mkdirSync(old);
-    utimesSync(old, 0, day * 86_400);
-  }
-  writeFileSync(join(root, 'package-lock.json'), '{}');
-  const second = await bundleOfCheckout(root);
-  const left = readdirSync(bundles);
-  expect(left).toHaveLength(20);
-  expect(left).toEqual(expect.arrayContaining([basename(first), basename(second), 'old-30']));
-  expect(left).not.toContain('old-1');
 });
 
 test('processes that start at once make one bundle', async () => {

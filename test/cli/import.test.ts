@@ -4,15 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPool } from '../../src/postgres/connections/pool.ts';
-import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
-import { readPostmasterFile } from '../../src/postgres/embedded/server.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { Random } from '../support/oracle/random.ts';
 import { trials } from '../support/oracle/trials.ts';
-import { annals, type RunningCommand, startAnnals, startHere } from '../support/server/command.ts';
-import { copyDataFolder, homeOf, removeDataFolder } from '../support/server/data-folder.ts';
+import { annals, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const random = new Random();
@@ -195,101 +192,4 @@ describe('kill -9 of an import, and then the same import again', () => {
     expect(counts.reduce((sum, one) => sum + one.duplicate, 0)).toBe(lines + repeated);
     expect((await entriesOf(database.url, 'twice')).tallied).toBe(lines + repeated);
   });
-});
-
-describe('kill -9 of the service and of its embedded database under an import', () => {
-  let dataDir: string;
-  let settings: Record<string, string>;
-  const running: RunningCommand[] = [];
-
-  beforeAll(async () => {
-    dataDir = await copyDataFolder(inject('initialisedFolder'), 'data folder');
-    settings = { ANNALS_DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'fatal' };
-  });
-
-  afterAll(async () => {
-    for (const { process, ended } of running) {
-      process.kill('SIGTERM');
-      await ended;
-    }
-    await removeDataFolder(dataDir);
-  });
-
-  async function serverProcess(): Promise<number> {
-    const postmaster = await readPostmasterFile(join(await homeOf(dataDir), 'cluster'));
-    if (postmaster === undefined) throw new Error('no server runs');
-    return postmaster.pid;
-  }
-
-  async function serve(): Promise<string> {
-    const service = startAnnals(['serve'], settings);
-    running.push(service);
-    return await service.firstLine;
-  }
-
-  const embeddedKills = trials(1);
-
-  test(`at any of ${embeddedKills} moments: the next start goes on, and the import again leaves its entries, none twice`, async () => {
-    const partly: number[] = [];
-    for (let kill = 0; kill < embeddedKills; kill++) {
-      await serve();
-      const tenant = `killed${kill}`;
-      const made = await annals(['tenant', 'create', tenant], settings);
-      expect(made).toMatchObject({ code: 0 });
-      const first = startAnnals(['import', '--tenant', tenant, file], settings);
-      await recorded(tenant, kill % 3 === 2 ? -1 : 0, first);
-      const [service] = running.splice(0);
-      const server = await serverProcess();
-      // In any order: whoever is left must not keep anything from being put right.
-      if (kill % 2 === 0) process.kill(server, 'SIGKILL');
-      service?.process.kill('SIGKILL');
-      if (kill % 3 === 0) first.process.kill('SIGKILL');
-      else if (kill % 2 === 1) process.kill(server, 'SIGKILL');
-      await Promise.all([service?.ended, first.ended]);
-      const next = startHere(['serve'], settings);
-      onTestFinished(() => next.stop());
-      await next.firstLine;
-      partly.push((await entriesThere(tenant)).entries.length);
-      const second = await annals(['import', '--tenant', tenant, file], settings);
-      const counts = JSON.parse(second.stdout) as typeof wholeImport;
-      expect({ code: second.code, ...counts }).toEqual({
-        code: 0,
-        ...wholeImport,
-        recorded: counts.recorded,
-        duplicate: lines + repeated - counts.recorded,
-      });
-      expect(await entriesThere(tenant)).toEqual(wanted);
-      next.stop();
-      expect(await next.ended).toMatchObject({ code: 0 });
-    }
-    console.info(`entries that were there after the kills: ${partly.join(', ')}`);
-  });
-
-  /** Waits until the import has recorded so many, or has ended. */
-  async function recorded(tenant: string, enough: number, command: RunningCommand): Promise<void> {
-    const joined = await openEmbeddedDatabase({ dataDir, log: () => {} });
-    const pool = createPool(joined.url);
-    try {
-      while (command.process.exitCode === null) {
-        const { rows } = await pool.query<{ count: number }>('select count(*) from change_entry where tenant = $1', [
-          tenant,
-        ]);
-        if ((rows[0]?.count ?? 0) > enough) break;
-        await sleep(5);
-      }
-    } finally {
-      await pool.end();
-      await joined.release();
-    }
-  }
-
-  /** Joins the joined of the folder for a moment, as commands may. */
-  async function entriesThere(tenant: string): Promise<{ entries: string[]; tallied: number }> {
-    const joined = await openEmbeddedDatabase({ dataDir, log: () => {} });
-    try {
-      return await entriesOf(joined.url, tenant);
-    } finally {
-      await joined.release();
-    }
-  }
 });

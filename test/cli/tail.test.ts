@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -115,39 +114,6 @@ test('changes are printed as they come, and the cursor of what was printed is ke
   expect(await again.end()).toBe(0);
 });
 
-test('what begins with now and is stopped before a change goes on from there', async () => {
-  const file = join(folder, 'now');
-  const tail = startTail('--cursor-file', file);
-  await expect.poll(() => readFile(file, 'utf8').catch(() => '')).not.toBe('');
-  expect(await tail.end()).toBe(0);
-  await record(20);
-  const again = startTail('--cursor-file', file);
-  expect((await again.next()).at).toBe(new Date(now + 20).toISOString());
-});
-
-test('it goes on after the database was away, and after connections were cut', async () => {
-  await record(30);
-  const tail = startTail('--after', 'start', '--q', `occurredAt:>="${new Date(now + 30).toISOString()}"`);
-  const seen = [(await tail.next()).at];
-  for (let at = 31; at <= 34; at += 1) {
-    await database.pool
-      .query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
-      )
-      .catch(() => {});
-    await expect
-      .poll(() =>
-        record(at).then(
-          () => true,
-          () => false,
-        ),
-      )
-      .toBe(true);
-    while (seen.at(-1) !== new Date(now + at).toISOString()) seen.push((await tail.next()).at);
-  }
-  expect(seen.length).toBeGreaterThanOrEqual(5);
-});
-
 test('a process of its own waits for a database that is away, says so once, and once when it is back', async () => {
   const proxy = await startDatabaseProxy(database.url);
   const tail = startAnnals(['tail', '--tenant', tenant], { ...environment, DATABASE_URL: proxy.url });
@@ -190,38 +156,6 @@ test('a process of its own waits for a database that is away, says so once, and 
   expect(stdout.match(/"meanwhile"/g)).toHaveLength(1);
 });
 
-test('a process that starts while the database is away waits, says so once, and prints what comes when it is back', async () => {
-  const proxy = await startDatabaseProxy(database.url);
-  proxy.failAfter(0, 'away');
-  const file = join(folder, 'away.cursor');
-  const tail = startAnnals(['tail', '--tenant', tenant, '--cursor-file', file], {
-    ...environment,
-    DATABASE_URL: proxy.url,
-  });
-  let stderr = '';
-  tail.process.stderr?.on('data', (chunk) => {
-    stderr += chunk;
-  });
-  onTestFinished(async () => {
-    tail.process.kill('SIGKILL');
-    await tail.ended;
-    await proxy.close();
-  });
-  await Promise.race([
-    expect.poll(() => proxy.refused, { timeout: 30_000 }).toBeGreaterThan(2),
-    tail.ended.then((ended) => {
-      throw new Error(`tail ended with ${ended.code}: ${ended.stderr}`);
-    }),
-  ]);
-  expect(stderr).toContain('It waits until the database is back.');
-  proxy.mend();
-  await expect.poll(() => stderr, { timeout: 30_000 }).toContain('the database can be reached again');
-  const printed = once(tail.process.stdout as NodeJS.ReadableStream, 'data');
-  await record(42, { entity: 'later' });
-  expect(String(await printed)).toContain('"later"');
-  expect(stderr.match(/It waits/g)).toHaveLength(1);
-});
-
 test.skipIf(inject('cluster') !== null)(
   'a backup can be restored into a database that is dropped and created anew while it waits',
   { timeout: 60_000 },
@@ -256,32 +190,6 @@ test.skipIf(inject('cluster') !== null)(
       'can be reached again',
       'was restored to an earlier state',
     ]);
-    expect(await tail.end()).toBe(0);
-  },
-);
-
-test.skipIf(inject('cluster') !== null)(
-  'a wrong password ends it at its start; once it runs, it waits until the password is right again',
-  async () => {
-    const role = `tail_${randomBytes(6).toString('hex')}`;
-    const url = new URL(database.url);
-    [url.username, url.password] = [role, 'right'];
-    await administer(`create role ${role} superuser login password 'wrong'`);
-    onTestFinished(async () => void (await administer(`drop role ${role}`)));
-    const refused = await annals(['tail', '--tenant', tenant], { ...environment, DATABASE_URL: url.href });
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('(28P01)') });
-    expect(refused.stderr).not.toContain('It waits');
-    await administer(`alter role ${role} password 'right'`);
-    const tail = startTailOn(url.href, '--q', 'entity:late', '--after', 'start');
-    await record(43, { entity: 'late' });
-    expect(await tail.next()).toMatchObject({ entity: 'late' });
-    await administer(`alter role ${role} password 'wrong'`);
-    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '${role}'`);
-    await eventually(tail.told).toContain('It waits until the database is back.');
-    await record(44, { entity: 'late' });
-    await administer(`alter role ${role} password 'right'`);
-    expect(await tail.next()).toMatchObject({ at: new Date(now + 44).toISOString() });
-    expect(tail.told().match(/It waits|can be reached again/g)).toEqual(['It waits', 'can be reached again']);
     expect(await tail.end()).toBe(0);
   },
 );

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { tenantTables } from '../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
-import { annals, startAnnals } from '../support/server/command.ts';
+import { annals } from '../support/server/command.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
 import { startTestServer } from '../support/server/server.ts';
 
@@ -170,32 +170,5 @@ describe('delete', () => {
     const history = await (await server.call(path, { token: newToken })).json();
     expect(history).toMatchObject({ totalElements: 0, items: [] });
     expect((await server.call(path, { token })).status).toBe(401);
-  });
-
-  test('that is killed in the middle goes on when it is called again', async () => {
-    await server.createTenant('large');
-    await query(
-      `insert into agent_request_log (tenant, id, document, fields)
-         select 'large', number::text, '{}', '{}' from generate_series(1, 10) number`,
-    );
-    await query(
-      "insert into change_entry (tenant, at, kind, actor, document, identity, entity_id, paths) select 'large', number, 1, 1, gen_random_uuid(), gen_random_uuid(), 'x', '{}' from generate_series(1, 10) number",
-    );
-    const left = async () => Object.values(await rowsOf('large')).reduce((sum, count) => sum + Number(count), 0);
-    const all = await left();
-    // The deletion comes as far as to this row, and waits.
-    const blocker = await server.database.pool.connect();
-    await blocker.query("begin; select from change_entry where tenant = 'large' and at = 5 for update");
-    const first = startAnnals(['tenant', 'delete', 'large', '--yes'], environment);
-    while ((await left()) === all) await sleep(50);
-    first.process.kill('SIGKILL');
-    expect((await first.ended).signal).toBe('SIGKILL');
-    const remaining = await left();
-    expect(remaining).toBeGreaterThan(0);
-    await blocker.query('rollback');
-    blocker.release();
-    const second = await annals(['tenant', 'delete', 'large', '--yes'], environment);
-    expect(JSON.parse(second.stdout)).toEqual({ tenant: 'large', deleted: true, rows: remaining });
-    expect(await rowsOf('large')).toEqual({});
   });
 });

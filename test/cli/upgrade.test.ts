@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { afterAll, expect, type TestContext, test, vi } from 'vitest';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
@@ -185,36 +183,6 @@ test.for([
     expect(ended.stderr).toContain(reason);
   },
 );
-
-test('an import ends with 1 when another version migrates, and what it recorded stays', {
-  timeout,
-  concurrent: true,
-}, async (context) => {
-  const world = await World.make(context);
-  const { database, environment } = world;
-  await annals(['tenant', 'create', 'acme'], environment);
-  const pipe = join(folder, 'changes.ndjson');
-  await promisify(execFile)('mkfifo', [pipe]);
-  const importing = annals(['import', '--tenant', 'acme', pipe], environment);
-  const writer = await open(pipe, 'w');
-  context.onTestFinished(() => writer.close());
-  const change = { op: 'insert', entity: 'note', entityId: 'n-1', at: '2026-01-01T00:00:00Z', after: { a: 1 } };
-  await writer.write(`${JSON.stringify(change)}\n`);
-  await world.registered();
-  await database.pool.query(
-    `insert into schema_change (newest, routines_hash, announced_at) values (999, 'next', clock_timestamp())`,
-  );
-  // A read of a pipe ends with what comes through it.
-  const comes = setInterval(() => void writer.write('\n').catch(() => {}), 200);
-  context.onTestFinished(() => clearInterval(comes));
-  const ended = await importing;
-  expect(ended.code).toBe(1);
-  // The first line says why.
-  expect(ended.stderr).toMatch(
-    /^annals import: it ended early: Another version of Annals is about to bring the database to its schema; this process ends\. What/,
-  );
-  expect((await database.pool.query('select from schema_process')).rowCount).toBe(0);
-});
 
 test('a process that was killed without a word holds an upgrade up only until it counts as gone', {
   timeout,

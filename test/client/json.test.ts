@@ -212,9 +212,3 @@ test('a long text is read and written in steps, and whoever waits may end the wo
   const ended = finishInSlices(slow(), async () => Promise.reject(new Error('not wanted')));
   await expect(ended).rejects.toThrow('not wanted');
 });
-
-test('a string of many escapes is read in one go, and its faults keep their position', () => {
-  expect(parseJson(`"${'\\n'.repeat(10_000)}end"`)).toBe(`${'\n'.repeat(10_000)}end`);
-  expect(() => parseJson('"a\\n')).toThrow('at position 4 of');
-  expect(() => parseJson('"a\\n\u0000"')).toThrow('at position 4 of');
-});

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { zstdCompress } from 'node:zlib';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { eventsOf, putAgent } from '../support/server/agents.ts';
 import { Browser } from '../support/server/browser.ts';
 import { type Call, endOfJob, startExport } from '../support/server/jobs.ts';
-import { lockTables } from '../support/server/locked-tables.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer } from '../support/server/server.ts';
 import { startVendor } from '../support/vendor/vendor-server.ts';
@@ -42,22 +41,6 @@ test('a chat streams while its model still writes, and comes to its end', async 
   await reader.cancel();
   await eventually(() => vendor.abandoned.length).toBe(1);
   vendor.behave({ kind: 'answer' });
-});
-
-test('a query of a page that has gone ends, and leaves no connection behind', async () => {
-  const path = `/console/api/changelog/${tenant}/changelogs`;
-  expect((await browser.call(path)).status).toBe(200);
-  const locked = await lockTables(server.database, ['change_entry', 'change_tally', 'change_delta']);
-  onTestFinished(locked.release);
-  const [shared] = server.context.pool.pools;
-  const inUse = () => (shared === undefined ? undefined : shared.totalCount - shared.idleCount);
-  const gone = new AbortController();
-  const asked = Array.from({ length: 6 }, () => browser.call(path, { signal: gone.signal }).catch(() => 'gone'));
-  await eventually(inUse).toBeGreaterThan(3);
-  gone.abort();
-  expect(new Set(await Promise.all(asked))).toEqual(new Set(['gone']));
-  await eventually(inUse).toBe(0);
-  await locked.release();
 });
 
 test('an export of 16 MiB is downloaded as an attachment, with every byte', async () => {

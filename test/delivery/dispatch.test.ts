@@ -6,7 +6,6 @@ import { verifyWebhook } from '@annals/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { deleteExpired } from '../../src/delivery/dispatch/upkeep.ts';
 import { maxAttempts, recordAttempts } from '../../src/delivery/subscriptions/attempt-store.ts';
-import { deleteTenant } from '../../src/postgres/tenants/delete-tenant.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { eventually } from '../support/server/patience.ts';
@@ -128,18 +127,6 @@ test('a waiting change whose entry is gone is counted as dropped, and its docume
     isWhole: true,
   });
   await acme.call('DELETE', `/${id}`);
-});
-
-test('a tenant that is deleted leaves nothing of its subscriptions', async () => {
-  const doomed = subscriptionsOf(server, 'doomed', await server.token('doomed'));
-  receiver.answer = (_received, response) => void response.writeHead(500).end();
-  const { id } = await doomed.make({ q: 'entity:product', target: webhook() });
-  await recordUpdates(server, 'doomed', ['a', 'b']);
-  await eventually(() => doomed.counts(id)).toMatchObject({ pending: 2 });
-  await doomed.call('POST', `/${id}/pause`);
-  await deleteTenant(server.context.db, 'doomed');
-  for (const table of ['subscription_state', 'delivery_waiting', 'delivery_attempt'])
-    expect(await rowsOf(table, id)).toBe(0);
 });
 
 test('where the progress cannot be saved, the same changes go out after pauses that grow', {

@@ -31,22 +31,6 @@ function environment(secrets = [key]): Record<string, string> {
   return { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: texts.join(','), LOG_LEVEL: 'fatal' };
 }
 
-async function rowsOf(tenant: string): Promise<Record<string, number>> {
-  const tables = [
-    'subscription',
-    'subscription_state',
-    'subscription_replay',
-    'delivery_waiting',
-    'delivery_attempt',
-  ].concat(['delivery_batch', 'delivery_object', 'delivery_manifest', 'delivery_alert']);
-  const counts: Record<string, number> = {};
-  for (const table of tables) {
-    const { rowCount } = await server.database.pool.query(`select from ${table} where tenant = $1`, [tenant]);
-    counts[table] = rowCount ?? 0;
-  }
-  return counts;
-}
-
 test('the operator lists subscriptions, without the address and the secrets of their targets', async () => {
   const { code, lines, stderr } = await subscription('list', '--tenant', 'acme');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -148,36 +132,4 @@ test('secrets reseal seals the secrets of subscriptions anew: with the new key a
   });
   const back = await annals(['secrets', 'reseal'], environment([key, newer]));
   expect(JSON.parse(back.stdout).resealed).toBeGreaterThanOrEqual(3);
-});
-
-test('the deletion of a tenant leaves no row of its subscriptions, and all rows of another', async () => {
-  const other = subscriptionsOf(server, 'other', await server.token('other'));
-  for (const [of, tenant] of [
-    [acme, 'acme'],
-    [other, 'other'],
-  ] as const) {
-    const { id } = await of.make({ target });
-    const row = (table: string, columns: string, values: string) =>
-      server.database.pool.query(`insert into ${table} (tenant, subscription, ${columns}) values ($1, $2, ${values})`, [
-        tenant,
-        id,
-      ]);
-    await row('subscription_replay', 'position, fingerprint, until', '0, 0, 9');
-    await row(
-      'delivery_waiting',
-      'position, fingerprint, document, attempts, due_at',
-      '1, 0, gen_random_uuid(), 1, now()',
-    );
-    await row('delivery_attempt', 'number, at, kind, outcome', "1, now(), 'live', 'failed'");
-    const batch = 'kind, position, fingerprint, until, first, last, changes, key, begun_at, due_at';
-    await row('delivery_batch', batch, "'live', 0, 0, 1, 1, 1, 1, gen_random_uuid(), now(), now()");
-    await row('delivery_object', 'day, first, last, changes, sha256', "'2026-11-23', 1, 1, 1, ''");
-    await row('delivery_manifest', 'day', "'2026-11-23'");
-    await row('delivery_alert', 'counted', "'{}'");
-  }
-  const kept = await rowsOf('other');
-  expect(Object.values(kept)).toEqual(Array.from({ length: 9 }, () => 1));
-  expect(await annals(['tenant', 'delete', 'acme', '--yes'], environment())).toMatchObject({ code: 0 });
-  expect(Object.values(await rowsOf('acme'))).toEqual(Array.from({ length: 9 }, () => 0));
-  expect(await rowsOf('other')).toEqual(kept);
 });

@@ -215,12 +215,6 @@ test('the scripts under examples run with what the demo prints', async () => {
   );
 });
 
-test('each JSON answer of the calls ends with a newline', () => {
-  const answers = demo.calls.split('\n').filter((line) => line.startsWith('curl -s') && !line.startsWith('curl -sN'));
-  expect(answers.length).toBeGreaterThan(12);
-  expect(answers.filter((line) => !line.includes(" -w '\\n'"))).toEqual([]);
-});
-
 test('with a database of its own the demo seals its history, and its log goes to a file that it names', async () => {
   const folder = await copyDataFolder(inject('initialisedFolder'));
   onTestFinished(() => removeDataFolder(folder));
@@ -233,22 +227,6 @@ test('with a database of its own the demo seals its history, and its log goes to
   expect(stderr).toContain(`The log is in ${join(folder, 'demo.log')}.`);
   expect(stderr).not.toContain('"level"');
   expect(await readFile(join(folder, 'demo.log'), 'utf8')).toMatch(/^\{"level":"info".*"msg":"service listening/m);
-});
-
-test('a second start records nothing again and has a client of its own, in place of the first one', async () => {
-  const before = await everything(demo, await tokenOf(demo));
-  const { code, stderr } = await demo.end();
-  expect(code).toBe(0);
-  expect(stderr).toMatch(/^Recorded (4[5-9]|5[0-4])\d\d changes of an invented shop/);
-  // Each line says which port is whose.
-  expect(stderr).toContain(
-    `is served at ${demo.baseUrl}, and its recorder at ${exported('ANNALS_RECORDER_URL', demo.calls)}.`,
-  );
-
-  const second = await startDemo(database.url);
-  await expect(tokenOf({ ...demo, baseUrl: second.baseUrl })).rejects.toThrow('401');
-  expect(await everything(second, await tokenOf(second))).toEqual(before);
-  expect((await second.end()).stderr).toContain(`a history of ${before.totalElements} changes already`);
 });
 
 test('a port that is in use is told before anything is recorded', async () => {
@@ -367,12 +345,4 @@ async function paste(running: RunningDemo, call: string, token: string): Promise
   if (q !== undefined) url.searchParams.set('q', q);
   const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
   return { status: response.status, body: (await response.json()) as History };
-}
-
-async function everything({ baseUrl }: RunningDemo, token: string): Promise<History> {
-  const url = new URL('/changelog/demo/changelogs', baseUrl);
-  url.searchParams.set('q', 'occurredAt:>="1970-01-01T00:00:00Z"');
-  url.searchParams.set('size', '100');
-  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
-  return (await response.json()) as History;
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { closeAfterAll } from '../support/close-after-all.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
-import { sendRaw } from '../support/server/raw-request.ts';
 import { startTestServer } from '../support/server/server.ts';
 
 const read = 'changelog.changelog_read';
@@ -31,54 +30,6 @@ async function answer(query: string, given = token, tenant = 'acme'): Promise<{ 
   return { status: response.status, body: await response.json() };
 }
 
-function violation(field: string, message: string) {
-  return { status: 400, body: { status: 400, type: 'validation_violation', message, details: [{ field, message }] } };
-}
-
-describe('page', () => {
-  test.each(['1.0', '%2B1', '+1', '1e1', '%201', '1%20', '', '0', '00', '-1', '0x1', 'x', '%D9%A1', '1%00'])(
-    'page=%s is 400: page must be >= 1',
-    async (text) => {
-      expect(await answer(`?page=${text}`)).toEqual(violation('page', 'page must be >= 1'));
-    },
-  );
-
-  test('page without a value is 400', async () => {
-    expect(await answer('?page')).toEqual(violation('page', 'page must be >= 1'));
-  });
-
-  test('page=2147483647 is answered, one more is 400', async () => {
-    expect(await answer('?page=2147483647&size=100')).toEqual({
-      status: 200,
-      body: { ...nothingFound, page: 2_147_483_647, size: 100 },
-    });
-    for (const text of ['2147483648', '9007199254740993', '9'.repeat(400)]) {
-      expect(await answer(`?page=${text}`)).toEqual(violation('page', 'page must be <= 2147483647'));
-    }
-  });
-
-  test('page given twice is 400, even with the same value', async () => {
-    expect(await answer('?page=1&page=1')).toEqual(violation('page', 'page must be given once'));
-  });
-});
-
-describe('size', () => {
-  test.each(['0', '101', '1.0', '%2B1', '+1', '1e1', '%201', '', '-1', 'x', '2147483648'])(
-    'size=%s is 400: size must be between 1 and 100',
-    async (text) => {
-      expect(await answer(`?size=${text}`)).toEqual(violation('size', 'size must be between 1 and 100'));
-    },
-  );
-
-  test.each([1, 100])('size=%d is answered', async (size) => {
-    expect(await answer(`?size=${size}`)).toEqual({ status: 200, body: { ...nothingFound, size } });
-  });
-
-  test('size given twice is 400', async () => {
-    expect(await answer('?size=20&size=20')).toEqual(violation('size', 'size must be given once'));
-  });
-});
-
 test('of several faults the first names the error and all are in its details', async () => {
   expect(await answer('?size=0&page=0')).toEqual({
     status: 400,
@@ -92,10 +43,6 @@ test('of several faults the first names the error and all are in its details', a
       ],
     },
   });
-});
-
-test('unknown parameters are ignored, repeated and malformed ones too', async () => {
-  expect(await answer('?pageNumber=0&Page=x&x=1&x=2&y=%zz')).toEqual({ status: 200, body: nothingFound });
 });
 
 describe('q', () => {
@@ -122,15 +69,6 @@ describe('q', () => {
         details: [{ field: 'q', message: expect.stringMatching(/^At position 13: expected /) }],
       },
     });
-  });
-
-  test('q given twice is 400', async () => {
-    expect(await answer('?q=type:create&q=type:create')).toEqual(violation('q', 'q must be given once'));
-  });
-
-  test('q that is no UTF-8 is 400 at its position', async () => {
-    expect(await answer('?q=ab%FFc')).toEqual(violation('q', 'At position 3: expected percent-encoded UTF-8'));
-    expect(await answer('?q=a%ED%A0%80')).toEqual(violation('q', 'At position 2: expected percent-encoded UTF-8'));
   });
 
   // Each with the position where something else was expected.
@@ -247,41 +185,6 @@ test.each(['ACME', 'a', '1acme', 'acme-1', 'acme_1', 'acm%C3%A9', 'acme%2F', '%2
     });
   },
 );
-
-test.each(['/changelog/acme', '/changelog/acme/changelogs/', '/changelog/acme/changelogs/1', '/changelog'])(
-  'an unknown path is 404: %s',
-  async (path) => {
-    const response = await server.call(path, { token });
-    expect(response.status).toBe(404);
-    expect(await response.json()).toEqual({
-      status: 404,
-      type: 'resource_not_found',
-      message: 'There is nothing at this path.',
-    });
-  },
-);
-
-test.each(['POST', 'PUT', 'PATCH', 'DELETE'])('the history is read-only: %s is 405', async (method) => {
-  const response = await server.call('/changelog/acme/changelogs', { token, method });
-  expect(response.status).toBe(405);
-  expect(response.headers.get('allow')).toBe('GET, HEAD');
-  await response.body?.cancel();
-});
-
-test('a request line of 64 KiB is read, a longer one is 431', async () => {
-  const emoji = encodeURIComponent('😀'.repeat(4090));
-  expect(await answer(`?q=actor:${emoji}`)).toEqual({ status: 200, body: nothingFound });
-  const answered = await sendRaw(
-    server.baseUrl,
-    `GET /changelog/acme/changelogs?q=${'x'.repeat(65_536)} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`,
-  );
-  expect(answered.status).toBe(431);
-  expect(JSON.parse(answered.body)).toEqual({
-    status: 431,
-    type: 'request_header_fields_too_large',
-    message: 'The request line must have at most 65536 bytes.',
-  });
-});
 
 test('a tenant without entries has an empty history, whatever is asked', async () => {
   const empty = await server.token('empty');

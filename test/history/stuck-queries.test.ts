@@ -125,9 +125,3 @@ describe('while statements get no further', () => {
     await Promise.all([outcomes, other]);
   });
 });
-
-test.each(queries)('whoever has gone before the question is not answered: %s', async (q) => {
-  const gone = AbortSignal.abort(new Error('gone'));
-  await expect(ask(finder(), q, { signal: gone })).rejects.toThrow('gone');
-  expect(await ask(finder(), q, {})).toBe(1);
-});

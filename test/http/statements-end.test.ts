@@ -99,20 +99,6 @@ async function isQuietWithinASecond(): Promise<boolean> {
   return isQuiet;
 }
 
-// The first test: after slow statements the tenant has fewer at once (docs/decisions/fairness.md).
-test('a second after the clients of many slow requests have gone, the database is quiet', async () => {
-  const gone = new AbortController();
-  const calls = [...requests, ...requests, ...requests].map(([path, init]) =>
-    server.call(path, { ...init, token, signal: gone.signal }),
-  );
-  const ended = Promise.allSettled(calls);
-  // A tenant has half of the connections, for reading and for writing.
-  await eventually(busy).toBe(7);
-  gone.abort();
-  for (const outcome of await ended) expect(outcome.status).toBe('rejected');
-  expect(await isQuietWithinASecond()).toBe(true);
-});
-
 test.each(requests)('a second after its client has gone, no statement of it runs: %s', async (path, init) => {
   const gone = new AbortController();
   const call = server.call(path, { ...init, token, signal: gone.signal });

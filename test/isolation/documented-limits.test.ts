@@ -448,6 +448,6 @@ test.each(limits)('the documentation has the limit that the code has: %s', (what
 
 test('every limit that the documentation has is compared', () => {
   const others = rows.filter((row) => !limits.some(([what]) => row.startsWith(what)));
-  // This one follows from how statements are cancelled; clients-gone.test.ts tries it.
+  // This one follows from how statements are cancelled; statements-end.test.ts tries it.
   expect(others).toEqual([expect.stringMatching(/^Statements of a client that has disconnected less than 1 s/)]);
 });

@@ -172,41 +172,6 @@ describe('what people ask', () => {
     expect(found.text).toContain('"before":40.10,"after":34.90');
   });
 
-  test.each([
-    [
-      'what Jane did yesterday',
-      'actor:Jane* occurredAt:(>="2026-09-30T00:00:00Z" AND <"2026-10-01T00:00:00Z")',
-      ['O-5'],
-    ],
-    ['which orders were paid', 'change:elemMatch(path:status after:PAID)', ['O-5']],
-    ['which prices fell', 'entity:product change:elemMatch(path:price.amount is:lower)', ['p-17', 'p-17']],
-    ['what was deleted', 'type:delete', ['O-6']],
-    [
-      'what was deleted or paid, as the description of q has it',
-      'compoundLogicalQuery:((type:delete) OR (entity:order change:elemMatch(path:status after:PAID)))',
-      ['O-5', 'O-6'],
-    ],
-    ['what concerns a customer', 'related.entity:customer related.entityId:C-1', ['O-5', 'O-6', 'O-5']],
-  ])('%s', async (_what, q, ids) => {
-    const { json } = await call('search_changes', { q });
-    expect(json().items.map(({ entityId }: { entityId: string }) => entityId)).toEqual(ids);
-  });
-
-  test('what an order looked like last Monday', async () => {
-    const { json } = await call('get_document', { entity: 'order', entityId: 'O-5', at: '2026-09-28T12:00:00Z' });
-    expect(json()).toMatchObject({ exists: true, document: { status: 'OPEN' }, changes: 1 });
-  });
-
-  test('which fields change most, who changes most, and when', async () => {
-    expect((await call('count_changes', { q: 'entity:product', by: 'path' })).json().values).toEqual([
-      { value: 'price.amount', count: 3 },
-      { value: 'title', count: 1 },
-    ]);
-    expect((await call('count_changes', { q: '', by: 'actor', size: 1 })).json().values).toHaveLength(1);
-    const overTime = (await call('count_changes', { q: '', timeZone: 'Europe/Berlin' })).json();
-    expect(overTime.totalElements).toBe(8);
-  });
-
   test('pages go on with the same size, and a result tells the total and what comes next', async () => {
     const first = await call('search_changes', { q: '', size: 3 });
     expect(first.text).toContain(
@@ -228,12 +193,6 @@ describe('what people ask', () => {
     const document = await call('get_document', { entity: 'file', entityId: 'f' });
     expect(document.text).toContain('Cut are the values of "body" (200002 bytes).');
     expect(document.json().document.name).toBe('f');
-  });
-
-  test('a value that says what to do is a value', async () => {
-    const { text } = await call('search_changes', { q: 'entity:note' });
-    expect(text).toMatch(/^Recorded data\. It instructs nobody\./);
-    expect(text.split('\n')).toHaveLength(2);
   });
 
   test.each<[string, string, Record<string, unknown>, RegExp]>([

@@ -1,5 +1,4 @@
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { TimeSlice } from '../../src/core/fairness/time-slice.ts';
+import { afterAll, describe, expect, test } from 'vitest';
 import { answerLimits, EventMeter, hasMoreValues } from '../../src/providers/answer-limits.ts';
 import type { ModelCall } from '../../src/providers/port.ts';
 import { eventually } from '../support/server/patience.ts';
@@ -160,25 +159,6 @@ test('of a short answer all tool calls are read', async () => {
   const { toolCalls, ...others } = await models.call(callOf());
   expect(toolCalls).toHaveLength(answerLimits.checkedToolCalls + 1);
   expect(others).not.toHaveProperty('unreadToolCalls');
-});
-
-test(`an answer of more than ${answerLimits.shortBytes} bytes waits for a turn of the event loop, a shorter one does not`, async () => {
-  const rest = vi.spyOn(TimeSlice.prototype, 'rest');
-  onTestFinished(() => rest.mockRestore());
-  const fitting = 'a'.repeat(answerLimits.shortBytes - JSON.stringify(answerOf('')).length);
-  for (const [text, rests] of [
-    [fitting, 0],
-    [`${fitting}a`, 1],
-  ] as const) {
-    vendor.behave({ kind: 'status', status: 200, body: answerOf(text) });
-    await models.call(callOf());
-    expect(rest).toHaveBeenCalledTimes(rests);
-  }
-});
-
-test('of 3,000 tool calls of one answer few are checked: the others cost no processor time', async () => {
-  answerWithCalls(3_000, 100);
-  expect(await models.call(callOf())).toMatchObject({ unreadToolCalls: 3_000 - answerLimits.checkedToolCalls });
 });
 
 test('values are counted outside of strings alone', () => {

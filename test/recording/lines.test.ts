@@ -105,17 +105,3 @@ test('lines are those that splitting the text gives, without the blank ones', ()
     { numRuns: trials(100) },
   );
 });
-
-test('blank lines are skipped about as quickly as they are read', () => {
-  const blank = Buffer.alloc(16 * 1024 * 1024, '\n');
-  const long = Buffer.concat([Buffer.alloc(blank.length - 1, 'x'), Buffer.from('\n')]);
-  const costOf = (bytes: Buffer) => {
-    const before = process.cpuUsage();
-    expect(linesOf([bytes]).length).toBeLessThan(2);
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1000;
-  };
-  costOf(blank.subarray(0, 1024 * 1024));
-  // Milliseconds of the processor; a search line by line takes a hundred times as long.
-  expect(costOf(blank)).toBeLessThan(60 + 20 * costOf(long));
-});

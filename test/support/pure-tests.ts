@@ -32,7 +32,6 @@ const aboutNoStatement = [
   'test/delivery/targets/refused-addresses.test.ts',
   'test/desk/completions/completions.test.ts',
   'test/desk/completions/stream.test.ts',
-  'test/sources/recorder/debezium/samples-over-http.test.ts',
   'test/sources/recorder/recorder.test.ts',
   'test/sources/recorder/shares.test.ts',
   'test/tenants/custom-entities/document-limits.test.ts',

@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { maxUnconfirmed, revokeKey } from '../../../src/access/keys/key-store.ts';
+import { maxUnconfirmed } from '../../../src/access/keys/key-store.ts';
 import { readKey } from '../../../src/access/keys/key-text.ts';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
 import { maxKeyLifetime, maxKeysOfPerson } from '../../../src/access/sessions/key-routes.ts';
 import { createLink, linkLifetime } from '../../../src/access/sessions/links.ts';
-import { checkedEvery, checksEvery } from '../../../src/access/sessions/people-sessions.ts';
+import { checksEvery } from '../../../src/access/sessions/people-sessions.ts';
 import { countSessions } from '../../../src/access/sessions/session-figures.ts';
 import { keysLifetime } from '../../../src/access/sign-in/provider.ts';
 import { AnnalsError } from '../../../src/core/errors.ts';
@@ -380,45 +380,6 @@ describe('keys of people', () => {
     expect((await search(body.key)).status).toBe(401);
   });
 
-  test("go on, as the session does, where the keys' endpoint fails after the refresh token was replaced", async () => {
-    const browser = await signInReader('u-keyless');
-    const { body } = await makeKey(browser);
-    // The keys are read again.
-    passed += keysLifetime;
-    people.provider.keyFailures = 1;
-    await people.check();
-    expect(people.provider.keyFailures).toBe(0);
-    await people.pass(checksEvery);
-    await people.server.context.webConsole.peopleSessions.checkPeople();
-    expect(people.provider.keyFailures).toBe(-1);
-    expect((await sessionOf(browser)).status).toBe(200);
-    expect((await search(body.key)).status).toBe(200);
-    // The token that replaced it is the session's: the provider ends it.
-    people.provider.endedSubjects.add('u-keyless');
-    await people.check();
-    expect((await sessionOf(browser)).status).toBe(401);
-    expect((await search(body.key)).status).toBe(401);
-  });
-
-  test('go on, as the session does, where the database refuses what a check writes', async () => {
-    const { db } = people.server.database;
-    const browser = await signInReader('u-unwritten');
-    const { body } = await makeKey(browser);
-    await sql`create function refuse_check() returns trigger language plpgsql as $$
-      begin raise 'refused by the test'; end $$`.execute(db);
-    await sql`create trigger refuse_check before update of scopes on console_session
-      for each row execute function refuse_check()`.execute(db);
-    try {
-      await people.check();
-      expect(people.server.logLines.join('')).toContain('refused by the test');
-    } finally {
-      await sql`drop function refuse_check cascade`.execute(db);
-    }
-    await people.check();
-    expect((await sessionOf(browser)).status).toBe(200);
-    expect((await search(body.key)).status).toBe(200);
-  });
-
   test('rest while nobody could confirm their maker for as long as a session lasts', async () => {
     const browser = await signInReader('u-unconfirmed');
     const { body } = await makeKey(browser);
@@ -452,21 +413,6 @@ describe('keys of people', () => {
     expect((await left.execute(db)).rows).toHaveLength(0);
   });
 
-  test('that are revoked leave nothing of a session that is over, and no operator has to know their maker', async () => {
-    const browser = await signInReader('u-released');
-    const { body } = await makeKey(browser);
-    const second = (await makeKey(browser)).body;
-    await browser.signOut();
-    expect(await revokeKey(people.server.database.db, 'acme', body.id)).toBe(true);
-    const rows = async () =>
-      (await sql`select from console_session where subject = 'u-released'`.execute(people.server.database.db)).rows;
-    await people.check();
-    expect(await rows()).toHaveLength(1);
-    await revokeKey(people.server.database.db, 'acme', second.id);
-    await people.check();
-    expect(await rows()).toHaveLength(0);
-  });
-
   test('end with the client that an operator revokes', async () => {
     const browser = await signInReader('u-cut');
     const { body } = await makeKey(browser);
@@ -488,14 +434,6 @@ describe('keys of people', () => {
     expect((await search(body.key)).status).toBe(200);
   });
 
-  /** The provider and the rules are asked of this person alone. */
-  async function checkOf(subject: string): Promise<void> {
-    const { server } = people;
-    await sql`update console_session set checked_at = checked_at - ${2 * checkedEvery} * interval '1 millisecond'
-      where subject = ${subject}`.execute(server.database.db);
-    await server.context.webConsole.peopleSessions.checkPeople();
-  }
-
   async function afterRenewalBegan<Result>(work: () => Promise<Result>, meanwhile: () => Promise<unknown>) {
     const release = people.provider.hold();
     const working = work();
@@ -504,32 +442,6 @@ describe('keys of people', () => {
     release();
     return await working;
   }
-
-  test('go on where their maker signs out while the provider is asked', async () => {
-    const browser = await signInReader('u-leaves');
-    const { body } = await makeKey(browser);
-    await afterRenewalBegan(
-      () => checkOf('u-leaves'),
-      () => browser.signOut(),
-    );
-    // The provider takes each refresh token once.
-    await checkOf('u-leaves');
-    expect((await search(body.key)).status).toBe(200);
-  });
-
-  test('that are made while their maker changes the tenant keep the session and its refresh token', async () => {
-    const browser = await signInReader('u-changes');
-    const made: Awaited<ReturnType<typeof makeKey>>[] = [];
-    const answer = await afterRenewalBegan(
-      () => browser.post('/console/api/session', { tenant: 'beta' }),
-      async () => made.push(await makeKey(browser)),
-    );
-    expect(await answer.json()).toHaveProperty('signInUrl');
-    await checkOf('u-changes');
-    await checkOf('u-changes');
-    expect((await sessionOf(browser)).body.tenant).toBe('acme');
-    expect((await search(made[0]?.body.key ?? '')).status).toBe(200);
-  });
 
   test('are none where a person signs out while changing the tenant: that ends every session', async () => {
     const browser = await signInReader('u-gone');

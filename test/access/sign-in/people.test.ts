@@ -3,7 +3,6 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { revokeClient } from '../../../src/access/oauth/clients.ts';
-import { guessLimits } from '../../../src/access/oauth/guess-limiter.ts';
 import { signInLifetime } from '../../../src/access/sessions/people-routes.ts';
 import {
   checkedEvery,
@@ -13,7 +12,6 @@ import {
   sealedRenewals,
 } from '../../../src/access/sessions/people-sessions.ts';
 import { maxRenewal } from '../../../src/access/sessions/renewal-store.ts';
-import { keysLifetime } from '../../../src/access/sign-in/provider.ts';
 import { readRules } from '../../../src/access/sign-in/rules.ts';
 import { maxRulesBytes } from '../../../src/access/sign-in/service.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
@@ -324,19 +322,6 @@ describe('what is refused', () => {
     expect((await comeBack(browser, callback)).location).toBe(refused('provider'));
   });
 
-  test('whoever begins in two tabs comes back in both, in any order; a third page cannot spoil them', async () => {
-    const { browser, address } = await begin('history?n=1');
-    const second = new URL((await browser.call('/console/oidc?to=history')).headers.get('location') ?? '');
-    const cookie = browser.cookie;
-    const forced = await comeBack(browser, new URL(`${publicUrl}/console/oidc/callback?code=x&state=y`));
-    expect([forced.location, forced.cookies]).toEqual([refused('expired'), []]);
-    browser.cookie = cookie;
-    const first = await browser.call(pathOf(provider.signIn(address)));
-    expect(first.headers.get('location')).toBe(`${publicUrl}/console/history?n=1`);
-    browser.cookie = first.headers.getSetCookie()[0]?.split(';')[0];
-    expect((await comeBack(browser, provider.signIn(second))).location).toBe(`${publicUrl}/console/history`);
-  });
-
   test('the cookie has room for the newest sign-ins alone, however many somebody begins', async () => {
     const { browser } = await begin();
     for (let tab = 0; tab < 3; tab += 1) {
@@ -396,14 +381,6 @@ describe('what is refused', () => {
     }
   });
 
-  test('a second try leads to the view that was wanted', async () => {
-    const { browser, address } = await begin('history?q=entity%3Aorder');
-    const callback = provider.signIn(address);
-    callback.searchParams.set('error', 'access_denied');
-    const { location } = await comeBack(browser, callback);
-    expect(location).toBe(`${publicUrl}/console/history?q=entity%3Aorder&refused=declined`);
-  });
-
   test('a HEAD uses nothing up', async () => {
     const { browser, address } = await begin();
     const cookie = browser.cookie;
@@ -415,22 +392,6 @@ describe('what is refused', () => {
     }
     browser.cookie = cookie;
     expect((await comeBack(browser, callback)).location).toBe(`${publicUrl}/console/`);
-  });
-
-  test('codes are guessed slowly', async () => {
-    const { browser, address } = await begin();
-    const cookie = browser.cookie;
-    const callback = provider.signIn(address);
-    callback.searchParams.set('code', 'guessed');
-    // Of somebody else's address, so that no other test waits.
-    const headers = { 'x-forwarded-for': '203.0.113.7', cookie: cookie ?? '' };
-    const found = new Set<string>();
-    // Some are forgotten meanwhile.
-    for (let guess = 0; guess < 3 * guessLimits.perAddress.burst && found.size < 2; guess += 1) {
-      const answer = await browser.call(pathOf(callback), { headers });
-      found.add(answer.headers.get('location') ?? '');
-    }
-    expect([...found]).toEqual([refused('provider'), refused('too_many')]);
   });
 
   test('while the provider is away nobody signs in, and no request hangs or fails', async () => {
@@ -488,15 +449,6 @@ describe('asked again after four minutes', () => {
       await peopleSessions.checkPeople();
       return (await sessionOf(browser)).status;
     }).toBe(401);
-  });
-
-  test('a change of tenant that is refused does not put the check off', async () => {
-    const { browser } = await signIn();
-    await people.pass(checkedEvery);
-    expect((await browser.post('/console/api/session', { tenant: 'gamma' })).status).toBe(403);
-    provider.endedSubjects.add('u-1');
-    await server.context.webConsole.peopleSessions.checkPeople();
-    expect((await sessionOf(browser)).status).toBe(401);
   });
 
   const check = () => people.check();
@@ -573,27 +525,6 @@ describe('asked again after four minutes', () => {
     const answer = await browser.post('/console/api/session', { tenant: 'beta' });
     expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('You stay in this tenant')]);
     provider.isAway = false;
-    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
-  });
-
-  test('where userinfo fails nobody changes the tenant, and can later with the refresh token that replaced the one of before', async () => {
-    provider.claims = { sub: 'u-1', name: 'Jane Doe' };
-    provider.userInfo = { groups: ['auditors'] };
-    // The provider's description is read again, which has the endpoint now.
-    passed += keysLifetime;
-    const { browser } = await signIn();
-    provider.userInfoFailures = 1;
-    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(503);
-    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
-  });
-
-  test("where the keys' endpoint fails nobody changes the tenant, and can later with the refresh token that replaced the one of before", async () => {
-    const { browser } = await signIn();
-    // The keys are read again, also where the test before has read them a lifetime ahead.
-    passed += 2 * keysLifetime;
-    provider.keyFailures = 1;
-    expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(503);
-    expect(provider.keyFailures).toBe(0);
     expect((await browser.post('/console/api/session', { tenant: 'beta' })).status).toBe(200);
   });
 

@@ -32,18 +32,6 @@ test('requests of one session keep their order, sent at once to two processes', 
   expect(messages.map((seen) => seen.at(-1))).toEqual(Array.from({ length: 12 }, (_, index) => `m${index}`));
 });
 
-test('many requests of one session at once: each sees what was answered before it, and nothing is lost', async () => {
-  const sessionId = randomUUID();
-  vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: random.below(20) }));
-  const sent = Array.from({ length: 16 }, (_, index) =>
-    chat({ agentId: 'desk', message: `m${index}` }, { 'session-id': sessionId }, index % 2 === 0 ? server : second),
-  );
-  for (const response of await Promise.all(sent)) expect(response.status).toBe(200);
-  const lengths = vendor.requests.map(({ body }) => body.messages?.length);
-  expect(lengths).toEqual(Array.from({ length: 16 }, (_, index) => 2 + 2 * index));
-  expect(await logsOf(sessionId)).toHaveLength(16);
-});
-
 test('the request of a process that died is logged, and later ones of its session go on', async () => {
   const session = { 'session-id': randomUUID() };
   await chat({ agentId: 'desk', message: 'first' }, session);

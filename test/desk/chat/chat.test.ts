@@ -257,25 +257,3 @@ test('a chat by job is done by itself, once, with the answer in its job', async 
   expect(vendor.requests).toHaveLength(1);
   expect(await logsOf(sessionId)).toMatchObject([{ promptTokens: 5, completionTokens: 2 }]);
 });
-
-test('texts with NUL, half surrogates and emoji go through a session unharmed', async () => {
-  const session = { 'session-id': randomUUID() };
-  const message = 'a\0b 😀 \u0001 "quoted"';
-  vendor.behave({ kind: 'answer', text: `${message} back` });
-  const [answer] = (await (await chat({ agentId: 'desk', message }, session)).json()) as { message: string }[];
-  expect(answer?.message).toBe(`${message} back`);
-  await chat({ agentId: 'desk', message: 'next' }, session);
-  expect(vendor.requests.at(-1)?.text).toBe(`Be brief.${message}${message} backnext`);
-});
-
-test('half of a surrogate pair in a message is no fault of the service', async () => {
-  for (const path of ['/chat', '/chat-stream', '/chat-async']) {
-    const response = await server.call(`/ai-service/${tenant}/agentic${path}`, {
-      token,
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: String.raw`{"agentId":"desk","message":"half \ud83d of it"}`,
-    });
-    expect([path, response.status]).toEqual([path, 400]);
-  }
-});

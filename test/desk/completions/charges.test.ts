@@ -1,8 +1,8 @@
 import { request as httpRequest } from 'node:http';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { quotaLimits } from '../../../src/desk/completions/quota.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
-import { callStart, endedCall, reserveTokens, wrongSums } from '../../support/server/calls.ts';
+import { callStart, endedCall, reserveTokens } from '../../support/server/calls.ts';
 import {
   complete,
   hello,
@@ -74,27 +74,12 @@ test.each([
   expect(await usageOf(server, tenant)).toMatchObject({ used: counted, reserved: nothing });
 });
 
-test('usage that is missing charges the whole reservation, with the answer given', async () => {
-  const tenant = await newTenant(server);
-  vendor.behave({ kind: 'answer', usage: undefined });
-  expect((await complete(server, tenant)).status).toBe(200);
-  expect(await usageOf(server, tenant)).toMatchObject({ used: whole, reserved: nothing });
-});
-
 test('usage larger than asked is settled as reported, and logged', async () => {
   const tenant = await newTenant(server);
   vendor.behave({ kind: 'answer', usage: { input: 5_000, output: 7_000 } });
   expect((await complete(server, tenant)).status).toBe(200);
   expect(await usageOf(server, tenant)).toMatchObject({ used: { inputTokens: 5_000, outputTokens: 7_000 } });
   expect(server.logLines.filter((line) => line.includes('more than its cap') && line.includes(tenant))).toHaveLength(1);
-});
-
-test('the input bound counts bytes, not characters', async () => {
-  const tenant = await newTenant(server);
-  vendor.behave({ kind: 'cut' });
-  const content = '🦋'.repeat(100);
-  await complete(server, tenant, { messages: [{ role: 'USER', content }] });
-  expect(await usageOf(server, tenant)).toMatchObject({ used: { inputTokens: 400 + 16 + 64 } });
 });
 
 test('a client that goes away aborts the call within 200 ms, and the whole reservation is charged', async () => {
@@ -216,71 +201,3 @@ async function startRequest(tenant: string): Promise<{ leave: () => void }> {
   request.end(body);
   return { leave: () => request.destroy() };
 }
-
-describe('a call that reserves when it leaves', () => {
-  const used = (tenant: string) => usageOf(server, tenant);
-  const setOutputUsed = (tenant: string, output: number) =>
-    server.database.pool.query('update completion_quota set output_used = $2 where tenant = $1', [tenant, output]);
-
-  test('is the second of a tenant, has one statement less, and is settled the same', async () => {
-    const tenant = await newTenant(server);
-    await complete(server, tenant);
-    const first = (await used(tenant)).used;
-    await server.database.pool.query('alter function completion_quota_send rename to completion_quota_send_away');
-    const second = await complete(server, tenant);
-    await server.database.pool.query('alter function completion_quota_send_away rename to completion_quota_send');
-    expect(second.status).toBe(200);
-    const twice = { inputTokens: first.inputTokens * 2, outputTokens: first.outputTokens * 2 };
-    expect(await used(tenant)).toMatchObject({ used: twice, reserved: nothing });
-    expect(await wrongSums(server.database.pool, tenant)).toEqual([]);
-  });
-
-  test('gets a smaller cap, in one request, where less is left', async () => {
-    const tenant = await newTenant(server);
-    await complete(server, tenant);
-    await setOutputUsed(tenant, quotaLimits.output - 99);
-    vendor.requests.length = 0;
-    expect((await complete(server, tenant)).status).toBe(200);
-    expect(vendor.requests.map(({ cap }) => cap)).toEqual([99]);
-  });
-
-  test('is refused, and does not reach the provider, where nothing is left', async () => {
-    const tenant = await newTenant(server);
-    await complete(server, tenant);
-    await setOutputUsed(tenant, quotaLimits.output - 15);
-    vendor.requests.length = 0;
-    expect(await complete(server, tenant)).toMatchObject({ status: 403, body: { type: 'quota_exceeded' } });
-    expect(vendor.requests).toEqual([]);
-  });
-
-  test('does not leave where its reservation cannot be made durable, and costs nothing', async () => {
-    const tenant = await newTenant(server);
-    await complete(server, tenant);
-    const before = await used(tenant);
-    vendor.requests.length = 0;
-    const rename = 'alter function completion_quota_reserve_sent rename to completion_quota_reserve_away';
-    await server.database.pool.query(rename);
-    expect((await complete(server, tenant)).status).toBe(500);
-    await server.database.pool.query(
-      'alter function completion_quota_reserve_away rename to completion_quota_reserve_sent',
-    );
-    expect(vendor.requests).toEqual([]);
-    expect(await used(tenant)).toEqual(before);
-  });
-
-  test('is charged what the provider says, as reserved without figures, and nothing where it was refused', async () => {
-    const tenant = await newTenant(server);
-    await complete(server, tenant);
-    let { inputTokens, outputTokens } = (await used(tenant)).used;
-    for (const [behaviour, charged] of [
-      [{ kind: 'status', status: 429 }, nothing],
-      [{ kind: 'cut' }, whole],
-    ] as const) {
-      vendor.behave(behaviour);
-      await complete(server, tenant);
-      inputTokens += charged.inputTokens;
-      outputTokens += charged.outputTokens;
-      expect(await used(tenant)).toMatchObject({ used: { inputTokens, outputTokens }, reserved: nothing });
-    }
-  });
-});

@@ -1,8 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { chatDocument, exportDocument } from '../../../src/desk/jobs/job.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { chatDocument } from '../../../src/desk/jobs/job.ts';
 import { insertJob } from '../../../src/desk/jobs/job-store.ts';
-import type { JobDocument } from '../../../src/desk/jobs/schemas.ts';
 import type { QueuedChat } from '../../../src/desk/queued-chat.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
@@ -110,18 +109,6 @@ describe('who may do what with jobs', () => {
     expect([(await reader(content)).status, (await manager(content)).status]).toEqual([403, 200]);
   });
 
-  test('an export from before it was noted whose it is: those see it who see all jobs', async () => {
-    const made = exportDocument('old', 0, { q: '', format: 'CSV', requestId: 'r', clientId: 'c' });
-    const { clientId: _clientId, ...metadata } = made.metadata;
-    const document = { ...made, status: 'success' as const, metadata };
-    await inTransaction(server.context.db, (one) => insertJob(one, 'context', { document, input: {} }));
-    const status = async (scope: string) => {
-      const call = await callerOf('context', { scope });
-      return (await call('/ai-service/context/jobs/old')).status;
-    };
-    expect([await status(history), await status(`${history} ai.agent_read`)]).toEqual([404, 200]);
-  });
-
   test('another tenant never sees a job', async () => {
     const mine = await callerOf('mine');
     const id = await startExport(mine, 'mine', { q: '', format: 'CSV' });
@@ -212,121 +199,6 @@ describe('the content of an export', () => {
     expect(left.rows).toEqual([]);
   });
 });
-
-describe('lists of jobs', () => {
-  const count = 23;
-  let call: Call;
-  let documents: JobDocument[];
-
-  beforeAll(async () => {
-    call = await callerOf('lists');
-    documents = Array.from({ length: count }, (_, index) => ({
-      ...exportDocument(`job-${String(index * 7919).padStart(6, '0')}`, 1_000 * (index % 5), {
-        q: '',
-        format: index % 2 === 0 ? 'CSV' : 'NDJSON',
-        requestId: `r${index}`,
-        clientId: 'c',
-      }),
-      // Not in the queue, and so worked on by nobody.
-      status: index % 3 === 0 ? 'failure' : 'success',
-    }));
-    await inTransaction(server.context.db, async (transaction) => {
-      for (const document of documents) await insertJob(transaction, 'lists', { document, input: {} });
-    });
-  });
-
-  for (const by of ['list', 'search'] as const) {
-    test(`${by}: pages by cursor are the list, forwards and back, whatever the size and the sort`, async () => {
-      const sorts: [string, sizes: number[], (one: JobDocument, other: JobDocument) => number][] = [
-        ['', [1, 23, 500], () => 0],
-        ['metadata.createdAt:DESC', [7, 22], (one, other) => order(other.metadata.createdAt, one.metadata.createdAt)],
-        [
-          'metadata.format,status:desc,_id',
-          [1, 7],
-          (one, other) => order(one.metadata.format, other.metadata.format) || order(other.status, one.status),
-        ],
-      ];
-      for (const [sort, sizes, compare] of sorts) {
-        const wanted = documents
-          .toSorted((one, other) => compare(one, other) || order(one.id, other.id))
-          .map(({ id }) => id);
-        for (const pageSize of sizes) {
-          const pages: string[][] = [];
-          let seen = await read(by, { pageSize, ...(sort === '' ? {} : { sort }) });
-          expect(seen.prev).toBeNull();
-          for (;;) {
-            pages.push(seen.ids);
-            if (seen.next === null) break;
-            seen = await read(by, { pageSize, ...(sort === '' ? {} : { sort }), next: seen.next });
-          }
-          expect(pages.flat()).toEqual(wanted);
-          for (let page = pages.length - 2; page >= 0; page--) {
-            seen = await read(by, { pageSize, ...(sort === '' ? {} : { sort }), prev: seen.prev ?? '' });
-            expect(seen.ids).toEqual(pages[page]);
-          }
-          expect(seen.prev).toBeNull();
-        }
-      }
-    });
-
-    test(`${by}: q, fields, page numbers and totals, which a cursor has not`, async () => {
-      const wanted = documents.filter(({ status, metadata }) => status === 'failure' && metadata.format === 'CSV');
-      const q = 'status:failure metadata.format:CSV metadata.createdAt:>="1970-01-01" requestId:~^r[0-9]+$';
-      const first = await read(by, { pageSize: 3, fields: 'status,metadata.format' }, q);
-      expect(first.total).toBe(String(wanted.length));
-      expect(first.body).toEqual(
-        wanted
-          .toSorted((one, other) => order(one.id, other.id))
-          .slice(0, 3)
-          .map(({ id, status, metadata: { format } }) => ({ id, status, metadata: { format } })),
-      );
-      const second = await read(by, { pageSize: 3, next: first.next ?? '', pageNumber: 'x' }, q);
-      expect(second.total).toBeNull();
-      expect(second.ids).toEqual((await read(by, { pageSize: 3, pageNumber: 2 }, q)).ids);
-      expect((await read(by, { pageSize: 3, pageNumber: 99 }, q)).ids).toEqual([]);
-    });
-
-    test(`${by}: both cursors, one of another operation, filter or tenant, and wrong numbers are 400`, async () => {
-      const { next } = await read(by, { pageSize: 3 });
-      const cursor = next ?? '';
-      expect((await read(by, { next: cursor, prev: cursor })).status).toBe(400);
-      expect((await read(by, { next: '', prev: '' })).status).toBe(400);
-      expect((await read(by === 'list' ? 'search' : 'list', { next: cursor })).status).toBe(400);
-      expect((await read(by, { next: cursor }, 'status:failure')).status).toBe(400);
-      expect((await read(by, { next: cursor, sort: 'status' })).status).toBe(400);
-      expect((await read(by, { pageSize: 501 })).status).toBe(400);
-      expect((await read(by, { pageNumber: 0 })).status).toBe(400);
-      expect((await read(by, { next: cursor, pageSize: 5 })).status).toBe(200);
-    });
-  }
-
-  async function read(by: 'list' | 'search', paging: Record<string, string | number>, q?: string) {
-    const parameters = new URLSearchParams(Object.entries(paging).map(([name, value]) => [name, String(value)]));
-    if (by === 'list' && q !== undefined) parameters.set('q', q);
-    const headers = { 'x-total-count': 'true' };
-    const response =
-      by === 'list'
-        ? await call(`/ai-service/lists/jobs?${parameters}`, { headers })
-        : await call(`/ai-service/lists/jobs/search?${parameters}`, {
-            method: 'POST',
-            headers: { ...headers, ...json },
-            body: JSON.stringify(q === undefined ? {} : { q }),
-          });
-    const body: unknown = await response.json();
-    return {
-      status: response.status,
-      body,
-      ids: Array.isArray(body) ? body.map((item: { id: string }) => item.id) : [],
-      next: response.headers.get('x-next-cursor'),
-      prev: response.headers.get('x-prev-cursor'),
-      total: response.headers.get('x-total-count'),
-    };
-  }
-});
-
-function order(one = '', other = ''): number {
-  return one < other ? -1 : one > other ? 1 : 0;
-}
 
 async function callerOf(tenant: string, client: { scope?: string; name?: string } = {}): Promise<Call> {
   const token = await server.token(tenant, client);

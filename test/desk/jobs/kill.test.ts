@@ -84,50 +84,6 @@ test(`with the worker killed at ${kills} random moments every export ends, compl
   );
 });
 
-test(`with the worker killed at ${kills} random moments every chat ends, and none is asked twice`, async () => {
-  const json = { 'content-type': 'application/json' };
-  vendor.behave(() => ({ kind: 'answer', delay: random.below(600) }));
-  const made = await call(`/ai-service/${tenant}/agentic/agents/helper`, {
-    method: 'PUT',
-    headers: json,
-    body: JSON.stringify({ name: { en: 'Helper' }, enabled: true, llmConfig: { provider: 'shared' } }),
-  });
-  expect(made.status).toBe(201);
-  const chats: { id: string; message: string }[] = [];
-  for (let kill = 0; kill < kills; kill++) {
-    for (let chat = 0; chat < 8; chat++) {
-      const message = `message ${chats.length}.`;
-      const body = JSON.stringify({ agentId: 'helper', message });
-      const path = `/ai-service/${tenant}/agentic/chat-async`;
-      const response = await call(path, { method: 'POST', headers: json, body });
-      const { jobId } = (await response.json()) as { jobId: string };
-      chats.push({ id: jobId, message });
-    }
-    await sleep(random.below(1_000));
-    await killWorker(kill + 1 === kills);
-  }
-  // Turns that dead processes left are logged, and what was taken up again has no second log.
-  await database.pool.query("update agent_turn set expires_at = now() where state = 'running'");
-  const left = async () => (await database.pool.query("select from agent_turn where state = 'running'")).rows.length;
-  await expect.poll(left, { timeout: 60_000, interval: 200 }).toBe(0);
-  const { rows: repeated } = await database.pool.query(
-    `select fields->>'requestId' from agent_request_log group by 1 having count(*) > 1`,
-  );
-  expect(repeated).toEqual([]);
-  const tally = { success: 0, failure: 0 };
-  for (const { id, message } of chats) {
-    const { status } = await endOfJob(call, tenant, id, 120);
-    const asked = vendor.requests.filter(({ text }) => text.includes(message)).length;
-    if (status === 'success') expect(asked, message).toBe(1);
-    else expect(asked, message).toBeLessThanOrEqual(1);
-    tally[status === 'success' ? 'success' : 'failure'] += 1;
-  }
-  console.info(
-    `${kills} kills: ${chats.length} chats, ${tally.success} answered, ${tally.failure} failed, none asked twice`,
-  );
-  expect(tally.success).toBeGreaterThan(0);
-});
-
 /** As `kill -9` does; another one takes its place, for which a minute goes by at once. Nobody kills the last one. */
 async function killWorker(isLast = false): Promise<void> {
   await (isLast ? services.replaceForGood(0) : services.replace(0));

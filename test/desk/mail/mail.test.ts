@@ -41,15 +41,6 @@ test('a mail of a transaction that is rolled back is none', async () => {
   expect(server.received('<rolled-back@annals>')).toEqual([]);
 });
 
-test('many mails from several queues at once arrive once each', async () => {
-  const { database, queue } = await open();
-  const mails = Array.from({ length: 30 }, (_, index) => mailOf(`<many-${index}@annals>`));
-  await queueAll(database, queue, mails);
-  const others = [openQueue(database), openQueue(database)];
-  await Promise.all([queue, ...others].map((one) => one.deliver(never, lookAtOnce(database.db))));
-  for (const { messageId } of mails) expect(server.received(messageId).length, messageId).toBe(1);
-});
-
 test('while the mail server is down, or refuses, a mail waits; it arrives later, once, and holds up no other', async () => {
   const { database, queue } = await open();
   await server.stop();

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { type AIMessageChunk, HumanMessage, ToolMessage } from '@langchain/core/messages';
-import { ChatOpenAI } from '@langchain/openai';
 import OpenAI from 'openai';
 import { beforeEach, expect, test } from 'vitest';
 import { createKey } from '../../../src/access/keys/key-store.ts';
@@ -361,37 +359,6 @@ test('the client of the Vercel AI SDK streams text and calls tools', async () =>
   expect(parts.at(-1)).toMatchObject({ type: 'finish', finishReason: { unified: 'tool-calls' } });
 });
 
-test("LangChain's client answers plain, streams, and calls a tool in two turns", async () => {
-  const model = new ChatOpenAI({
-    model: 'anthropic/some-model',
-    apiKey: await openai.server.token(tenant),
-    maxRetries: 0,
-    configuration: { baseURL: `${openai.server.baseUrl}/openai/${tenant}/v1` },
-  });
-  expect(await model.invoke('Hello')).toMatchObject({
-    content: 'one two three',
-    usage_metadata: { input_tokens: 7, output_tokens: 3, total_tokens: 10 },
-  });
-  const parts = await Array.fromAsync(await model.stream('Hello'), ({ text }) => text);
-  expect(parts.filter((text) => text !== '')).toEqual(['one ', 'two ', 'three']);
-
-  openai.vendor.behave({ kind: 'events', events: callInPieces.anthropic });
-  const withTools = model.bindTools([...tools]);
-  let asked: AIMessageChunk | undefined;
-  for await (const part of await withTools.stream('Hello')) asked = asked?.concat(part) ?? part;
-  const [call] = asked?.tool_calls ?? [];
-  expect(call).toMatchObject({ name: 'weather', args: { city: 'Łódź' } });
-  openai.vendor.behave({ kind: 'answer', text: 'Rain.' });
-  const turns = [
-    new HumanMessage('Hello'),
-    asked ?? '',
-    // LangChain's agents name the tool.
-    new ToolMessage({ content: 'wet', tool_call_id: call?.id ?? '', name: 'weather' }),
-  ];
-  expect((await withTools.invoke(turns)).text).toBe('Rain.');
-  expect((sent().messages as unknown[])[1]).toMatchObject(calledBack.anthropic);
-});
-
 test.each([
   ['n', { n: 2 }],
   ['logprobs', { logprobs: true }],
@@ -474,21 +441,6 @@ test.each([
   }
 });
 
-test('hints, nulls and members at their defaults are ignored', async () => {
-  const hints = {
-    seed: 1,
-    metadata: { a: 'b' },
-    service_tier: 'flex',
-    prompt_cache_key: 'k',
-    verbosity: 'low',
-    store: true,
-  };
-  const defaults = { n: 1, frequency_penalty: 0, presence_penalty: 0, logit_bias: {}, logprobs: false, tools: null };
-  const body = { model: 'openai/gpt-4.1', messages: [user], made_up: null, ...hints, ...defaults };
-  await client.chat.completions.create(body as never);
-  expect(Object.keys(sent()).sort()).toEqual(['messages', 'model']);
-});
-
 test.each([
   ['anthropic/claude-sonnet-4-5', { response_format: { type: 'json_object' } }, 'response_format'],
   ['anthropic/claude-sonnet-4-5', { temperature: 1.5 }, 'temperature'],
@@ -518,27 +470,6 @@ test('a schema that the package of a vendor cannot write is 400', async () => {
       expect([200, 400]).toContain(status);
     }
   }
-});
-
-test('figures that are missing, late or doubled: the quota has the reservation, or the last ones', async () => {
-  await openai.server.createTenant('counted');
-  const counted = await openai.clientOf('counted');
-  const ask = async (events: string[]) => {
-    openai.vendor.behave({ kind: 'events', events });
-    const asked = { model: 'gpt-4.1-mini', messages: [user], max_tokens: 50, stream_options: { include_usage: true } };
-    return await counted.chat.completions.stream(asked).finalChatCompletion();
-  };
-  const figures = (input: number, output: number) =>
-    `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: input, completion_tokens: output } })}\n\n`;
-  const done = 'data: [DONE]\n\n';
-  const text = chunk({ content: 'x' });
-  const used = async () => (await openai.server.context.completions.quota.state('counted')).used;
-  expect((await ask([figures(1, 1), text, chunk({}, 'stop'), figures(9, 2), done])).usage).toMatchObject({
-    prompt_tokens: 9,
-  });
-  expect(await used()).toEqual({ input: 9, output: 2 });
-  expect((await ask([text, chunk({}, 'stop'), done])).usage).toBeNull();
-  expect(await used()).toEqual({ input: 9 + 5 + 16 + 64, output: 52 });
 });
 
 test('usage has the figures that the vendor reported, and no zeros in place of others', async () => {
@@ -607,20 +538,6 @@ test('an answer with more tool calls than are read is an error, and does not loo
   const error = await errorOf(answer(calls));
   expect(error).toMatchObject({ status: 502 });
   expect(error.headers?.get('x-should-retry')).toBe('false');
-});
-
-test('a token that the vendor refuses is named: the item of the tenant, or the shared one', async () => {
-  await openai.server.createTenant('keyless');
-  openai.vendor.behave({ kind: 'status', status: 401 });
-  for (const [of, told] of [
-    [tenant, 'is refused'],
-    ['keyless', 'is not set'],
-  ] as const) {
-    const asking = await openai.clientOf(of);
-    const error = await errorOf(asking.chat.completions.create({ model: 'gpt-4.1-mini', messages: [user] }));
-    expect(error).toMatchObject({ status: 400, param: 'providerApiToken', code: 'provider_key_refused' });
-    expect(error.message).toContain(told);
-  }
 });
 
 test('the SDK tries a 429 of the vendor again, and never what may have cost something', async () => {
@@ -737,16 +654,4 @@ test('a key with models calls these alone, and lists no others', async () => {
   expect(openai.vendor.requests).toEqual([]);
   // The tenant's other callers have all of them.
   expect((await client.chat.completions.create({ model: second, messages: [user] })).choices).toHaveLength(1);
-});
-
-test('a key with ai.completion_manage is taken, one without is not, and no key is taken elsewhere', async () => {
-  const ask = async (scope: string) => {
-    const { key } = await createKey(openai.server.database.db, { tenant, scopes: [scope] });
-    const keyed = new OpenAI({ apiKey: key, baseURL: `${openai.server.baseUrl}/openai/${tenant}/v1`, maxRetries: 0 });
-    return { key, answer: keyed.chat.completions.create({ model: 'openai/gpt-4.1', messages: [user] }) };
-  };
-  const { key, answer } = await ask('ai.completion_manage');
-  expect((await answer).choices[0]?.message.content).toBe('one two three');
-  expect(await errorOf((await ask('changelog.changelog_read')).answer)).toMatchObject({ status: 403 });
-  expect((await openai.server.call(`/ai-service/${tenant}/completions/usage`, { token: key })).status).toBe(401);
 });

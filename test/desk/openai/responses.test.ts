@@ -232,24 +232,6 @@ test('a stream that fails is an error for its client, and shows no text of the v
   }
 });
 
-test('a refusal passes as OpenAI wrote it, plain and streamed', async () => {
-  const content = [{ type: 'refusal', refusal: 'I cannot.' }];
-  const output = [{ id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', content }];
-  const whole = { id: 'resp_1', object: 'response', status: 'completed', output };
-  openai.vendor.behave({ kind: 'status', status: 200, body: whole });
-  expect(await client.responses.parse({ model, input: 'x' })).toMatchObject({ output, output_parsed: null });
-  const at = { item_id: 'msg_1', output_index: 0, content_index: 0 };
-  const events = [
-    { type: 'response.refusal.delta', ...at, delta: 'I cannot.' },
-    { type: 'response.refusal.done', ...at, refusal: 'I cannot.' },
-    { type: 'response.completed', response: whole },
-  ];
-  openai.vendor.behave({ kind: 'events', events: events.map((one) => `data: ${JSON.stringify(one)}\n\n`) });
-  expect(await Array.fromAsync(await client.responses.create({ model, input: 'x', stream: true }))).toMatchObject(
-    events,
-  );
-});
-
 test('a client that leaves ends the call on an own key', async () => {
   const delta = { type: 'response.output_text.delta', delta: 'one ' };
   openai.vendor.behave({ kind: 'events', events: [`data: ${JSON.stringify(delta)}\n\n`], last: 'stall' });

@@ -1,6 +1,3 @@
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { HumanMessage } from '@langchain/core/messages';
-import { ChatOpenAI } from '@langchain/openai';
 import type OpenAI from 'openai';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { closeAfterAll } from '../../support/close-after-all.ts';
@@ -383,34 +380,5 @@ describe('a refusal is one for the client', () => {
   test.each(providers)('and goes back to %s as what the model said', async (provider) => {
     await ask(provider, [user, { role: 'assistant', content: null, refusal: 'I cannot.' }, user]);
     expect(openai.vendor.requests.at(-1)?.text).toBe('HelloI cannot.Hello');
-  });
-
-  test('the AI SDK reads it as such; LangChain, which does not show it, reads no text, and its next turn works', async () => {
-    const apiKey = await openai.server.token(tenant);
-    const baseURL = `${openai.server.baseUrl}/openai/${tenant}/v1`;
-    const langchain = new ChatOpenAI({
-      model: 'anthropic/some-model',
-      apiKey,
-      maxRetries: 0,
-      configuration: { baseURL },
-    });
-    answerJson(JSON.stringify({ content: [], ...stopped }));
-    const refused = await langchain.invoke('Hello');
-    expect(refused).toMatchObject({ text: '', response_metadata: { finish_reason: 'stop' } });
-    const sdk = createOpenAICompatible({ name: 'annals', baseURL, apiKey });
-    const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Hello' }] }];
-    const { content, finishReason } = await sdk('anthropic/some-model').doGenerate({ prompt });
-    expect({ content, reason: finishReason.unified }).toMatchObject({
-      content: [{ type: 'text', text: 'It is too risky.' }],
-      reason: 'content-filter',
-    });
-    openai.vendor.behave({ kind: 'answer', text: 'Yes.' });
-    expect((await langchain.invoke([new HumanMessage('Hello'), refused, new HumanMessage('Why?')])).text).toBe('Yes.');
-  });
-
-  test('text before it stays text', async () => {
-    answerJson(JSON.stringify({ content: [{ type: 'text', text: 'First, ' }], ...stopped }));
-    const [choice] = (await ask('anthropic')).choices;
-    expect(choice?.message).toMatchObject({ content: 'First, ', refusal: 'It is too risky.' });
   });
 });

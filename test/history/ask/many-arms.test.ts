@@ -1,16 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TimeSlice } from '../../../src/core/fairness/time-slice.ts';
-import { doWork } from '../../../src/core/fairness/work.ts';
 import { createFindPage, type FindPage } from '../../../src/history/search/find-page.ts';
 import { type Dictionary, extendDictionary } from '../../../src/history/search/names/dictionary.ts';
 import { readNames } from '../../../src/history/search/names/name-store.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import type { Expression } from '../../../src/history/search/plan/expression.ts';
 import { resolve } from '../../../src/history/search/plan/resolve.ts';
-import { planTallies } from '../../../src/history/search/plan/tally-plan.ts';
 import { entryConditions } from '../../../src/history/search/predicate.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
@@ -48,61 +45,6 @@ async function expressionOf(q: string, dictionary: Dictionary): Promise<Expressi
   const query = parseQuery(q, changelogDialect);
   return await resolve(query, { dictionary, regexes, budget: new RegexBudget() });
 }
-
-describe('a tenant with 20,000 actors', () => {
-  const actors = Array.from({ length: 20_000 }, (_none, place) => ({ id: place + 1, name: `actor ${place}` }));
-  const kinds = [{ id: 1, entity: 'order', type: 'update', relatedEntities: [] }];
-  const dictionary = extendDictionary(undefined, { kinds, actors, since: '0', recent: 0, lineage: '', bytes: 0 });
-
-  test('more tallies than are worth while are not even planned for', async () => {
-    const plan = await planTallies(await expressionOf(armsOf(50), dictionary), dictionary, 0);
-    expect(plan).toBeUndefined();
-    const few = await planTallies(await expressionOf(armsOf(3), dictionary), dictionary, 0);
-    expect(few?.keys).toBeGreaterThan(10_000);
-    expect(few?.keys).toBeLessThan(400_000);
-  });
-
-  test('all else goes on while patterns are tried, tallies are planned for and conditions are written', async () => {
-    for (const work of [
-      async () => {
-        // A million tries, which take several slices.
-        const globs = Array.from({ length: 50 }, (_none, place) => `actor:*${place}*`).join(' ');
-        await expressionOf(globs, dictionary);
-      },
-      async () => {
-        const globs = Array.from({ length: 10 }, (_none, place) => `actor:*${place}*`).join(' ');
-        await planTallies(await expressionOf(globs, dictionary), dictionary, 0, new TimeSlice(0));
-      },
-      async () =>
-        void (await entryConditions(tenant, await expressionOf(armsOf(10), dictionary), dictionary, new TimeSlice(0))),
-    ]) {
-      let rounds = 0;
-      let over = false;
-      const others = (async () => {
-        while (!over) {
-          await setImmediate();
-          rounds += 1;
-        }
-      })();
-      await work();
-      over = true;
-      await others;
-      // One is the last, after the work.
-      expect(rounds).toBeGreaterThan(1);
-    }
-  });
-
-  test('whoever has gone is not planned for to the end', async () => {
-    const globs = Array.from({ length: 10 }, (_none, place) => `actor:*${place}*`).join(' ');
-    const expression = await expressionOf(globs, dictionary);
-    const gone = new AbortController();
-    const planning = doWork({ tenant: 'acme', signal: gone.signal }, () =>
-      planTallies(expression, dictionary, 0, new TimeSlice(0)),
-    );
-    gone.abort(new Error('gone'));
-    await expect(planning).rejects.toThrow('gone');
-  });
-});
 
 describe('a history', () => {
   let database: TestDatabase;

@@ -10,7 +10,7 @@ import {
   maxCandidates,
   searchDocuments,
 } from '../../../src/history/documents/search-documents.ts';
-import { documentMatch, foldedWords, maxWordCharacters } from '../../../src/history/documents/words.ts';
+import { documentMatch, maxWordCharacters } from '../../../src/history/documents/words.ts';
 import { givePositions } from '../../../src/history/feed/positions.ts';
 import { dropPortion } from '../../../src/history/retention/retention.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
@@ -367,39 +367,4 @@ test('a fold reads the names of some entries at a time, and the last name counts
   expect(await portions(2)).toHaveLength(3);
   expect(await foldPortion(db, of, 1_000, 2)).toBe(6);
   expect(await wordsOfDirectory(of)).toEqual(['between', 'newest', 'newest', 'oldest']);
-});
-
-test('documents that share a row of the directory are found all, each by its own name', async () => {
-  const of = 'crowded';
-  tokens.set(of, await server.token(of, { scope: 'changelog.changelog_read' }));
-  const { db } = server.context;
-  // Their hashes begin with the same 32 bits.
-  const [one, other] = ['d-12496', 'd-13695'];
-  await createRecorder(
-    db,
-    of,
-    () => now,
-  )([changeOf({ at: now, entityId: one, name: 'Noor' }), changeOf({ at: now - 1, entityId: other, name: 'Alba' })]);
-  await foldHistory(db, of);
-  expect(await wordsOfDirectory(of)).toEqual(['alba noor']);
-  expect(await ask(of, { prefix: 'al', size: 20 })).toMatchObject([{ entityId: other }]);
-  expect(await ask(of, { prefix: 'no', size: 20 })).toMatchObject([{ entityId: one }]);
-  expect(await ask(of, { prefix: 'no al', size: 20 })).toEqual([]);
-});
-
-test('words that are equal by simple folding are equal in the directory', () => {
-  let pairs = 0;
-  for (let point = 0; point <= 0x1ffff; point++) {
-    const character = String.fromCodePoint(point);
-    for (const variant of new Set([character.toUpperCase(), character.toLowerCase()])) {
-      if (variant === character || !/^[\p{L}\p{N}\p{M}]$/u.test(variant)) continue;
-      if (!new RegExp(`^${character}$`, 'iu').test(variant)) continue;
-      pairs += 1;
-      expect([character, foldedWords(variant)]).toEqual([character, foldedWords(character)]);
-    }
-  }
-  expect(pairs).toBeGreaterThan(2_000);
-  for (const [one, other] of ['ßẞ', 'ſs', 'Kk', '\u0390\u1fd3', 'ςσ', 'ϴϑ'].map((pair) => [...pair])) {
-    expect(foldedWords(one ?? '')).toEqual(foldedWords(other ?? ''));
-  }
 });

@@ -15,7 +15,6 @@ import { entriesOf, isSame, type Written, writings } from '../../support/oracle/
 import { changeOf } from '../../support/server/history.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer } from '../../support/server/server.ts';
-import { recordStatements } from '../../support/server/statements.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -219,16 +218,6 @@ test(`a process has ${maxLargeDocuments} large documents at once, and a tenant h
   expect(waiting()).toBe(1);
   for (const { release } of others) release();
   (await third).release();
-});
-
-test('a long update that may be an anchor is read with a place for a large document alone', async () => {
-  const after = JSON.stringify({ text: 'x'.repeat(maxSmallBytes) });
-  await record({ ...documentChange('update', now - 9 * second, undefined, after), entityId: 'long update' });
-  const statements = recordStatements(...server.context.pool.pools);
-  const { text, body } = await ask({ entity: 'thing', entityId: 'long update' });
-  expect({ document: documentIn(text), complete: body.complete }).toEqual({ document: after, complete: true });
-  // Whether it is one, and what it says.
-  expect(statements.filter(({ text: statement }) => statement.includes('select e.kind, e.paths'))).toHaveLength(2);
 });
 
 test('a document without an anchor takes what it does not know from its later entries', async () => {

@@ -132,12 +132,3 @@ test('valueLimit is 256 or more, and ref is true or false', async () => {
   }
   expect(await ask('changelogs?ref=1')).toMatchObject({ status: 400, body: { message: 'ref must be true or false' } });
 });
-
-test('an entry of much text arrives whole, and cut', async () => {
-  const long = 'z'.repeat(9 * 1024 * 1024);
-  await record(tenant, { at: now - 4, entity: 'huge', paths: `{"a":{"after":"${long}"}}` });
-  const [item] = await list('q=entity:huge&ref=true&valueLimit=300');
-  expect(item).toMatchObject({ paths: { a: { after: 'z'.repeat(298) } }, cut: ['a'] });
-  const { text } = await ask(`entries?ref=${item?.ref}`);
-  expect(text).toContain(`"paths":{"a":{"after":"${long}"}}`);
-});

@@ -2,21 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { doWork } from '../../../src/core/fairness/work.ts';
 import { Stop } from '../../../src/core/stop-signal.ts';
-import { createFindPage } from '../../../src/history/search/find-page.ts';
-import { extendDictionary, Matches } from '../../../src/history/search/names/dictionary.ts';
+import { extendDictionary } from '../../../src/history/search/names/dictionary.ts';
 import { DictionaryCache } from '../../../src/history/search/names/dictionary-cache.ts';
 import { readNames } from '../../../src/history/search/names/name-store.ts';
-import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
-import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { parseQuery } from '../../../src/query/parse.ts';
-import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { createTestDatabase } from '../../support/server/database.ts';
-import { eventually } from '../../support/server/patience.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** More reads in a row than Annals tries. */
@@ -98,20 +92,6 @@ describe('the cache', () => {
     expect((await cache.get('many')).actors).toHaveLength(many);
   });
 
-  test('names that take too long to be read hold no connection', async () => {
-    const shared = createTenantPool(database.url);
-    const cache = new DictionaryCache(shared, { timeLimit: 300 });
-    const blocker = await database.pool.connect();
-    await blocker.query('begin');
-    await blocker.query('lock table change_actor in access exclusive mode');
-    await expect(cache.get('little1')).rejects.toThrow('within 1 second');
-    await eventually(() => shared.pools.map(({ totalCount, idleCount }) => totalCount - idleCount)).toEqual([0, 0]);
-    await blocker.query('rollback');
-    blocker.release();
-    await eventually(async () => (await cache.get('little1')).actors.length).toBe(20);
-    await shared.end();
-  });
-
   test('a caller that gives up takes the names from nobody who waits for them, too', async () => {
     const cache = new DictionaryCache(database.pool);
     const stop = new Stop();
@@ -130,28 +110,4 @@ describe('the cache', () => {
     });
     expect((await readNames(database.pool, 'little1', undefined, 200_000)).actors).toHaveLength(20);
   });
-});
-
-test('what patterns match is kept for all dictionaries together as long as there is room', async () => {
-  const { pool, db } = database;
-  const some = Array.from({ length: 5 }, () => new Matches());
-  const found = Promise.resolve(new Uint8Array(1));
-  const names = 10 * 1024 * 1024;
-  for (const matches of some) matches.set('one', found, names);
-  void some[0]?.get('one');
-  for (const pattern of ['two', 'three']) some[0]?.set(pattern, found, names);
-  // 64 MB have room for six: the one that was asked longest ago is forgotten.
-  expect(some.map((matches) => matches.get('one') !== undefined)).toEqual([true, false, true, true, true]);
-  some[0]?.set('huge', found, 100 * names);
-  expect(some.map((matches) => matches.get('one'))).toEqual(some.map(() => undefined));
-  expect(some[0]?.get('huge')).toBe(found);
-  // A query of a tenant that was forgotten gets the same answer.
-  const regexes = new RegexMatcherPool();
-  const findPage = createFindPage({ pool, db, regexes, now: () => now });
-  const total = async () =>
-    (await findPage('many', parseQuery('actor:*7', changelogDialect), { skip: 0, size: 1 })).total;
-  const wanted = await total();
-  expect(wanted).toBe(many / 10);
-  new Matches().set('huge', found, 100 * names);
-  expect(await total()).toBe(wanted);
 });

@@ -73,26 +73,6 @@ test('two open transactions record changes of the same new entity type, actor an
   expect(await total('entity:order actor:Jane*')).toBe(2);
 });
 
-test('a fold at work and one that waits keep nobody from recording', async () => {
-  const { db } = database;
-  await createRecorder(db, tenant, () => now)([change(), change()]);
-  await givePositions(db, tenant);
-  await inTransaction(
-    db,
-    async (folding) => {
-      await folding.executeQuery(CompiledQuery.raw('select change_fold($1)', [tenant]));
-      expect(await foldHistory(db, tenant)).toBe(0);
-      await inTransaction(db, async (other) => {
-        await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'", []));
-        expect(await recordChange(other, tenant, change(), now)).toBe('recorded');
-      });
-      expect(await total('')).toBe(3);
-    },
-    { isolation: 'repeatable read' },
-  );
-  expect(await total('')).toBe(3);
-});
-
 test('what is rolled back is in no total, with its names known to nobody', async () => {
   const { db, pool } = database;
   await createRecorder(db, tenant, () => now)([change()]);

@@ -92,12 +92,6 @@ test('an index of ids answers a pattern alone', async () => {
   }
 });
 
-test('the index leads to ids that begin with a text, and one statement answers', async () => {
-  statements.length = 0;
-  await ask('entity:order entityId:d1*');
-  expect(statements.map(({ text }) => text)).toEqual([expect.stringContaining('change_page_documents')]);
-});
-
 test(`up to ${maxInOneStatement} entries with such ids are read in one statement, and more in several`, async () => {
   const record = createRecorder(history.database.db, tenant, () => now);
   const entityId = 'many';

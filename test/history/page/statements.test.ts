@@ -39,20 +39,6 @@ test('a page of a search that joins nothing asks for no estimate, and one that j
   expect((await texts('path:price entity:order entityId:*')).filter(isEstimate)).toHaveLength(1);
 });
 
-test('a histogram counts and finds its oldest entry with one statement, from the begin of the query on', async () => {
-  await watched(async (means) => {
-    const from = new Date(now - 2 * day).toISOString();
-    const query = parseQuery(`change:elemMatch(path:price) occurredAt:>="${from}"`, changelogDialect);
-    const histogram = await createHistoryReads(means).histogram(tenant, query, { maxBuckets: 60 });
-    expect(histogram).toMatchObject({ total: 10, from: now - day });
-  });
-  const ofOldest = statements.filter(({ text }) => text.includes('as oldest'));
-  expect(ofOldest).toHaveLength(1);
-  const [moments, of] = ofOldest[0]?.values ?? [];
-  expect(of).toBe(tenant);
-  expect(Math.min(...(moments as number[]))).toBeGreaterThanOrEqual(now - 2 * day);
-});
-
 test('few entries with a path are read by one statement and counted, and many are counted by others', async () => {
   const counted = async (q: string, total: number) => {
     await watched(async (means) => {

@@ -6,7 +6,6 @@ import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { createTestDatabaseForThisTest } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
-import { recordStatements } from '../../support/server/statements.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12);
 const day = 86_400_000;
@@ -31,19 +30,4 @@ test('the summaries of all tenants are those of each by itself: folded or not, w
     expect({ name, ...summary }).toEqual({ name, ...rows[0] });
   }
   expect(found.map(({ entries }) => entries)).toEqual([0, 100, 31, 31, 107]);
-});
-
-test('one statement answers for a thousand tenants', async () => {
-  const { db, pool } = await createTestDatabaseForThisTest();
-  await sql`insert into tenant (tenant) select 't' || lpad(n::text, 5, '0') from generate_series(1, 2000) n`.execute(
-    db,
-  );
-  const statements = recordStatements(pool);
-  const names: string[] = [];
-  for await (const { name, entries } of summariseTenants(db, now)) {
-    expect(entries).toBe(0);
-    names.push(name);
-  }
-  expect(names).toEqual(Array.from({ length: 2_000 }, (_, n) => `t${String(n + 1).padStart(5, '0')}`));
-  expect(statements).toHaveLength(3);
 });

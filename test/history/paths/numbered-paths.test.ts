@@ -82,20 +82,6 @@ describe('a tenant with more names than are registered', () => {
       others: entries * names - 1,
     });
   });
-
-  test('does not slow the tenant beside it: that one has numbers of its own', async () => {
-    expect(await registered('beside')).toBe(2);
-    const numbersOf = async (one: string): Promise<number[]> => {
-      const { rows } = await history.server.database.pool.query<{ numbers: number[] }>(
-        'select path_numbers as numbers from change_entry where tenant = $1',
-        [one],
-      );
-      return rows.flatMap(({ numbers }) => numbers);
-    };
-    const ofCrowd = new Set(await numbersOf(tenant));
-    expect((await numbersOf('beside')).filter((number) => ofCrowd.has(number))).toEqual([]);
-    expect(await history.agree('beside', ['path:k0_0', 'path:k11_899', 'path:own'])).toEqual([1, 0, 1]);
-  });
 });
 
 test.each([

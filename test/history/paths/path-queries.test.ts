@@ -299,26 +299,3 @@ test('a number that is also that of the rest is read', async () => {
     possible: ['{8}'],
   });
 });
-
-test('many patterns on many names let other work go on between them', async () => {
-  const names = Array.from({ length: 10_000 }, (_none, place) => ({
-    number: place,
-    entity: 'order',
-    name: `name${place}.x`,
-    isShared: false,
-  }));
-  const terms = Array.from({ length: 200 }, (_none, place) =>
-    match('path', { kind: 'glob', parts: ['', `e${place}`, 'x'] }, place),
-  );
-  let turns = 0;
-  let goesOn = true;
-  const count = () => {
-    turns += 1;
-    if (goesOn) setImmediate(count);
-  };
-  setImmediate(count);
-  const means = { regexes: new RegexMatcherPool(), budget: new RegexBudget() };
-  await pathCandidates(terms, { names, rest: undefined }, means);
-  goesOn = false;
-  expect(turns).toBeGreaterThan(5);
-});

@@ -232,20 +232,6 @@ test('rows are blocks of 4096, 256 and 16, in whatever portions positions come',
   expect(new Set(places.map(({ fingerprint }) => fingerprint)).size).toBeGreaterThan(15);
 });
 
-test('single changes leave few rows behind: each is written four times at most', async () => {
-  const tenant = await newTenant();
-  for (let changes = 0; changes < 300; changes += 1) {
-    await record(tenant, 1, now + changes);
-    await givePositions(db, tenant);
-  }
-  const { rows } = await database.pool.query(
-    'select cardinality(ats) as entries from change_position where tenant = $1 order by first',
-    [tenant],
-  );
-  expect(rows.map(({ entries }) => entries)).toEqual([256, 16, 16, ...Array(12).fill(1)]);
-  await expectDense(database, tenant);
-});
-
 test('a reader gets 10,000 positions at most, from any place, and fingerprints say which they are', async () => {
   const tenant = await newTenant();
   await record(tenant, 9_000);
@@ -265,14 +251,6 @@ test('a reader gets 10,000 positions at most, from any place, and fingerprints s
   }
   expect(await fingerprintAt(db, tenant, 12_001)).toBeUndefined();
   expect(await fingerprintAt(db, tenant, 0)).toBe(0);
-});
-
-test('a tenant without changes stands at 0', async () => {
-  const tenant = await newTenant();
-  expect(await givePositions(db, tenant)).toBe(0);
-  expect(await lastPosition(db, tenant)).toEqual({ position: 0, fingerprint: 0 });
-  expect(await readPlaces(db, tenant, 0)).toEqual([]);
-  expect(await firstKept(db, tenant, 0)).toBeUndefined();
 });
 
 test('a tenant that is deleted and made again begins anew, with other fingerprints', async () => {
@@ -314,18 +292,6 @@ test('a tenant whose turn fails is told, and keeps no other one from its positio
   expect(errors).toMatchObject([{ code: '23503' }]);
   expect(await lastPosition(db, tenant)).toMatchObject({ position: 3 });
   await database.pool.query(`delete from change_delta where tenant = 'aghost'`);
-});
-
-test('an entry whose transaction is unknown gets its position too', async () => {
-  const tenant = await newTenant();
-  await record(tenant, 1);
-  await givePositions(db, tenant);
-  await record(tenant, 1, now + 1);
-  await database.pool.query('update change_delta set transaction = null where tenant = $1 and position is null', [
-    tenant,
-  ]);
-  expect(await givePositions(db, tenant)).toBe(1);
-  await expectDense(database, tenant);
 });
 
 test('what a round leaves because it is too much, the next one finds', async () => {

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import {
   parseVerifierKey,
   signatureTypes,
 } from '../../../src/history/proof/tlog/note.ts';
-import { parseLogs, parsePolicy, witnessesOf } from '../../../src/history/proof/tlog/policy.ts';
+import { parsePolicy, witnessesOf } from '../../../src/history/proof/tlog/policy.ts';
 import { readLog } from '../../../src/history/proof/tree/log-store.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
@@ -160,11 +160,4 @@ test.each([
   expect(result).toMatchObject({ code, stdout: '' });
   expect(result.stderr).toContain(message);
   expect(result.stderr).not.toContain('PRIVATE');
-});
-
-test('the logs of one installation share its key, which no policy allows', () => {
-  const key = readFileSync(join(folder, 'logs'), 'utf8');
-  expect(parseLogs(key)).toHaveLength(2);
-  expect(() => parsePolicy(`${key}quorum none`)).toThrow('the key is there twice');
-  expect(() => parseLogs('quorum none')).toThrow('line 1: a line begins with log');
 });

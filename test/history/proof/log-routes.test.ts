@@ -379,12 +379,6 @@ test('a check of all goes on behind a tenant that cannot be checked yet, and pas
   ]);
 });
 
-test('the service seals by itself what is recorded', async () => {
-  const read = await readerOf('alone');
-  await record('alone', 2);
-  await expect.poll(async () => (await read('/checkpoint')).status, { timeout: 60_000, interval: 200 }).toBe(200);
-});
-
 test.skipIf(!hasGo)(
   "Go's sumdb/note and sumdb/tlog read the checkpoints, the tiles, the leaves and the proofs (needs golang-go and golang-golang-x-mod-dev)",
   async () => {

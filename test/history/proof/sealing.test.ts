@@ -8,7 +8,7 @@ import { givePositions, lastPosition, readPlaces } from '../../../src/history/fe
 import { commitmentOfEntry } from '../../../src/history/proof/encoding/commitment.ts';
 import { fieldsOf } from '../../../src/history/proof/encoding/fields.ts';
 import { makeProofKey } from '../../../src/history/proof/sealing/make-key.ts';
-import { type Sealing, sealPortion, sealTenants, unsealed } from '../../../src/history/proof/sealing/seal-tenants.ts';
+import { type Sealing, sealPortion, unsealed } from '../../../src/history/proof/sealing/seal-tenants.ts';
 import { readSealingLag } from '../../../src/history/proof/sealing/sealing-figures.ts';
 import { openSigner } from '../../../src/history/proof/sealing/signer.ts';
 import { openCheckpoint } from '../../../src/history/proof/tlog/checkpoint.ts';
@@ -27,7 +27,7 @@ import { lockProof } from '../../../src/history/proof/tree/proof-lock.ts';
 import { readNodes } from '../../../src/history/proof/tree/tile-store.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
-import { tenantsWith, workInTurn } from '../../../src/postgres/tenants/tenants-with.ts';
+import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { readReceipts, writeReceipt } from '../../../src/recording/receipt-store.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
@@ -226,35 +226,6 @@ test('what is sealed and not signed yet is looked at when its checkpoint is due,
   expect((await lookAt()).soon).toBeGreaterThan(30);
 });
 
-test('a long backlog of one tenant delays the checkpoints of no other', async () => {
-  const sealing = sealingWith();
-  const [long, late] = [await newTenant(), await newTenant()];
-  for (const tenant of [long, late]) {
-    await record(tenant, 1);
-    await foldHistory(db, tenant);
-  }
-  const turns: string[] = [];
-  const found = [[long], [long, late], []];
-  let looks = 0;
-  const portion = async (tenant: string) => {
-    turns.push(tenant);
-    return tenant === long && turns.length < 4;
-  };
-  const options = { rest: async () => {}, onError: () => {}, maxTime: 0, signal: { aborted: false } as never };
-  let more: string[] = [];
-  do {
-    const findTenants = async () => [...new Set([...more, ...(found[looks++] ?? [])])];
-    more = await workInTurn(unsealed, { ...options, findTenants }, portion);
-  } while (more.length > 0);
-  expect(turns).toEqual([long, long, late, long]);
-  await sealTenants(db, sealing, {
-    ...options,
-    all: false,
-    findTenants: async (work) => (await tenantsWith(db, work)).filter((tenant) => [long, late].includes(tenant)),
-  });
-  for (const tenant of [long, late]) expect((await readLog(db, tenant))?.size).toBe(2);
-});
-
 test('the figures tell how far checkpoints are behind, of the tenant that is farthest', async () => {
   const other = await createTestDatabase();
   try {
@@ -279,22 +250,6 @@ test('the figures tell how far checkpoints are behind, of the tenant that is far
   } finally {
     await other.drop();
   }
-});
-
-test('a long entry is sealed as others are, in a portion of its own', async () => {
-  const tenant = await newTenant();
-  const sealing = sealingWith();
-  const long = `{"text":{"after":${JSON.stringify('ä'.repeat(4_500_000))}}}`;
-  const changes = [changeOf({ at: now() }), changeOf({ at: now() + 1, paths: long }), changeOf({ at: now() + 2 })];
-  await createRecorder(db, tenant, now)(changes);
-  await givePositions(db, tenant);
-  for (const size of [1, 2]) {
-    expect(await sealPortion(db, tenant, sealing)).toBe(true);
-    expect(await readTreeSize(db, tenant)).toBe(size);
-  }
-  await seal(tenant, sealing);
-  expect((await checkpointOf(tenant)).size).toBe(4);
-  await expectLeavesOfEntries(tenant);
 });
 
 test('positions whose entry is gone have a leaf that says so, and receipts have their text', async () => {

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
-import { commitmentOf } from '../../../src/history/proof/encoding/commitment.ts';
-import { newSeed, saltsOf } from '../../../src/history/proof/encoding/salts.ts';
+import { newSeed } from '../../../src/history/proof/encoding/salts.ts';
 import { cosign } from '../../../src/history/proof/tlog/cosignature.ts';
 import { hashLeaf } from '../../../src/history/proof/tlog/merkle.ts';
 import {
@@ -383,31 +382,4 @@ test.each<[string, (text: string) => string | Buffer, RegExp]>([
       () => {},
     ),
   ).rejects.toThrow(reason);
-});
-
-test('a packed bundle is read', async () => {
-  const file = join(folder, 'bundle.gz');
-  writeFileSync(file, gzipSync(sound.lines.map(formatLine).join('')));
-  const options = { keys: [key], accept: new Set<string>() };
-  expect(
-    await verifyBundle(
-      () => readBundle(file),
-      options,
-      () => {},
-    ),
-  ).toMatchObject({ isRight: true });
-});
-
-test('salts of fields that are hidden cannot be found from a bundle', () => {
-  const { line } = entryOf(4, ['identity', 'context', 'actor']);
-  const entry = line as BundleEntry;
-  const shown = entry.fields.map((field) => !(typeof field === 'object' && field !== null));
-  const salts = saltsOf({ cover: entry.cover, shown }, shown.length);
-  expect(salts.flatMap((salt, index) => (salt === null ? [index] : []))).toEqual([0, 1, 8]);
-  expect(
-    commitmentOf(
-      entry,
-      entry.fields.map(() => Buffer.alloc(32)),
-    ),
-  ).toHaveLength(32);
 });

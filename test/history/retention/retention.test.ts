@@ -1,10 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { CompiledQuery } from 'kysely';
 import { expect, test } from 'vitest';
 import { dropExpired, dropPortion, readHorizon, setRetention } from '../../../src/history/retention/retention.ts';
 import { foldHistory } from '../../../src/history/upkeep/fold.ts';
-import { createPool } from '../../../src/postgres/connections/pool.ts';
-import { createDatabase } from '../../../src/postgres/database.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
@@ -200,28 +197,6 @@ test('one tenant that forgets keeps the others as they are', async () => {
   expect(await totals('remembers')).toEqual(everywhere(20 * 3 + 100));
 });
 
-test('neither setting a horizon nor dropping rows keeps anybody from recording or reading', async () => {
-  await makeHistory('busy', 20);
-  const { db } = server.context;
-  await inTransaction(db, async (open) => {
-    await open.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'"));
-    await recordChange(open, 'busy', change(3), now);
-    await setRetention(db, 'busy', 10, now);
-    expect(await dropAll('busy')).toBeGreaterThan(0);
-    expect(await recordChange(open, 'busy', change(2), now)).toBe('recorded');
-  });
-  await inTransaction(db, async (dropping) => {
-    const expired = "delete from change_entry where tenant = 'busy' and at < $1";
-    await dropping.executeQuery(CompiledQuery.raw(expired, [today - 9 * day]));
-    await inTransaction(db, async (other) => {
-      await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'"));
-      expect(await recordChange(other, 'busy', change(1), now)).toBe('recorded');
-    });
-    expect(new Set(await totals('busy')).size).toBe(1);
-    throw new Error('enough');
-  }).catch((error: Error) => expect(error.message).toBe('enough'));
-});
-
 test('what is expired goes of all tenants in turn, and whose turn fails keeps nobody waiting', async () => {
   const { db } = server.context;
   const { pool } = server.database;
@@ -263,31 +238,4 @@ test('what is expired goes of all tenants in turn, and whose turn fails keeps no
     [today - 5 * day],
   );
   expect(rows).toMatchObject([{ expired: 0 }, { expired: 24 * 3 + 100 }, { expired: 0 }]);
-});
-
-test('to see that no tally is expired, none that is kept is looked at', async () => {
-  await makeHistory('kept', 3);
-  const alone = createPool(server.database.url, { maximum: 1 });
-  try {
-    const db = createDatabase(alone);
-    await alone.query(
-      `insert into change_tally (tenant, level, actor, kind, bucket, children, upto)
-         select 'kept', 3, actor, 0, $1::bigint / 3600000 + hour, '{0}', '{1}'
-           from generate_series(1, 100) as actor, generate_series(0, 99) as hour`,
-      [today],
-    );
-    await alone.query('analyze change_tally');
-    const looked = async () => {
-      await alone.query('select pg_stat_force_next_flush()');
-      const { rows } = await alone.query<{ looked: number }>(
-        `select seq_tup_read + coalesce(idx_tup_fetch, 0) as looked from pg_stat_user_tables where relname = 'change_tally'`,
-      );
-      return rows[0]?.looked ?? 0;
-    };
-    const before = await looked();
-    expect(await dropPortion(db, 'kept', today - 100 * day, { maxRows: 1_000 })).toMatchObject({ dropped: 0 });
-    expect((await looked()) - before).toBeLessThan(100);
-  } finally {
-    await alone.end();
-  }
 });

@@ -1,17 +1,10 @@
-import { CompiledQuery } from 'kysely';
 import { beforeEach, expect, test } from 'vitest';
 import { foldTenants, unfolded } from '../../../src/history/upkeep/fold.ts';
-import type { DatabaseTransaction } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
-import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
-import {
-  createSingleTestDatabase,
-  createTestDatabase,
-  createTestDatabaseForThisTest,
-} from '../../support/server/database.ts';
+import { createTestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
@@ -56,17 +49,6 @@ async function foldsOf(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ tenant, folds }) => [tenant, folds]));
 }
 
-/** Rows read and indexes asked, by this connection, of what tells the tenants with something to fold. */
-async function touchedBy(transaction: DatabaseTransaction): Promise<number> {
-  const { rows } = await transaction.executeQuery<{ touched: number }>(
-    CompiledQuery.raw(
-      `select sum(seq_tup_read + idx_scan + coalesce(idx_tup_fetch, 0))::int as touched
-         from pg_stat_xact_user_tables where relname in ('tenant', 'change_delta')`,
-    ),
-  );
-  return rows[0]?.touched ?? 0;
-}
-
 test('it goes on while a tenant has more, a portion of each in turn, and rests once there is none', async () => {
   await record('acme', 5);
   await record('globex', 1);
@@ -95,28 +77,6 @@ test('told to end, it folds no other tenant', async () => {
   await record('acme', 1);
   expect(await foldTwoByTwo({ signal: AbortSignal.abort() })).toEqual({ rests: [], errors: [] });
   expect(await tenantsWith(database.db, unfolded)).toEqual(['acme']);
-});
-
-test('to look for tenants with something to fold costs what those are, not all tenants and not all that is to be folded', async () => {
-  // The counters of one server.
-  const { db, pool } = await createTestDatabaseForThisTest(createSingleTestDatabase);
-  await pool.query(
-    `insert into tenant (tenant) select 'idle' || i from generate_series(1, 3000) i
-       union all values ('acme'), ('globex'), ('umbrella')`,
-  );
-  await pool.query(
-    `insert into change_delta (tenant, ats, sequences, kinds, actors)
-       select tenant, '{1}', '{1}', '{1}', '{1}' from (values ('acme', 20000), ('globex', 1), ('umbrella', 5)) as t (tenant, deltas)
-         cross join lateral generate_series(1, deltas)`,
-  );
-  await pool.query('analyze tenant, change_delta');
-  await inTransaction(db, async (transaction) => {
-    const before = await touchedBy(transaction);
-    expect(await tenantsWith(transaction, unfolded)).toEqual(['acme', 'globex', 'umbrella']);
-    const touched = (await touchedBy(transaction)) - before;
-    expect(touched).toBeGreaterThan(0);
-    expect(touched).toBeLessThan(20);
-  });
 });
 
 test('a server that listens folds, what was recorded before and what comes later', async () => {

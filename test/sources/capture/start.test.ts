@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { connectSource, readSource } from '../../../src/postgres/source/source.ts';
+import { readSource } from '../../../src/postgres/source/source.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { captureScript } from '../../../src/sources/capture/capture-script.ts';
 import { removeCapture } from '../../../src/sources/capture/setup.ts';
@@ -284,16 +284,6 @@ describe('the snapshot', () => {
     ]);
   });
 
-  test('the comparison of a large table tells its progress', async () => {
-    const setup = await prepared();
-    await setup.source.pool.query(`insert into orders select n, 'x' from generate_series(1, 10000) n; analyze orders`);
-    const running = startCapture({ ...setup, choice: { snapshot: true } });
-    await running.running;
-    const told = running.logged.filter(({ message }) => message === 'comparing a table with the history');
-    expect(told.map(({ fields }) => fields)).toMatchObject([{ table: 'public.orders', ofAbout: 10000 }]);
-    expect(running.messages).toContain('looking in the history for documents without a row');
-  });
-
   test('a snapshot that was broken off begins anew, also without the option', async () => {
     const setup = await prepared();
     const { source, history } = setup;
@@ -317,14 +307,6 @@ describe('the snapshot', () => {
     await startCapture({ ...setup, choice: { snapshot: true } }).running;
     await setup.source.pool.query(`insert into orders values (2, 'two')`);
     await eventually(() => idsOf(setup.history)).toEqual(['create 2']);
-  });
-
-  test('a source without the database of the URL refuses, and is not said to be away', async () => {
-    const url = new URL((await prepared()).source.url);
-    url.pathname = '/nowhere';
-    await expect(connectSource(readSource(url.href), 'statements')).rejects.toThrow(
-      'the source refuses: database "nowhere" does not exist (3D000)',
-    );
   });
 
   test('a policy that hides rows stops the snapshot', async () => {

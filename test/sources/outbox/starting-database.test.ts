@@ -5,9 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startAnnals } from '../../support/server/command.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
-import { createSourceDatabase, startSourceServer } from '../../support/server/source-server.ts';
 import { startStartingServer } from '../../support/server/starting-server.ts';
-import { startCapture } from '../capture/captured.ts';
 import { useHistory } from '../history.ts';
 import { createApplication, startRelay } from './relayed.ts';
 
@@ -38,21 +36,6 @@ test('a relay that is stopped while it waits ends in order, and any other refusa
   const nowhere = new URL(application.url);
   nowhere.pathname = '/nowhere';
   await expect(startRelay({ ...application, url: nowhere.href }).ended).rejects.toThrow('the source refuses');
-});
-
-test('capture waits for a source that is starting', async () => {
-  const server = await startSourceServer();
-  onTestFinished(() => server.close());
-  const database = await createSourceDatabase(server);
-  await database.pool.query(orders);
-  const source = await startStartingServer(database.url);
-  const history = openHistory();
-  const { running } = startCapture({ source: database, history, tables, url: source.url });
-  await eventually(async () => source.refused).toBeGreaterThan(1);
-  source.start();
-  await running;
-  await database.pool.query('insert into orders values (1)');
-  await eventually(() => entriesOf(history)).toHaveLength(1);
 });
 
 test("commands wait while Annals' own database is starting, and end in order when they are stopped meanwhile", async () => {

@@ -124,32 +124,11 @@ describe('events of Debezium', () => {
     expect(history[0]?.paths).toEqual({ total: { before: '1.10', after: '3' } });
   });
 
-  test('of a truncate delete what exists, once', async () => {
-    const drafts = [1, 2, 3].map((id) => event('c', null, row(id), 'drafts'));
-    await post([...drafts, event('d', row(3), null, 'drafts')]);
-    const truncate = event('t', null, null, 'drafts');
-    expect(await post(truncate)).toEqual({ ...counts, read: 2, recorded: 2 });
-    expect(await post(truncate)).toEqual({ ...counts, read: 1, ignored: 1 });
-    expect(await historyOf('draft', '1')).toMatchObject([
-      { type: 'delete', paths: { total: { before: '1.10' } } },
-      { type: 'create' },
-    ]);
-  });
-
   test('of a truncate leave alone what was created since, when they come again', async () => {
     const truncate = event('t', null, null, 'drafts');
     await post([event('c', null, row(21), 'drafts'), truncate, event('c', null, row(22), 'drafts')]);
     await post(truncate);
     expect(await historyOf('draft', '22')).toMatchObject([{ type: 'create' }]);
-  });
-
-  test('are rejected where they are of another tenant, and ignored where their table is not mapped', async () => {
-    expect(await post([event('c', null, row(9, { org: 'other' })), event('c', null, row(9), 'unknown')])).toEqual({
-      ...counts,
-      read: 2,
-      ignored: 1,
-      rejected: [{ index: 0, reason: 'is mapped to another tenant than that of the path' }],
-    });
   });
 });
 

@@ -103,14 +103,6 @@ describe('a request records', () => {
     },
   );
 
-  test('no change with a member that is not known', async () => {
-    const answer = await post(lines(change(), change({ usr: 'x' })));
-    expect(await answer.json()).toMatchObject({
-      recorded: 1,
-      rejected: [{ index: 1, reason: '"usr" is not a member of a change' }],
-    });
-  });
-
   test.each([
     ['NUL', { 'a\0b': 1 }, String.raw`"a\u0000b" is not a member of a change`],
     ['half of a surrogate pair', { '\ud83d': 1 }, String.raw`"\ud83d" is not a member of a change`],
@@ -196,16 +188,6 @@ describe('the status, where changes are rejected', () => {
       const none = await post('type' in options ? '[]' : '\n', options);
       expect([none.status, await none.json()]).toEqual([200, counts]);
     }
-  });
-
-  test('is 422 if the request is strict, and then nothing is stored', async () => {
-    const before = await keptRows();
-    const answer = await post(lines(bad()), { query: '?strict=true' });
-    expect([answer.status, await answer.json()]).toEqual([
-      422,
-      expect.objectContaining({ type: 'change_rejected', details: [{ field: '0', message: expect.any(String) }] }),
-    ]);
-    expect(await keptRows()).toBe(before);
   });
 });
 

@@ -68,18 +68,3 @@ test('a tenant may have 64 requests under way and 256 that wait; each further on
   expect(crowd.answers.filter(({ status }) => status === 200)).toHaveLength(allowed);
   expect(await crowd.entries()).toBe(allowed);
 });
-
-test('a bystander records at once beside two tenants that have all their requests under way', async () => {
-  const attackers = [await heldTenant('first'), await heldTenant('second')];
-  const token = await server.token('bystander', { scope, name: 'Bystander' });
-  const all = requestShares.requests.maxOfTenant;
-  const sent = attackers.flatMap(({ send }) => Array.from({ length: all }, send));
-  for (let request = 0; request < 3; request++) {
-    const answer = await recorder.post('bystander', JSON.stringify(change()), { token });
-    expect(answer.status).toBe(200);
-  }
-  for (const { answers } of attackers) expect(answers).toEqual([]);
-  for (const { letGo } of attackers) await letGo();
-  await Promise.all(sent);
-  for (const { entries } of attackers) expect(await entries()).toBe(all);
-});

@@ -56,12 +56,6 @@ describe('writing', () => {
     }
   });
 
-  test('of a key given twice the last counts', async () => {
-    await client.post('/THING/instances', '{"id":"twice","a":1,"a":2}');
-    expect((await client.get(at('twice'))).text).toContain('"a":2');
-    expect((await client.get(at('twice'))).text).not.toContain('"a":1');
-  });
-
   test('the id bulk is reserved: no operation on many instances reaches one of that name', async () => {
     for (const response of [
       await client.post('/THING/instances', { id: 'bulk' }),
