@@ -41,3 +41,21 @@ export function patternOfKey(key: string): string {
 }
 
 const maxKeys = 100;
+
+/** The keys of a path: separated by dots, with `\` as the escape character. */
+export function keysOfPath(path: string): string[] {
+  if (!path.includes('\\')) return path.split('.');
+  const keys: string[] = [];
+  let key = '';
+  for (let at = 0; at < path.length; at++) {
+    const character = path.charAt(at);
+    if (character === '\\') {
+      at += 1;
+      key += path.charAt(at);
+    } else if (character === '.') {
+      keys.push(key);
+      key = '';
+    } else key += character;
+  }
+  return [...keys, key];
+}

@@ -165,3 +165,22 @@ export function regex(source: string): Regex {
 export function list(items: readonly (Text | Glob)[]): List {
   return Object.freeze({ kind: 'list', items: Object.freeze(items) });
 }
+
+/** Both queries must hold. In the second one, values at the paths `hide` count as masked. */
+export function andMasked(first: Query, second: Query, hide: readonly PathPattern[]): Query {
+  return and([...first.operands, ...second.operands.map((operand) => masked(operand, hide))], second.position);
+}
+
+function masked(condition: Condition, hide: readonly PathPattern[]): Condition {
+  switch (condition.kind) {
+    case 'and':
+    case 'or': {
+      const operands = condition.operands.map((operand) => masked(operand, hide));
+      return Object.freeze({ ...condition, operands: Object.freeze(operands) });
+    }
+    case 'item':
+      return itemMatch(condition.field, condition.operand, condition.position, [...(condition.hide ?? []), ...hide]);
+    default:
+      return condition;
+  }
+}

@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { clearOnErasure } from '../core/forgetting.ts';
+import { hashOf } from '../core/text-hash.ts';
 import type { Change, RelatedItem } from './change.ts';
 import { type PathColumns, pathColumns } from './path-names.ts';
 
@@ -145,17 +145,6 @@ function documentHash(entityId: string): Buffer {
 /** The lookup hash of a kind. */
 export function hashOfKind(entity: string, type: string, relatedEntities: readonly string[]): Buffer {
   return hashOf(JSON.stringify([entity, type, relatedEntities]));
-}
-
-/** The first 16 bytes of the SHA-256 of a text, which represent it in an index. */
-export function hashOf(text: string): Buffer {
-  // Node.js returns a string faster than a buffer, and with less garbage.
-  return Buffer.from(uuidOf(text), 'hex');
-}
-
-/** `hashOf` in hexadecimal. */
-export function uuidOf(text: string): string {
-  return hash('sha256', text, 'hex').slice(0, 32);
 }
 
 function relatedText(change: Change): string {

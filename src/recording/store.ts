@@ -1,4 +1,5 @@
 import { CompiledQuery } from 'kysely';
+import { uuidOf } from '../core/text-hash.ts';
 import {
   CompositeArray,
   type CompositeField,
@@ -11,7 +12,7 @@ import {
 } from '../postgres/binary-arrays.ts';
 import type { Connection, DatabaseTransaction } from '../postgres/database.ts';
 import type { Change, RecordedBy } from './change.ts';
-import { type EntryColumns, uuidOf } from './entry-columns.ts';
+import type { EntryColumns } from './entry-columns.ts';
 
 /** The identities, in hexadecimal, of the changes already recorded. */
 export async function recordedIdentities(

@@ -1,4 +1,4 @@
-import { uuidOf } from '../../recording/entry-columns.ts';
+import { uuidOf } from '../../core/text-hash.ts';
 import type { DeliveredChange } from '../changes.ts';
 import type { Exchange, GuardedHttp } from '../targets/guarded-http.ts';
 import type { Sending, TargetMembers } from '../targets/target.ts';

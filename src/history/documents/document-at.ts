@@ -1,8 +1,8 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { ThreadLost } from '../../core/fairness/thread.ts';
+import { uuidOf } from '../../core/text-hash.ts';
 import type { Restriction } from '../../http/credentials.ts';
 import { maxPieceBytes, piecesOf } from '../../pagination/pieces.ts';
-import { uuidOf } from '../../recording/entry-columns.ts';
 import { maxLaterEntries } from '../../recording/rebuild/document-rebuild.ts';
 import { documentTooLarge } from '../../recording/rebuild/document-tree.ts';
 import {

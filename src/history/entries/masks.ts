@@ -5,8 +5,8 @@ import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { PathPattern } from '../../core/path-pattern.ts';
+import { keysOfPath } from '../../core/path-pattern.ts';
 import { applyRulesAt, type CompiledRules, compileRules } from '../../recording/mapping/apply-rules.ts';
-import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
 
 /**
  * Masks hidden values, also inside of whole values. Takes the `paths` of several entries, as JSON texts; long ones are

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
+import { hashOf } from '../../core/text-hash.ts';
 import { int8Array, textArray, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { refuseHeld } from '../../postgres/tenants/tenants.ts';
-import { hashOf } from '../../recording/entry-columns.ts';
 import type { ErasureKey } from '../../recording/erased-changes.ts';
 import type { CompiledRules } from '../../recording/mapping/apply-rules.ts';
 import { rangesOf, writeReceipt } from '../../recording/receipt-store.ts';

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import type { Sealer } from '../../core/sealing.ts';
+import { uuidOf } from '../../core/text-hash.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { tenantTables } from '../../postgres/tenants/delete-tenant.ts';
 import { refuseHeld } from '../../postgres/tenants/tenants.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { tryOpenRejected } from '../../recording/batches/rejected-changes.ts';
-import { uuidOf } from '../../recording/entry-columns.ts';
 import type { Leftover } from './own-entries.ts';
 import { columnsWith } from './places.ts';
 import { identifying, isIn, likePatterns, type Replacing, replaceInJson } from './replace-in-text.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Sealer } from '../../core/sealing.ts';
+import { hashOf } from '../../core/text-hash.ts';
 import { uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Connection, Database } from '../../postgres/database.ts';
-import { hashOf } from '../../recording/entry-columns.ts';
 import { listErasures } from './erasure-store.ts';
 import { openSubject, type SealedSubject, type Subject, textOfSubject } from './subject.ts';
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { entriesOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
+import { keysOfPath } from '../../core/path-pattern.ts';
 import { int8Array } from '../../postgres/binary-arrays.ts';
 import type { Database } from '../../postgres/database.ts';
-import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
 import { ownEntities } from '../../recording/record-document-change.ts';
 import type { Place } from '../entries/entry-store.ts';
 import { identifying, isIn, likePatterns } from './replace-in-text.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
+import { hashOf } from '../../core/text-hash.ts';
 import { int8Array, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { hashOf } from '../../recording/entry-columns.ts';
 import type { Place } from '../entries/entry-store.ts';
 import { entriesOfRow } from '../feed/positions.ts';
 import type { FieldLabel } from '../proof/encoding/fields.ts';

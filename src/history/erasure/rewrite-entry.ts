@@ -2,8 +2,8 @@ import { elementsOf, entriesOf, memberOf, objectText, stringOf } from '../../cor
 import { parseJson } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
+import { keysOfPath } from '../../core/path-pattern.ts';
 import { applyRulesAt, type CompiledRules } from '../../recording/mapping/apply-rules.ts';
-import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
 import { isIn, replaceInText } from './replace-in-text.ts';
 import type { SealedSubject } from './subject.ts';
 

@@ -1,10 +1,10 @@
 import { doWork, requestLimit } from '../../core/fairness/work.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { StopSignal } from '../../core/stop-signal.ts';
+import { uuidOf } from '../../core/text-hash.ts';
 import type { Query } from '../../query/ast.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { withPlainRegexes } from '../../query/plain-regex.ts';
-import { uuidOf } from '../../recording/entry-columns.ts';
 import { sealRef } from '../entries/entry-ref.ts';
 import type { EntryRow } from '../entries/entry-store.ts';
 import { entryText } from '../entries/entry-text.ts';

@@ -1,13 +1,13 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isJsonNumber } from '../../core/json/number.ts';
 import type { PathPattern } from '../../core/path-pattern.ts';
+import { keysOfPath } from '../../core/path-pattern.ts';
 import { mask } from '../../core/sealing.ts';
 import { documentField } from '../../query/array-values.ts';
 import type { DocumentQuery, Glob, Match, Matcher, Text } from '../../query/ast.ts';
 import { documentQueryToSql } from '../../query/document-sql.ts';
 import { projectedText } from '../../query/json-projection.ts';
 import { likePattern } from '../../query/match.ts';
-import { keysOfPath } from '../../recording/rebuild/entry-changes.ts';
 import { type PathNames, readNumbers } from './names/path-name-store.ts';
 import type { ChangeTerm, IdSet, PathCandidates, PathMatcher, PathTerm, ResolvedMatcher } from './plan/expression.ts';
 import { listsOfNumbers } from './plan/path-candidates.ts';

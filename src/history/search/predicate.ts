@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { TimeSlice } from '../../core/fairness/time-slice.ts';
+import { uuidOf } from '../../core/text-hash.ts';
 import { likePattern } from '../../query/match.ts';
-import { uuidOf } from '../../recording/entry-columns.ts';
 import type { Dictionary } from './names/dictionary.ts';
 import { changeSatisfies, isInIdSet, pathSatisfies, type SqlCondition } from './path-predicate.ts';
 import {

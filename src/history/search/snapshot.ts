@@ -4,7 +4,7 @@ import type { Restriction } from '../../http/credentials.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { type Statements, statementsOf } from '../../postgres/statements.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import type { Query } from '../../query/ast.ts';
+import { andMasked, type Query } from '../../query/ast.ts';
 import { withPlainRegexes } from '../../query/plain-regex.ts';
 import { RegexBudget, type RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Place } from '../entries/entry-store.ts';
@@ -15,7 +15,6 @@ import { type Expression, isAlways } from './plan/expression.ts';
 import { everyId, type IdField, patternsOnIds, tryOnIds } from './plan/id-patterns.ts';
 import { patternsOfNames } from './plan/path-candidates.ts';
 import { resolve, termsOnPaths } from './plan/resolve.ts';
-import { joinRestriction } from './plan/restriction.ts';
 import { possibleKinds } from './plan/tally-plan.ts';
 import { type TimeBounds, timeBounds, windowFrom } from './plan/window.ts';
 import { entryConditions } from './predicate.ts';
@@ -50,7 +49,7 @@ export interface QueryAtMoment {
  */
 export function queryAt(tenant: string, q: Query, now: number, restriction?: Restriction): QueryAtMoment {
   const own = withPlainRegexes(q);
-  const query = restriction === undefined ? own : joinRestriction(restriction, own);
+  const query = restriction === undefined ? own : andMasked(restriction.query, own, restriction.hide);
   return { tenant, query, within: restriction?.query, from: windowFrom(own, now), bounds: timeBounds(own), now };
 }
 

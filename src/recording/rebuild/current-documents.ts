@@ -1,8 +1,8 @@
 import { CompiledQuery } from 'kysely';
+import { hashOf } from '../../core/text-hash.ts';
 import { textArray, uuidArray } from '../../postgres/binary-arrays.ts';
 import type { Connection } from '../../postgres/database.ts';
 import type { ChangeType } from '../change.ts';
-import { hashOf } from '../entry-columns.ts';
 import type { RebuiltDocument } from './document-rebuild.ts';
 import { rebuildDocument } from './document-rebuild.ts';
 

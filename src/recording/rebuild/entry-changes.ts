@@ -1,6 +1,7 @@
 import { entriesOf, memberOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';
+import { keysOfPath } from '../../core/path-pattern.ts';
 import type { ChangeType } from '../change.ts';
 import { isPosition, type Marks } from '../path-list.ts';
 
@@ -86,24 +87,6 @@ function valuesOf(paths: string, { root = false }: { root?: boolean }): ChangedV
       after: after === undefined ? undefined : compactText(after),
     };
   });
-}
-
-/** The keys of a path: separated by dots, with `\` as the escape character. */
-export function keysOfPath(path: string): string[] {
-  if (!path.includes('\\')) return path.split('.');
-  const keys: string[] = [];
-  let key = '';
-  for (let at = 0; at < path.length; at++) {
-    const character = path.charAt(at);
-    if (character === '\\') {
-      at += 1;
-      key += path.charAt(at);
-    } else if (character === '.') {
-      keys.push(key);
-      key = '';
-    } else key += character;
-  }
-  return [...keys, key];
 }
 
 function emptyStep(): Step {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { objectText } from '../../core/json/members.ts';
+import { hashOf } from '../../core/text-hash.ts';
 import { type CatalogueTable, quotedTable } from '../../postgres/source/source-catalogue.ts';
-import { hashOf } from '../../recording/entry-columns.ts';
 import { findErasedDocuments } from '../../recording/erased-changes.ts';
 import { documentOfRow } from '../../recording/mapping/changes-of-row.ts';
 import { changeOfSnapshot } from '../../recording/mapping/history-changes.ts';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
+import { uuidOf } from '../../../src/core/text-hash.ts';
 import { changelogDialect } from '../../../src/history/search/plan/dialect.ts';
 import { maxIds, tryOnIds } from '../../../src/history/search/plan/id-patterns.ts';
 import { readRestriction } from '../../../src/history/search/plan/restriction.ts';
@@ -10,7 +11,6 @@ import { parseQuery } from '../../../src/query/parse.ts';
 import { QueryError } from '../../../src/query/query-error.ts';
 import { RegexBudget } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
-import { uuidOf } from '../../../src/recording/entry-columns.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
+import { uuidOf } from '../../../src/core/text-hash.ts';
 import { documentNumber, entityNumber } from '../../../src/history/documents/name-documents.ts';
 import {
   type DocumentSearch,
@@ -18,7 +19,6 @@ import { type HistorySnapshot, inHistorySnapshot } from '../../../src/history/se
 import { foldHistory, foldPortion } from '../../../src/history/upkeep/fold.ts';
 import { deleteTenant } from '../../../src/postgres/tenants/delete-tenant.ts';
 import type { Change } from '../../../src/recording/change.ts';
-import { uuidOf } from '../../../src/recording/entry-columns.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
 import { foundDocuments } from '../../support/oracle/found-documents.ts';

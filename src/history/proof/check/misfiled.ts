@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
+import { hashOf } from '../../../core/text-hash.ts';
 import type { Database } from '../../../postgres/database.ts';
 import { inTransaction } from '../../../postgres/transaction.ts';
-import { hashOf } from '../../../recording/entry-columns.ts';
 import { documentNumber, findWrongNames } from '../../documents/name-documents.ts';
 import { foldHistory } from '../../upkeep/fold.ts';
 import { isReplacement } from '../bundle/erased-fields.ts';

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
+import { uuidOf } from '../../../core/text-hash.ts';
 import type { Connection } from '../../../postgres/database.ts';
 import type { Way } from '../../../recording/change.ts';
-import { hashOfKind, uuidOf } from '../../../recording/entry-columns.ts';
+import { hashOfKind } from '../../../recording/entry-columns.ts';
 import { numberOfPath, numberOfRest } from '../../../recording/path-names.ts';
 import { lookupOfRecorder } from '../../../recording/store.ts';
 import { isReplacement } from '../bundle/erased-fields.ts';

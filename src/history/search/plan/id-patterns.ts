@@ -1,9 +1,9 @@
+import { uuidOf } from '../../../core/text-hash.ts';
 import type { Condition, Match } from '../../../query/ast.ts';
 import { textOfProjection } from '../../../query/json-projection.ts';
 import { requiredText } from '../../../query/plain-regex.ts';
 import { QueryError } from '../../../query/query-error.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../../query/regex-pool.ts';
-import { uuidOf } from '../../../recording/entry-columns.ts';
 import type { IdSet } from './expression.ts';
 
 /** The ids of the changed documents, those of related documents, or the changed paths. */

@@ -3,7 +3,7 @@ import { type PathPattern, parsePathPattern } from '../../../core/path-pattern.t
 import { isStorable } from '../../../core/storable-text.ts';
 import type { WrittenRestriction } from '../../../core/written-restriction.ts';
 import type { ReadRestriction, Restriction } from '../../../http/credentials.ts';
-import { and, type Condition, type ItemTerm, itemMatch, type Match, type Query } from '../../../query/ast.ts';
+import { and, andMasked, type Condition, type ItemTerm, type Match, type Query } from '../../../query/ast.ts';
 import { compileMatcher } from '../../../query/match.ts';
 import { parseQuery } from '../../../query/parse.ts';
 import { QueryError } from '../../../query/query-error.ts';
@@ -18,7 +18,7 @@ export const readRestriction: ReadRestriction = (written) => {
   for (const { query, hide, actors = true } of written) {
     const inner = readFixedQuery(query, read);
     read = {
-      query: joinRestriction(read, inner),
+      query: andMasked(read.query, inner, read.hide),
       hide: [...read.hide, ...readHidden(hide)],
       actors: read.actors && actors,
     };
@@ -38,25 +38,6 @@ export function parseOwnQuery(q: string, restriction: Pick<Restriction, 'actors'
 export function requireActors(restriction: Restriction | undefined): void {
   if (restriction?.actors !== false) return;
   throw invalidField('field', 'field cannot be actor: this credential does not show actors');
-}
-
-/** The restriction's query and the caller's own one, both of which must hold. Terms on values of the latter see masks. */
-export function joinRestriction({ query, hide }: Pick<Restriction, 'query' | 'hide'>, own: Query): Query {
-  return and([...query.operands, ...own.operands.map((operand) => underMasks(operand, hide))], own.position);
-}
-
-function underMasks(condition: Condition, hide: readonly PathPattern[]): Condition {
-  switch (condition.kind) {
-    case 'and':
-    case 'or': {
-      const operands = condition.operands.map((operand) => underMasks(operand, hide));
-      return Object.freeze({ ...condition, operands: Object.freeze(operands) });
-    }
-    case 'item':
-      return itemMatch(condition.field, condition.operand, condition.position, [...(condition.hide ?? []), ...hide]);
-    default:
-      return condition;
-  }
 }
 
 /** The condition on the entity type, if the query shows all entries of a type or none: it has terms on types alone. */
