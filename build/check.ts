@@ -1,10 +1,10 @@
-// Types and lint, all at once: each of these programs leaves a core idle for a part of its time.
+// Types and lint in parallel: each of these programs leaves a core idle at times.
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
 const { resolve } = createRequire(import.meta.url);
-// More checkers share the work, but each works out most types anew: four take 1.6 times the processor time of one.
+// Checkers share the work, but each infers most types again: four take 1.6 times the processor time of one.
 const tsc = [
   join(dirname(resolve('typescript/package.json')), 'bin', 'tsc'),
   '--noEmit',
@@ -14,7 +14,7 @@ const tsc = [
 ];
 const biome = join(dirname(resolve('@biomejs/biome/package.json')), 'bin', 'biome');
 const root = join(import.meta.dirname, '..');
-// What did not change since the last check is not checked again: that takes a fifth of the time.
+// Incremental: a check of few changes takes a fifth of the time.
 const remembered = join(root, 'node_modules', '.cache', 'typescript', 'all.tsbuildinfo');
 const programs = [
   // The console's tests load most of the service, so two programs would check that twice. biome.json says what a browser alone has.

@@ -1,17 +1,17 @@
-// Plain JavaScript: every start in a checkout loads this file, and Node takes 30 ms to read the first TypeScript.
+// Plain JavaScript: every start in a checkout loads this file, and Node takes 30 ms for the first TypeScript.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Bundles of earlier sources that stay: a service that runs may load a part of its own later. */
+/** Bundles of earlier sources to keep: a running service may load a chunk later. */
 const keptBundles = 20;
 
-/** The file of dist/ with the state of the sources that it was made from. */
+/** The file of dist/ with the state of its sources. */
 export const stateFile = 'sources';
 
 /**
- * The folder with the bundle of a checkout's sources: `dist/`, which the installation makes, or one that is made here where they have
- * changed since. It is named by their state and appears whole, so that processes which start at once do not disturb each other.
+ * The folder with the bundle of a checkout's sources: `dist/` from the installation, or one that is built here if they have changed
+ * since. It is named by their state and appears atomically, so processes that start at once do not interfere.
  *
  * @param {string} root the folder of the checkout
  */
@@ -29,7 +29,7 @@ export async function bundleOfCheckout(root) {
   try {
     renameSync(unfinished, folder);
   } catch (error) {
-    // Another process was faster.
+    // Another process was first.
     if (!existsSync(folder)) throw error;
     rmSync(unfinished, { recursive: true });
   }

@@ -7,7 +7,7 @@ interface Manifest {
   readonly license?: string;
 }
 
-/** The packages that modules come from, each with its version and the text of its licence: these texts must go with copies. */
+/** The packages of these modules with version and licence text, which copies must include. */
 export function licences(modules: readonly string[]): string {
   const folders = new Set(modules.flatMap((module) => packageOf(module) ?? []));
   const texts = new Map([...folders].map((folder) => licenceOf(folder)));
@@ -17,7 +17,7 @@ export function licences(modules: readonly string[]): string {
 
 const rule = `\n${'-'.repeat(80)}\n\n`;
 
-/** The folder of the npm package that a module is part of; undefined for one of our own. */
+/** The folder of the npm package that has the module; undefined for our own modules. */
 function packageOf(module: string): string | undefined {
   return /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(module.replaceAll('\\', '/'))?.[0];
 }

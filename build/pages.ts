@@ -1,4 +1,4 @@
-// Makes the console and the viewer, console/dist and clients/viewer/dist, unless they are there as the sources are now.
+// Builds the console and the viewer (console/dist, clients/viewer/dist) unless they are up to date.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { copyQueryText, filesIn, stateFile, stateOf, textOf } from './checkout.js';
@@ -6,7 +6,7 @@ import { copyQueryText, filesIn, stateFile, stateOf, textOf } from './checkout.j
 const root = join(import.meta.dirname, '..');
 const pages = ['console', 'clients/viewer'];
 const folders = ['console/src', 'clients/viewer/src', 'clients/typescript/src', 'src/query', 'docs/site'];
-// No code comes of the types that `npm run generate` makes for the client.
+// The types that `npm run generate` makes for the client become no code.
 const sources = /(?<!openapi)\.(?:tsx?|css|html|svg)$/;
 const files = ['console/index.html', 'console/client-aliases.ts', 'console/precompress.ts', 'package-lock.json'];
 
@@ -18,7 +18,7 @@ if (stale.length > 0) {
   const { build } = await import('vite');
   for (const page of stale) {
     await build({ configFile: join(root, page, 'vite.config.ts'), logLevel: 'warn' });
-    // As the last one: where it is, the page is whole.
+    // Written last: where it exists, the page is complete.
     writeFileSync(join(root, page, 'dist', stateFile), state);
   }
 }

@@ -1,5 +1,5 @@
-// Writes src/desk/costs/prices.json from the table of @pydantic/genai-prices (MIT): the models that it knows by their exact ids. What
-// it would guess by a pattern is left out.
+// Writes src/desk/costs/prices.json from the table of @pydantic/genai-prices (MIT): the models with exact ids. Models that it matches
+// by a pattern are left out.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -12,7 +12,7 @@ import {
 import type { Period, PriceFile, Rates } from '../src/desk/costs/price-file.ts';
 
 const file = join(import.meta.dirname, '../src/desk/costs/prices.json');
-/** More than any of these vendors counts for an image: gpt-4o-mini counts 48,169 for a large one. */
+/** Above what any of these vendors counts for an image: gpt-4o-mini counts 48,169 tokens for a large one. */
 const imageTokens = 50_000;
 const providers = [
   { provider: 'openai', ours: /^(?!ft:)/ },
@@ -22,7 +22,7 @@ const providers = [
 
 if (import.meta.main) await writeFile(file, `${JSON.stringify(pricesOfTable(), null, 1)}\n`);
 
-/** Models of a provider with the same prices stand together. */
+/** Groups the models of a provider that have the same prices. */
 export function pricesOfTable(): PriceFile {
   const alike = Map.groupBy(pricesByModel(), ({ provider, prices }) => JSON.stringify([provider, prices]));
   return [...alike.values()].flatMap(([first, ...others]) =>
@@ -72,7 +72,7 @@ function periodOf({ prices, constraint }: ConditionalPrice): Period {
   };
 }
 
-/** The rates of a call with so many input tokens. */
+/** The rates of a call with that many input tokens. */
 function ratesOf(prices: ModelPrice, inputTokens: number): Rates {
   const rate = (name: string) => {
     const price = prices[name];

@@ -1,4 +1,4 @@
-// Types and lint beside the tests: tests wait for servers and browsers, and leave the cores idle for a sixth of their time.
+// Types and lint run beside the tests, which wait for servers and browsers and leave the cores idle a sixth of the time.
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { constants, setPriority } from 'node:os';
@@ -14,7 +14,7 @@ async function run(
 ): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const child = spawn(command, args, { cwd: root, stdio: 'inherit', ...options });
-  // The programs that it starts inherit this.
+  // Its child processes inherit the priority.
   if (priority !== undefined && child.pid !== undefined) setPriority(child.pid, priority);
   child.once('error', () => resolve(false)).once('exit', (code) => resolve(code === 0));
   return await promise;
@@ -25,7 +25,7 @@ async function runTests(): Promise<boolean> {
   return isBuilt && (await run(process.execPath, [vitest, 'run', ...process.argv.slice(2)]));
 }
 
-// The check takes what the tests leave: they decide how long the run is.
+// The check gets what the tests leave: they decide how long the run takes.
 const check = run(process.execPath, [join(import.meta.dirname, 'check.ts')], {
   priority: constants.priority.PRIORITY_LOW,
 });

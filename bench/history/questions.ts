@@ -1,4 +1,4 @@
-/** What is asked about the entries of a query. */
+/** The parts of an answer that are measured. */
 export type Part = 'first' | 'deep' | 'last' | 'histogram' | 'facets';
 
 /** A class of questions: any number of variants, each in the query language and as a condition on the table `plain`. */

@@ -9,7 +9,7 @@ import { environmentOf, type Service, startService, tokenOf } from '../service.t
 import { benchNow, openBenchDatabase } from './data.ts';
 import { type Part, type QuestionClass, questionClasses } from './questions.ts';
 
-// The processor time of queries over HTTP beside that of plain SQL with its best indexes. Each question is asked once.
+// The processor time of queries over HTTP beside that of plain SQL with its best indexes. No question repeats.
 const { values: settings } = parseArgs({
   options: {
     entries: { type: 'string', default: '3750000' },
@@ -17,7 +17,7 @@ const { values: settings } = parseArgs({
     state: { type: 'string', default: 'analysed' },
     /** Questions of a class that count, for each part. */
     variants: { type: 'string', default: '5' },
-    /** Classes whose name has one of these texts. */
+    /** Classes with one of these texts in their name. */
     row: { type: 'string', multiple: true },
     /** One question of each class, without warm-up: a server that has just started has empty caches. */
     cold: { type: 'boolean', default: false },

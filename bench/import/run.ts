@@ -15,14 +15,14 @@ import { openBenchServer } from '../server.ts';
 import { environmentOf } from '../service.ts';
 import { shopFile } from './shop-file.ts';
 
-// What recording costs over writing the same rows: `annals import` of a file, in a process of its own as an operator
-// runs it, and a bare COPY of the rows that it left into the same tables of another database; in turn, in one run.
+// What recording costs over writing the same rows: `annals import` of a file in its own process, as an operator runs it, and a bare
+// COPY of the resulting rows into the same tables of another database; in turn, in one run.
 const { values: settings, positionals: files } = parseArgs({
   allowPositionals: true,
   options: { lines: { type: 'string', default: '200000' }, rounds: { type: 'string', default: '5' } },
 });
 
-/** In an order in which they may be written; with all columns, generated ones too. */
+/** In an order that foreign keys allow. All columns are copied, generated ones too. */
 const tables = ['change_kind', 'change_actor', 'change_entry', 'change_related', 'change_delta', 'change_tally'];
 const tenant = 'shop';
 
@@ -38,7 +38,7 @@ const server = await openBenchServer();
 const template = await server.create();
 try {
   await createTenant(template.db, tenant);
-  // PostgreSQL copies a template that has no connections.
+  // PostgreSQL copies a template only without connections.
   await template.pool.end();
   const rows: string[][] = [];
   for (const file of files.length > 0 ? files : [await shopFile(Number(settings.lines))])
@@ -126,7 +126,7 @@ async function databaseTime(client: pg.Client): Promise<number> {
 
 async function withDatabase<Result>(work: (client: pg.Client, url: string) => Promise<Result>): Promise<Result> {
   const { url, drop } = await server.create({ template: template.name });
-  // Writes what the last run has left to write, so that its time does not count for this run.
+  // So that the writes that the last run left do not count for this run.
   await server.query('checkpoint');
   const client = new pg.Client(url);
   await client.connect();

@@ -12,7 +12,7 @@ import { environmentOf, type Service, startService, stop, tokenOf } from '../ser
 import { type Attack, changesOf } from './attacks/attack.ts';
 import type { Seen } from './bystander.ts';
 
-// What a bystander sees while others attack, beside what it sees without them, in one run.
+// What a bystander sees during attacks, beside what it sees without them, in one run.
 const { values: settings, positionals } = parseArgs({
   allowPositionals: true,
   options: {

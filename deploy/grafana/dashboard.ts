@@ -1,12 +1,12 @@
 interface Panel {
   title: string;
-  /** Of Grafana's units. */
+  /** One of Grafana's units. */
   unit: string;
-  /** Expressions of Prometheus by their legends. */
+  /** PromQL expressions by legend. */
   queries: Readonly<Record<string, string>>;
 }
 
-/** Grafana's grid has so many columns. */
+/** Columns of Grafana's grid. */
 const gridWidth = 24;
 const datasource = { type: 'prometheus', uid: `\${datasource}` };
 
@@ -296,7 +296,7 @@ export function dashboard() {
     const gridPos = { h: 1, w: gridWidth, x: 0, y };
     panels.push({ id: panels.length + 1, type: 'row', title: row.title, collapsed: false, gridPos, panels: [] });
     y += 1;
-    // Three beside each other, or all four of a row that has four.
+    // Three in a line, or all four of a row with four.
     const across = row.panels.length === 4 ? 4 : 3;
     for (const [index, panel] of row.panels.entries()) {
       const place = {

@@ -1,4 +1,4 @@
-// Writes annals.json, the dashboard that Grafana imports, beside this file.
+// Writes annals.json beside this file: the dashboard that Grafana imports.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dashboard } from './dashboard.ts';
