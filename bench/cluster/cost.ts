@@ -24,8 +24,8 @@ import { printTable } from '../figures.ts';
 import { processTime } from '../processor-time.ts';
 import { onServer } from '../server.ts';
 
-// The same work in a database of the coordinator that is not distributed, in one that is, and in one whose shards have no routines
-// of their own (docs/decisions/cluster.md). What is compared is the processor time of all database processes. All of them run on this machine.
+// The same work in a database of the coordinator that is not distributed and in one that is. Compares the processor time of all
+// database processes, which run on this machine.
 const { values: settings } = parseArgs({
   options: { entries: { type: 'string', default: '20000' }, rounds: { type: 'string', default: '5' } },
 });
@@ -49,10 +49,6 @@ interface Side {
 // The floor: what any call costs that goes to a worker.
 const nothing = `create function bench_nothing(of_tenant text) returns integer language plpgsql stable as 'begin return 1; end'`;
 const newestEntry = 'select at from change_entry where tenant = $1 and at >= 5 order by at desc, sequence desc limit 1';
-const dropShardRoutines = `do $$ declare one text; begin
-  for one in select nspname from pg_namespace where nspname like 'annals_shard_%' loop
-    execute format('drop schema %I cascade', one);
-  end loop; end $$`;
 
 const regexes = new RegexMatcherPool();
 const sides: [name: string, side: Side][] = [];
@@ -64,22 +60,16 @@ try {
   const [plainUrl = ''] = urlsOfNodes(cluster, plain);
   sides.push(['one server', await open(plainUrl, [plainUrl])]);
   await onServer(plainUrl, nothing);
-  for (const [side, name] of [
-    ['cluster, all shards alike', `${database}_alike`],
-    ['cluster', database],
-  ] as const) {
-    const url = await createClusterDatabase(cluster, name);
-    const pool = createPool(url, { maximum: 2 });
-    await distribute(pool, { shards: 4 });
-    await pool.end();
-    await onServer(url, nothing);
-    await onServer(
-      url,
-      "select create_distributed_function('bench_nothing(text)', 'of_tenant', colocate_with => 'tenant', force_delegation => true)",
-    );
-    if (name !== database) await onServer(url, dropShardRoutines);
-    sides.push([side, await open(url, urlsOfNodes(cluster, name))]);
-  }
+  const url = await createClusterDatabase(cluster, database);
+  const pool = createPool(url, { maximum: 2 });
+  await distribute(pool, { shards: 4 });
+  await pool.end();
+  await onServer(url, nothing);
+  await onServer(
+    url,
+    "select create_distributed_function('bench_nothing(text)', 'of_tenant', colocate_with => 'tenant', force_delegation => true)",
+  );
+  sides.push(['cluster', await open(url, urlsOfNodes(cluster, database))]);
 
   const names = Array.from({ length: 100 }, (_none, n) => `a${n * 3}`).join(', ');
   const cases: [name: string, calls: number, work: (side: Side) => Promise<unknown>][] = [
@@ -111,18 +101,16 @@ try {
   }
   const rounds = Number(settings.rounds);
   printTable(
-    ['', ...sides.flatMap(([side], index) => [`${side}, ms`, ...(index > 0 ? ['factor'] : [])])],
+    ['', 'one server, ms', 'cluster, ms', 'factor'],
     cases.map(([name]) => {
-      const [one = 0, ...more] = sides.map(([side]) => (sums.get(`${name} ${side}`) ?? 0) / rounds);
-      return [name, one.toFixed(2), ...more.flatMap((spent) => [spent.toFixed(2), (spent / one).toFixed(1)])];
+      const [one = 0, distributed = 0] = sides.map(([side]) => (sums.get(`${name} ${side}`) ?? 0) / rounds);
+      return [name, one.toFixed(2), distributed.toFixed(2), (distributed / one).toFixed(1)];
     }),
   );
 } finally {
   for (const [, side] of sides) await side.close();
   await onServer(coordinator, `drop database if exists ${database}_one with (force)`);
-  for (const name of [database, `${database}_alike`]) {
-    await onAllNodes(cluster, `drop database if exists ${name} with (force)`);
-  }
+  await onAllNodes(cluster, `drop database if exists ${database} with (force)`);
 }
 
 /** Opens a database, with a history of so many entries. One connection serves all calls. */

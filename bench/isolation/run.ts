@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { printTable } from '../figures.ts';
 import { memoryOf } from '../processor-time.ts';
 import { makeTenant, openBenchServer } from '../server.ts';
 import { environmentOf, type Service, startService, stop, tokenOf } from '../service.ts';
@@ -53,14 +54,14 @@ try {
     rows.push(row);
     printRow(row);
     // An interrupted run has printed what it measured.
-    console.log(lineOf(row));
+    console.log(cellsOf(row).join(' | '));
   }
 } finally {
   for (const child of children) await stop(child);
   await drop();
   await server.release();
 }
-printTable(rows.toSorted((a, b) => a.attack.row - b.attack.row));
+printAll(rows.toSorted((a, b) => a.attack.row - b.attack.row));
 
 async function measure(name: string): Promise<Row> {
   const { attack }: { attack: Attack } = await import(`./attacks/${name}.ts`);
@@ -173,34 +174,20 @@ function printRow({ attack, attacked, counts }: Row): void {
   for (const [fault, count] of Object.entries(attacked.faults)) console.log(`  ${count} x ${fault}`);
 }
 
-function printTable(measured: readonly Row[]): void {
-  const head = [
-    'attack',
-    'calls',
-    'p50 ms',
-    'p95 ms',
-    'p99 ms',
-    'worst ms',
-    'errors',
-    'chat begins ms',
-    'export done ms',
-    'memory MiB',
-    'longest turn ms',
-    'database quiet after ms',
-    'holds',
-  ];
+function printAll(measured: readonly Row[]): void {
   console.log(
     `\n${settings.attackers} attacker(s), the bystander in ${settings.elsewhere ? 'another' : 'the same'} process; idle → attacked; ` +
       `${settings.idle} s and ${settings.seconds} s; the machine's load was ${loadBefore} before and ${load()} after\n`,
   );
-  console.log(`| ${head.join(' | ')} |\n|${'---|'.repeat(head.length)}`);
-  for (const row of measured) console.log(lineOf(row));
+  const milliseconds = ['p50', 'p95', 'p99', 'worst'].map((name) => `${name} ms`);
+  const head = ['attack', 'calls', ...milliseconds, 'errors', 'chat begins ms', 'export done ms', 'memory MiB'];
+  printTable([...head, 'longest turn ms', 'database quiet after ms', 'holds'], measured.map(cellsOf));
 }
 
-function lineOf(row: Row): string {
+function cellsOf(row: Row): string[] {
   const { attack, idle, attacked, memory, maxTurn, quiet } = row;
   const beside = (of: (seen: Seen) => number | null) => `${shown(of(idle))} → ${shown(of(attacked))}`;
-  const cells = [
+  return [
     `${attack.row} ${attack.title}`,
     beside(({ calls }) => calls),
     beside(({ p50 }) => p50),
@@ -215,7 +202,6 @@ function lineOf(row: Row): string {
     shown(quiet),
     faultsOf(row).join(', ') || 'yes',
   ];
-  return `| ${cells.join(' | ')} |`;
 }
 
 /** The criteria that do not hold. */
