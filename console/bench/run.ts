@@ -58,7 +58,7 @@ async function measureHere(): Promise<void> {
   }
 }
 
-/** A service that somebody else has started. Its own processor time is not known here. */
+/** A service that runs already. Its own processor time is not known here. */
 async function measureThere(base: string): Promise<void> {
   const { ANNALS_CLIENT_ID: clientId = '', ANNALS_CLIENT_SECRET: clientSecret = '' } = process.env;
   await measureRounds(base, { clientId, clientSecret }, undefined, browser, askHistory);
@@ -151,7 +151,7 @@ async function measure(
     if (tenant === 'long') await recordLongChanges(createRecorder(context.db, tenant, () => now));
     const { clientId, clientSecret } = await createClient(context.db, { tenant, scope: scopes.join(' ') });
     const base = await app.listen({ port: 0, host: '127.0.0.1' });
-    // A clock that stands still would also stop the one that divides long work into slices.
+    // A fixed clock would also stop the one that divides long work into slices.
     const clock = tenant === 'long' ? undefined : now;
     await measureRounds(base, { clientId, clientSecret }, clock, opened, ask);
   } finally {

@@ -9,7 +9,7 @@ import { fillDemo, startProvider } from './fill-demo.ts';
 import { guidePictures } from './guide-pictures.ts';
 import { takeGuidePicture, takeView } from './take.ts';
 
-// npm run screenshots: builds the console and takes the pictures of docs/images anew, of a demo that it starts.
+// npm run screenshots: builds the console and takes the pictures of docs/images again, of a demo that it starts.
 // npm run screenshots -- --all FOLDER: every view, light and dark, 1280 and 380 pixels wide.
 // With --only NAME: those views whose name begins so.
 // The shop has names in Japanese: without a font for them, such as fonts-droid-fallback of Debian, they stay blank.

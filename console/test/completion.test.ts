@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { timeZone } from '../src/components/times.ts';
-import { completionPlace, suggestionsAt, wantedNames } from '../src/history/completion.ts';
+import { completionPlace, namesToRead, suggestionsAt } from '../src/history/completion.ts';
 
 const now = Date.parse('2026-11-22T12:00:00Z');
 /** The bar marks the caret. */
 const at = (text: string) => completionPlace(text.replace('|', ''), text.indexOf('|'));
 const labels = (text: string, names: string[] = []) => suggestionsAt(at(text), names, now).map(({ label }) => label);
 const accepted = (text: string, label: string, names: string[] = []) => {
-  const suggestion = suggestionsAt(at(text), names, now).find((one) => one.label === label);
+  const suggestion = suggestionsAt(at(text), names, now).find((candidate) => candidate.label === label);
   const caret = text.indexOf('|');
   return suggestion && `${text.slice(0, suggestion.start)}${suggestion.insert}${text.slice(caret + 1)}`;
 };
@@ -23,11 +23,11 @@ test('where a term may begin, fields that begin so are offered', () => {
 test('right after a colon only values are offered, and names are asked for by what is written', () => {
   expect(labels('type:|')).toEqual(['create', 'update', 'delete']);
   expect(labels('type:(create, d|')).toEqual(['delete']);
-  expect(wantedNames(at('actor:Jane D|'))).toEqual({ field: 'actor', prefix: 'Jane D' });
-  expect(wantedNames(at('entity:(order, pro|'))).toEqual({ field: 'entity', prefix: 'pro' });
-  expect(wantedNames(at('related:elemMatch(entity:cu|'))).toEqual({ field: 'related.entity', prefix: 'cu' });
+  expect(namesToRead(at('actor:Jane D|'))).toEqual({ field: 'actor', prefix: 'Jane D' });
+  expect(namesToRead(at('entity:(order, pro|'))).toEqual({ field: 'entity', prefix: 'pro' });
+  expect(namesToRead(at('related:elemMatch(entity:cu|'))).toEqual({ field: 'related.entity', prefix: 'cu' });
   for (const none of ['actor:J*|', 'actor:~J|', 'entityId:1|', 'type:|'])
-    expect(wantedNames(at(none)), none).toBeUndefined();
+    expect(namesToRead(at(none)), none).toBeUndefined();
 });
 
 test('in a match of one change its own fields and words are offered, and an end', () => {
@@ -43,15 +43,15 @@ test('in a match of one change its own fields and words are offered, and an end'
 });
 
 test('names of paths are asked for with the one entity type of the query', () => {
-  expect(wantedNames(at('path:pri|'))).toEqual({ field: 'path', prefix: 'pri', entity: undefined });
-  expect(wantedNames(at('entity:product path:|'))).toEqual({ field: 'path', prefix: '', entity: 'product' });
-  expect(wantedNames(at('path:pri| entity:product'))).toEqual({ field: 'path', prefix: 'pri', entity: 'product' });
-  expect(wantedNames(at('entity:(order, product) path:items.*|'))).toEqual({
+  expect(namesToRead(at('path:pri|'))).toEqual({ field: 'path', prefix: 'pri', entity: undefined });
+  expect(namesToRead(at('entity:product path:|'))).toEqual({ field: 'path', prefix: '', entity: 'product' });
+  expect(namesToRead(at('path:pri| entity:product'))).toEqual({ field: 'path', prefix: 'pri', entity: 'product' });
+  expect(namesToRead(at('entity:(order, product) path:items.*|'))).toEqual({
     field: 'path',
     prefix: 'items.*',
     entity: undefined,
   });
-  expect(wantedNames(at('entity:order change:elemMatch(path:st|'))).toEqual({
+  expect(namesToRead(at('entity:order change:elemMatch(path:st|'))).toEqual({
     field: 'path',
     prefix: 'st',
     entity: 'order',
@@ -62,7 +62,7 @@ test('names of paths are asked for with the one entity type of the query', () =>
     'change:elemMatch(after:x|',
     'change:elemMatch(entity:x|',
   ])
-    expect(wantedNames(at(none)), none).toBeUndefined();
+    expect(namesToRead(at(none)), none).toBeUndefined();
   expect(accepted('path:it|', 'items.*.quantity', ['items.*.quantity'])).toBe('path:items.*.quantity ');
 });
 

@@ -12,7 +12,7 @@ test('the first page needs at most 80 KiB, and all pages together at most 300 Ki
   const manifest: Manifest = JSON.parse(await readFile(join(builtConsole, '.vite', 'manifest.json'), 'utf8'));
   const size = async (file: string) => gzipSync(await readFile(join(builtConsole, file))).byteLength;
   const sizeOfAll = async (files: Iterable<string>) =>
-    (await Promise.all([...new Set(files)].map(size))).reduce((sum, one) => sum + one, 0);
+    (await Promise.all([...new Set(files)].map(size))).reduce((sum, inner) => sum + inner, 0);
 
   // The manifest leaves out the code of threads.
   const all = (await readdir(join(builtConsole, 'assets')))
@@ -49,5 +49,5 @@ function withImports(manifest: Manifest, chunk: ManifestChunk, seen = new Set<Ma
   if (seen.has(chunk)) return [];
   seen.add(chunk);
   const imported = (chunk.imports ?? []).flatMap((name) => manifest[name] ?? []);
-  return [...filesOf(chunk), ...imported.flatMap((one) => withImports(manifest, one, seen))];
+  return [...filesOf(chunk), ...imported.flatMap((inner) => withImports(manifest, inner, seen))];
 }

@@ -41,9 +41,9 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
   const [round, setRound] = useState(0);
   const q = `actor:${writtenValue(name)} ${rest}`.trim();
   const list = useRequest(`${q}\n${page}\n${round}`, (signal) => readEntries({ q, page, size }, signal));
-  const { fault, accepted } = useQueryCheck(list, { q, asked: q });
+  const { fault, accepted } = useQueryCheck(list, { q, sent: q });
   const show = (next: string) => setParameters({ q: next, page: undefined, entry: undefined });
-  // The chips and facets change what stands beside the actor.
+  // The chips and facets change the rest of the query.
   const withoutActor = (next: string) => navigate(historyOf(next));
 
   return (
@@ -65,9 +65,9 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
         <HistoryChart q={accepted} round={round} onRange={(from, before) => show(withTime(rest, { from, before }))} />
         <div class="history-columns">
           <Facets summary="Narrow by type, entity or field">
-            <FacetList field="type" title="By type" asked={accepted} q={rest} round={round} onQuery={show} />
-            <FacetList field="entity" title="By entity" asked={accepted} q={rest} round={round} onQuery={show} />
-            <FacetList field="path" title="By field" asked={accepted} q={rest} round={round} onQuery={show} />
+            <FacetList field="type" title="By type" counted={accepted} q={rest} round={round} onQuery={show} />
+            <FacetList field="entity" title="By entity" counted={accepted} q={rest} round={round} onQuery={show} />
+            <FacetList field="path" title="By field" counted={accepted} q={rest} round={round} onQuery={show} />
           </Facets>
           <section class="card history-entries" aria-label="Entries">
             <LoadingLine active={list.isLoading} />

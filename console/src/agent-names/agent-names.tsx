@@ -8,14 +8,14 @@ import { Name } from '../components/text.tsx';
 
 interface AgentNameProps {
   readonly id: string;
-  /** Whether the id stands beside the name. Left out: it is the title. */
+  /** Whether the id follows the name; otherwise it is the tooltip. */
   readonly withId?: boolean;
 }
 
-/** What an agent is called. Its id stands for it until the name is there, and where it has none. */
+/** The name of an agent; its id until the name is read, and if it has none. */
 export function AgentName({ id, withId = false }: AgentNameProps) {
   const name = agentName(id);
-  useEffect(() => wantAgentName(id), [id, name]);
+  useEffect(() => requestAgentName(id), [id, name]);
   if (name === undefined) return <Name text={id} />;
   if (withId) {
     return (
@@ -36,9 +36,9 @@ const maxAtOnce = 200;
 /** Characters of the ids of one call: a query may have 4,096 in all. */
 const maxIdsLength = 4_000;
 
-/** The names of agents by id; undefined while they are asked for, and where an agent is gone or has no name. */
+/** The names of agents by id; undefined while they are read, and if an agent is deleted or has no name. */
 const names = signal<ReadonlyMap<string, string | undefined>>(new Map());
-const wanted = new Set<string>();
+const requested = new Set<string>();
 
 // Another tenant has other agents.
 let tenant: string | undefined;
@@ -48,16 +48,16 @@ effect(() => {
   tenant = next;
 });
 
-/** What an agent is called; undefined where nobody knows. All ids of a page are asked for together. */
+/** The name of an agent; undefined if unknown. All ids of a page are read together. */
 function agentName(id: string): string | undefined {
   return names.value.get(id);
 }
 
-/** Asks for the name of an agent, unless it was asked for already or the session may not read agents. */
-function wantAgentName(id: string): void {
-  if (id === '' || names.peek().has(id) || wanted.has(id) || !allows('ai.agent_read', 'ai.agent_manage')) return;
-  wanted.add(id);
-  if (wanted.size === 1) queueMicrotask(() => void readNames());
+/** Requests the name of an agent, unless it is requested already or the session may not read agents. */
+function requestAgentName(id: string): void {
+  if (id === '' || names.peek().has(id) || requested.has(id) || !allows('ai.agent_read', 'ai.agent_manage')) return;
+  requested.add(id);
+  if (requested.size === 1) queueMicrotask(() => void readNames());
 }
 
 /** The next look at a name asks again. To be called after an agent was written. */
@@ -66,8 +66,8 @@ export function forgetAgentNames(): void {
 }
 
 async function readNames(): Promise<void> {
-  const ids = [...wanted];
-  wanted.clear();
+  const ids = [...requested];
+  requested.clear();
   names.value = new Map([...names.peek(), ...ids.map((id) => [id, undefined] as const)]);
   for (const some of portions(ids.map(quoted))) {
     try {

@@ -39,11 +39,11 @@ export function failureOf(error: unknown): Failure {
   }
   if (error instanceof LongAnswerError) return failureOfLength(error);
   const { type, message, status = 503, details, requestId, retryAfter } = error;
-  const told = titles[type];
+  const known = titles[type];
   const wait = retryAfter === undefined ? [] : [`Try again in ${retryAfter} s.`];
   return {
-    title: told ?? message,
-    details: [...(told === undefined || told === message ? [] : [message]), ...details.map(wordsOf), ...wait],
+    title: known ?? message,
+    details: [...(known === undefined || known === message ? [] : [message]), ...details.map(wordsOf), ...wait],
     requestId,
     mayPass: status >= 500 || status === 429,
     download: undefined,

@@ -87,7 +87,7 @@ export interface NameSearch {
   readonly size?: number;
 }
 
-/** Names that begin with a text, whatever their case. */
+/** Names that begin with a text, ignoring case. */
 export async function readNames(
   { field, prefix, entity, size = 12 }: NameSearch,
   signal: AbortSignal,
@@ -110,10 +110,10 @@ interface DocumentSearch {
 
 /** Documents by their ids and names, the latest changed first. */
 export async function findDocuments(
-  { text, ...asked }: DocumentSearch,
+  { text, ...filter }: DocumentSearch,
   signal: AbortSignal,
 ): Promise<readonly FoundDocument[]> {
-  return (await annals().history.names({ field: 'document', prefix: text, ...asked }, { signal })).values;
+  return (await annals().history.names({ field: 'document', prefix: text, ...filter }, { signal })).values;
 }
 
 /** A document as it was at a moment. `document` is left out before its creation and after its deletion. */

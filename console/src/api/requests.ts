@@ -12,7 +12,7 @@ export interface Requested<Value> {
   /** Of the last call; undefined where it succeeded. */
   readonly error: unknown;
   readonly isLoading: boolean;
-  /** Whether `value` is the answer to what is asked for now. */
+  /** Whether `value` answers the current key. */
   readonly isCurrent: boolean;
   readonly reload: () => void;
 }
@@ -25,7 +25,7 @@ interface State<Value> {
 }
 
 /**
- * Calls the service, and again whenever the key changes. A call that is no longer wanted is cancelled. Without a key nothing is
+ * Calls the service, and again whenever the key changes. A call that is no longer needed is cancelled. Without a key nothing is
  * called.
  *
  * @example
@@ -90,19 +90,19 @@ interface FetchedCode<Code> {
 export function useCode<Code>(load: () => Promise<Code>): FetchedCode<Code> {
   const [fetched, setFetched] = useState<FetchedCode<Code>>({});
   useEffect(() => {
-    let wanted = true;
+    let isNeeded = true;
     load().then(
-      (code) => wanted && setFetched({ code }),
-      (error: unknown) => wanted && setFetched({ error }),
+      (code) => isNeeded && setFetched({ code }),
+      (error: unknown) => isNeeded && setFetched({ error }),
     );
     return () => {
-      wanted = false;
+      isNeeded = false;
     };
   }, [load]);
   return fetched;
 }
 
-/** Work of a view: its result, the error that ended it, or neither while it goes on. */
+/** Work of a view: its result, the error that ended it, or neither while it runs. */
 interface Worked<Result> {
   readonly value: Result | undefined;
   readonly error: unknown;
@@ -117,7 +117,7 @@ interface Begun<Result> extends Worked<Result> {
 const firstSlice = 4;
 
 /**
- * Works in slices between which the page stays usable, anew whenever an input changes. Short work is done at once, so that nothing
+ * Works in slices between which the page stays usable, again whenever an input changes. Short work is done at once, so that nothing
  * flickers.
  *
  * @example
@@ -159,7 +159,7 @@ function begin<Result>(steps: Steps<Result>): Begun<Result> {
   }
 }
 
-/** Lets the browser answer keys and draw before long work goes on. A timer would wait longer, and much longer in a tab that nobody sees. */
+/** Lets the browser handle keys and draw before long work continues. A timer would wait longer, much longer in a hidden tab. */
 export function giveWay(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();

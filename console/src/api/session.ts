@@ -33,16 +33,16 @@ export const signsInPeople = document.querySelector('meta[name="annals-people"]'
 /** Below this address the service answers the operations of the interface to the session. */
 export const apiUrl = `${location.origin}${basePath}api`;
 
-/** Undefined where nobody is signed in. */
+/** Undefined before the sign-in. */
 export const session = signal<Session | undefined>(undefined);
 
-/** Whether somebody was signed in before: then the sign-in page says that the session has ended. */
+/** Whether a session has ended: the sign-in page says so. */
 export const sessionEnded = signal(false);
 
 /** One of them reads the history and exports it. */
 export const historyScopes: readonly string[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
 
-/** What a session can ask of the history beside its changes. They stand among scopes: what is refused without them is not shown. */
+/** Abilities of a session in the history beyond its changes. They are used like scopes: what needs a missing one is not shown. */
 export const historyAbilities = {
   /** The feed, and saved views. */
   all: 'history of all',
@@ -63,8 +63,8 @@ function abilities(of: Session | undefined): readonly string[] {
 }
 
 /** Whether the session has one of these scopes or abilities. What it may not do, the console does not show. */
-export function allows(...wanted: readonly string[]): boolean {
-  return wanted.some((scope) => scopes.value.has(scope));
+export function allows(...needed: readonly string[]): boolean {
+  return needed.some((scope) => scopes.value.has(scope));
 }
 
 /** Whether the session may read the history. */
@@ -85,7 +85,7 @@ export async function readSession(): Promise<void> {
     return;
   }
   session.value = undefined;
-  // For the browser a request whose answer nobody reads goes on.
+  // The browser keeps a request open whose body is not read.
   await response.body?.cancel();
 }
 
@@ -95,7 +95,7 @@ export async function signIn(credentials: Exclude<Credentials, { tenant: string 
   sessionEnded.value = false;
 }
 
-/** Changes the tenant of a person who is signed in, and loads the console anew. Throws ApiError where the service refuses. */
+/** Changes the tenant of a person who is signed in, and reloads the console. Throws ApiError if the service refuses. */
 export async function changeTenant(tenant: string): Promise<void> {
   const response = await postSession({ tenant });
   if (!response.ok) throw await errorOfResponse(response);

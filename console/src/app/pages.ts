@@ -3,7 +3,7 @@ import { historyAbilities, historyScopes } from '../api/session.ts';
 import type { IconName } from '../components/icon.tsx';
 import type { View } from '../components/page.tsx';
 
-/** A page of the console: what it is called, where it stands, and who may see it. */
+/** A page of the console: its title, its address, and who may see it. */
 export interface Page {
   /** The first part of its address below the console. */
   readonly path: string;

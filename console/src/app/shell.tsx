@@ -14,13 +14,13 @@ import { ViewsNavigation } from '../views/views.tsx';
 import { type Page, pages } from './pages.ts';
 import './shell.css';
 
-/** What stands around every page: the navigation, who is signed in, and what holds for all pages. */
+/** The frame of every page: the navigation, the account, and notes for all pages. */
 export function Shell() {
   const [menuOpen, setMenuOpen] = useState(false);
   const main = useRef<HTMLElement>(null);
   const allowed = pages.filter(({ scopes }) => allows(...scopes));
   const first = path.value.split('/')[0] ?? '';
-  const page = first === '' ? allowed[0] : allowed.find((one) => one.path === first);
+  const page = first === '' ? allowed[0] : allowed.find((candidate) => candidate.path === first);
 
   useEffect(() => {
     document.title = page === undefined ? 'Annals' : `${page.title} · Annals`;

@@ -36,12 +36,12 @@ export async function readToday(
   { entity, entityId }: DocumentKey,
   signal?: AbortSignal,
 ): Promise<JsonObject | undefined> {
-  const one = { q: `id:${quoted(entityId)}`, pageSize: 1 };
+  const onlyThis = { q: `id:${quoted(entityId)}`, pageSize: 1 };
   switch (kind) {
     case 'instance':
-      return (await annals().exact.instances(entity).list(one, { signal })).items[0];
+      return (await annals().exact.instances(entity).list(onlyThis, { signal })).items[0];
     case 'agent':
-      return objectOf((await annals().agents.list(one, { signal })).items[0]);
+      return objectOf((await annals().agents.list(onlyThis, { signal })).items[0]);
     case 'configuration': {
       const [item] = await annals().exact.configurations.list({ keys: [entityId] }, { signal });
       return objectOf(item);
@@ -74,7 +74,7 @@ export async function writePlanned(kind: OwnKind, { document, plan: { next }, re
       return;
     }
     case 'agent': {
-      // A PUT without a version would replace an agent that somebody has made meanwhile.
+      // A PUT without a version would replace an agent that was created in between.
       if (read === undefined && (await readToday(kind, document)) !== undefined) {
         throw new ApiError('conflict_resource', 'There is an agent with this id already.', { status: 409 });
       }

@@ -36,7 +36,7 @@ export function planOf(kind: OwnKind, then: JsonObject, today: JsonObject | unde
   }
 }
 
-/** The members that the service sets, besides those of `metadata`. */
+/** The members that the service sets, in addition to those of `metadata`. */
 const ofService: Readonly<Record<OwnKind, readonly string[]>> = {
   instance: [],
   agent: ['disabledReason'],
@@ -56,7 +56,7 @@ function planOfInstance(was: JsonObject, today: JsonObject | undefined): Plan {
 }
 
 /**
- * A value without masks: where one stands, the value of today stays, or nothing where there is none. An array with a mask stays as a
+ * A value without masks: each is replaced by the value of today, or left out if there is none. An array with a mask stays as a
  * whole, because its places may have moved.
  */
 function unmasked(was: JsonValue, is: JsonValue | undefined, path: string, stays: string[]): JsonValue | undefined {
@@ -116,7 +116,7 @@ function withStay(plan: Plan | Refusal, stay: string): Plan | Refusal {
 
 /** The names and addresses of servers with the names of their headers. */
 function readersOfHeaders(servers: JsonValue | undefined): string {
-  const told = (Array.isArray(servers) ? servers : []).map((server) => {
+  const identities = (Array.isArray(servers) ? servers : []).map((server) => {
     const headers = server instanceof Map ? server.get('headers') : undefined;
     return server instanceof Map
       ? [
@@ -126,7 +126,7 @@ function readersOfHeaders(servers: JsonValue | undefined): string {
         ]
       : null;
   });
-  return stringifyJson(told);
+  return stringifyJson(identities);
 }
 
 /** A key belongs to its provider and its address. The service keeps the stored one where it gets the mask for the same ones. */

@@ -11,7 +11,7 @@ const loadDrawing = async () => (await import('./draw-bars.ts')).drawBars;
 
 /**
  * Stacked bars over time. One clicks on a bar, drags over a part, or moves with the arrow keys and presses Enter, to narrow the time. The figures
- * of the bar at the pointer or the keyboard stand above it.
+ * of the bar at the pointer or the keyboard are above it.
  */
 export function BarChart(props: BarChartProps) {
   const { label, starts, end, series, zone } = props;

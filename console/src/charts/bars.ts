@@ -20,7 +20,7 @@ export interface Bars {
   readonly series: readonly BarSeries[];
 }
 
-/** Bars, and how their times and figures are told. */
+/** Bars, and how their times and figures are written. */
 interface ShownBars extends Bars {
   /** Days of usage are UTC. Left out: what the reader has chosen. */
   readonly zone?: 'utc' | undefined;
@@ -57,7 +57,7 @@ export function showBar(props: BarChartProps, index: number | null | undefined):
   if (from !== undefined) props.onRange?.(from, endOf(props, index ?? -1));
 }
 
-/** What stands above the chart while one points at a bar. */
+/** The text above the chart for the bar at the pointer. */
 export function textOfBar(props: ShownBars, index: number | null | undefined): string {
   const from = props.starts[index ?? -1];
   return from === undefined ? '' : textOfRange(props, [from, endOf(props, index ?? -1)]);
@@ -71,12 +71,12 @@ export function textOfRange(props: ShownBars, [from, before]: Range): string {
     const inside = counts.filter((_, index) => (starts[index] ?? 0) >= from && (starts[index] ?? 0) < before);
     return { label, sum: inside.reduce((sum, count) => sum + count, 0) };
   });
-  const total = sums.reduce((sum, one) => sum + one.sum, 0);
+  const total = sums.reduce((sum, part) => sum + part.sum, 0);
   const parts = sums.filter(({ sum }) => sum > 0).map(({ label, sum }) => `${label} ${amountText(sum)}`);
   return `${rangeText(props, from, before)}   ${[amountText(total), ...parts].join(' · ')}`;
 }
 
-/** A range of whole bars in words. Of days the last one is told, of other times the end. */
+/** A range of whole bars in words. Days name the last one, other ranges their end. */
 function rangeText({ detail, zone }: ShownBars, from: number, before: number): string {
   const first = timeText(from, detail, zone);
   const last = timeText(detail === 'day' ? before - 1 : before, detail, zone);
@@ -85,7 +85,7 @@ function rangeText({ detail, zone }: ShownBars, from: number, before: number): s
   return `${first} – ${clock !== undefined && first.startsWith(`${day} `) ? clock : last}`;
 }
 
-/** The bars that a range touches. A part of a bar cannot be told apart by eye. */
+/** The bars that a range touches. A part of a bar cannot be selected. */
 export function wholeBars({ starts, end }: Bars, from: number, to: number): Range {
   const first = starts.findLast((start) => start <= from) ?? starts[0] ?? from;
   return [first, starts.find((start) => start >= to) ?? end];
@@ -126,7 +126,7 @@ function formatsOf(timeZone: string | undefined) {
 const dayLength = 86_400;
 
 /**
- * A time below a chart, as short as the distance of the ticks lets it be. At midnight the day stands in place of the clock.
+ * A time below a chart, as short as the distance of the ticks lets it be. At midnight it is the day in place of the clock.
  * Both are seconds.
  */
 function tickText(at: number, distance: number, zone: TimeZoneChoice): string {

@@ -51,7 +51,7 @@ export function* leavesOf(document: JsonValue): Steps<[path: string, value: Json
   }
 }
 
-/** What stands at one path of two documents. */
+/** The values at one path of two documents. */
 interface Pair {
   readonly path: string;
   readonly before: JsonValue | undefined;

@@ -19,7 +19,7 @@ const minSearched = 40;
 
 interface PathChangesProps {
   readonly paths: Paths;
-  /** What stands below the values of a path. */
+  /** Drawn below the values of a path. */
   readonly below?: (path: string, change: PathChange) => ComponentChildren;
 }
 
@@ -76,14 +76,14 @@ function copied({ before, after }: PathChange): string {
 /** Paths that a step looks at. */
 const stepSize = 500;
 
-/** The paths whose names have a part, whatever the case. An empty part finds all. */
+/** The paths whose names contain a part, ignoring case. An empty part finds all. */
 function* findPaths(paths: Paths, part: string): Steps<Paths> {
   if (part === '') return paths;
-  const wanted = part.toLowerCase();
+  const lower = part.toLowerCase();
   const found: (readonly [string, PathChange])[] = [];
   const all = paths.slice(0, paths.length);
   for (const [index, path] of all.entries()) {
-    if (path[0].toLowerCase().includes(wanted)) found.push(path);
+    if (path[0].toLowerCase().includes(lower)) found.push(path);
     if (index % stepSize === stepSize - 1) yield;
   }
   return found;
@@ -178,7 +178,7 @@ const maxAtOnce = 600;
 
 /**
  * Compares two strings word by word. Long ones are compared after they are drawn, one pair at a time, so that a page with many of
- * them answers meanwhile. Undefined until then, for values that are no strings, and where a comparison does not help.
+ * them stays responsive. Undefined until then, for values that are no strings, and where a comparison does not help.
  */
 function useComparedWords(before: JsonValue | undefined, after: JsonValue | undefined): ComparedTexts | undefined {
   const pair = useMemo(

@@ -256,7 +256,7 @@ export function CheckField({ checked, disabled = false, onCheck, children }: Che
 
 /**
  * The service's details of an error, each at its part of a form. `rest`: the error, unless all of it is at parts of the form. `partOf`
- * names the part that a field of the service stands for.
+ * names the part for a field of the service.
  */
 export function placedDetails<Part extends string>(error: unknown, partOf: (field: string) => Part | undefined) {
   const details = error instanceof ApiError ? error.details : [];

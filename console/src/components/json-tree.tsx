@@ -8,7 +8,7 @@ import { Text } from './text.tsx';
 
 /** Characters of a string before the reader asks for all of it. */
 const shortString = 400;
-/** Characters that stand in one paragraph. The browser lays out a longer one for seconds, so it is shown by lines. */
+/** Characters of one paragraph. A longer one takes the browser seconds to lay out, so it is shown by lines. */
 const maxParagraph = 20_000;
 /** Characters of a line of a long string. */
 const lineLength = 100;

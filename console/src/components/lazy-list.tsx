@@ -35,16 +35,16 @@ interface LazyListProps<Item> {
   readonly rest?: (buttons: ComponentChildren) => ComponentChildren;
 }
 
-/** Portions that stand on the page together. A list that is longer has ranges, so that the page never has more elements. */
+/** Portions on the page at once. A longer list has ranges, so that the page never has more elements. */
 const maxPortions = 5;
 
 /** Makes the items of a long list as the reader comes to them. */
 export function LazyList<Item>({ items, render, portion = 60, rest = (buttons) => buttons }: LazyListProps<Item>) {
   const rangeSize = portion * maxPortions;
-  const [wanted, setWanted] = useState(0);
+  const [start, setStart] = useState(0);
   const [shown, setShown] = useState(portion);
   const end = useRef<HTMLDivElement>(null);
-  const from = wanted < items.length ? wanted : 0;
+  const from = start < items.length ? start : 0;
   const rangeEnd = Math.min(items.length, from + rangeSize);
   const until = Math.min(rangeEnd, from + shown);
 
@@ -60,7 +60,7 @@ export function LazyList<Item>({ items, render, portion = 60, rest = (buttons) =
   }, [until, portion, items]);
 
   const goTo = (place: number) => {
-    setWanted(place);
+    setStart(place);
     setShown(portion);
   };
   return (

@@ -14,7 +14,7 @@ const maxHeight = 8_000_000;
 interface LinesViewProps {
   readonly text: string;
   readonly label: string;
-  /** Characters of a line. What is longer goes on in the next line. */
+  /** Characters of a line. A longer one continues on the next line. */
   readonly maxLength?: number;
 }
 
@@ -59,7 +59,7 @@ export function LinesView({ text, label, maxLength = 1_000 }: LinesViewProps) {
 /** Lines of a step. */
 const stepSize = 2_000;
 
-/** Where each line of a text begins. A line longer than `maxLength` goes on in the next one. */
+/** The offset of each line of a text. A line longer than `maxLength` continues on the next one. */
 export function* lineStarts(text: string, maxLength: number): Steps<number[]> {
   const starts = [0];
   let lineEnd = text.indexOf('\n');

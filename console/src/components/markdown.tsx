@@ -5,7 +5,7 @@ import { TableScroll } from './table.tsx';
 import { LongText, Text } from './text.tsx';
 import './markdown.css';
 
-/** Characters. A longer text is shown as it was written: to lay it out anew with each word that comes would hold the page. */
+/** Characters. A longer text is shown as written: laying it out again for each new word would block the page. */
 const maxLength = 50_000;
 
 /**

@@ -25,8 +25,8 @@ export function numberTexts(locale?: string) {
 export const { count: countText, tenths: tenthsText, dollars: dollarsText } = numberTexts();
 
 /** `1 change`, `2 changes`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${countText(count)} ${count === 1 ? one : many}`;
+export function counted(count: number, singular: string, plural = `${singular}s`): string {
+  return `${countText(count)} ${count === 1 ? singular : plural}`;
 }
 
 /** Bytes in the unit that fits: `1.4 MiB`. */

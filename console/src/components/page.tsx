@@ -44,7 +44,7 @@ export function TabbedViews({ root, label, views }: { root: string; label: strin
   const allowed = views.filter(({ scopes }) => allows(...scopes));
   // Without an address the page may be the first one of a session.
   const isFirst = path.value === root || path.value === '';
-  const view = isFirst ? allowed[0] : allowed.find((one) => one.path === path.value);
+  const view = isFirst ? allowed[0] : allowed.find((candidate) => candidate.path === path.value);
   const tabs = allowed.flatMap(({ path: place, tab }) => (tab === undefined ? [] : [{ path: place, label: tab }]));
   return (
     <>

@@ -45,7 +45,7 @@ interface CursorPagerProps {
   readonly onNext: (() => void) | undefined;
 }
 
-/** A list that goes on by cursors. A direction without anything more is undefined. */
+/** The pages of a list with cursors. A direction without a page is undefined. */
 export function CursorPager({ onPrevious, onNext }: CursorPagerProps) {
   if (onPrevious === undefined && onNext === undefined) return null;
   return (

@@ -92,7 +92,7 @@ export function KeysCard({ made, onMade }: { made: MadeKey | undefined; onMade: 
   );
 }
 
-/** How the key begins, as it stands in the settings of a program. */
+/** The beginning of the key, to recognise it in the settings of a program. */
 function shownId({ id }: OwnKey): string {
   return `annals_${id}_…`;
 }

@@ -31,7 +31,7 @@ export function DocumentPage() {
   const isNamed = entity !== '' && entityId !== '';
   if (isNamed && unknown !== key) return <OneDocument key={key} view={view} onUnknown={() => setUnknown(key)} />;
   if (!allows(historyAbilities.names)) return <NamedDocuments />;
-  // One search for both: who corrects what is unknown goes on writing in the same field.
+  // One search for both, so that an unknown id is corrected in the same field.
   return <DocumentsSearch unknown={isNamed ? view : undefined} />;
 }
 

@@ -19,7 +19,7 @@ export interface DocumentsView {
   readonly text: string;
   /** An entity type; empty: any. */
   readonly entity: string;
-  /** Days that nobody changed the documents; undefined: any documents. */
+  /** Days without a change of the documents; undefined: any documents. */
   readonly unchangedDays: number | undefined;
 }
 

@@ -13,11 +13,11 @@ import { Link, navigate } from '../router/router.tsx';
 import { type DocumentsView, documentsOf, documentsView } from './document-view.ts';
 
 interface DocumentsSearchProps {
-  /** What was asked for and is not there. */
+  /** The document of the address, which does not exist. */
   readonly unknown: { readonly entity: string; readonly entityId: string } | undefined;
 }
 
-/** Milliseconds after a key until the service is asked. */
+/** Milliseconds after a key until the service is called. */
 const pause = 150;
 /** The service lists so many at once. */
 const size = 100;
@@ -28,32 +28,32 @@ const times: readonly (readonly [days: number, words: string])[] = [
   [365, 'a year'],
 ];
 
-/** Finds documents by their names and ids, and those that nobody has changed for some time. */
+/** Finds documents by their names and ids, and those that have not changed for some time. */
 export function DocumentsSearch({ unknown }: DocumentsSearchProps) {
   const { unchangedDays, ...address } = documentsView.value;
   const view = unknown === undefined ? address : { text: unknown.entityId, entity: '' };
   const [{ text, entity }, setWritten] = useState(view);
-  /** What the address was given, or had at the beginning: what differs comes from elsewhere. */
-  const told = useRef(view);
+  /** What the address was last set to: another value comes from outside. */
+  const inAddress = useRef(view);
   const input = useRef<HTMLInputElement>(null);
   const list = useId();
-  // If there are no suggestions, the reader can go on writing.
+  // Without suggestions the reader can continue writing.
   const types = useRequest(entity, (signal) => readNames({ field: 'entity', prefix: entity }, signal)).value ?? [];
 
   useEffect(() => {
-    // Who comes here wants to write, or goes on writing.
+    // Readers come here to write, or to correct what they wrote.
     input.current?.focus();
     input.current?.setSelectionRange(text.length, text.length);
   }, []);
   useEffect(() => {
-    if (isSame(view, told.current)) return;
-    told.current = view;
+    if (isSame(view, inAddress.current)) return;
+    inAddress.current = view;
     setWritten(view);
   }, [view.text, view.entity]);
   useEffect(() => {
-    if (isSame({ text, entity }, told.current)) return;
+    if (isSame({ text, entity }, inAddress.current)) return;
     const timer = setTimeout(() => {
-      told.current = { text, entity };
+      inAddress.current = { text, entity };
       navigate(documentsOf({ text, entity, unchangedDays }), { replace: true });
     }, pause);
     return () => clearTimeout(timer);
@@ -110,8 +110,8 @@ export function DocumentsSearch({ unknown }: DocumentsSearchProps) {
               {...control}
               value={unchangedDays ?? ''}
               onChange={({ currentTarget: { value } }) => {
-                // What is written meanwhile must not be taken back when the address has changed.
-                told.current = { text, entity };
+                // Text that is not in the address yet must not be lost when the address changes.
+                inAddress.current = { text, entity };
                 navigate(documentsOf({ text, entity, unchangedDays: value === '' ? undefined : Number(value) }));
               }}
             >
@@ -132,8 +132,8 @@ export function DocumentsSearch({ unknown }: DocumentsSearchProps) {
 
 type Written = Pick<DocumentsView, 'text' | 'entity'>;
 
-function isSame(one: Written, other: Written): boolean {
-  return one.text === other.text && one.entity === other.entity;
+function isSame(a: Written, b: Written): boolean {
+  return a.text === b.text && a.entity === b.entity;
 }
 
 interface FoundDocumentsProps {

@@ -109,7 +109,7 @@ interface MomentSliderProps {
   readonly onChange: (change: number) => void;
 }
 
-/** Milliseconds that the slider stands still before its moment is fetched. */
+/** Milliseconds that the slider rests before its moment is fetched. */
 const pause = 120;
 
 /** Moves through the changes of a document, the oldest at the left. */

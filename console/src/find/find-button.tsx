@@ -12,7 +12,7 @@ const isOpen = signal(false);
 /** What was typed after the keys that open the search, before its field was there to take it. */
 let typedAhead = '';
 
-/** A dialog that is open already may hold what somebody has written. */
+/** A dialog that is open already may have unsaved text. */
 function open(): void {
   if (isDialogOpen() || isOpen.value) return;
   typedAhead = '';

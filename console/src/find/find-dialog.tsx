@@ -20,20 +20,20 @@ interface FindDialogProps {
   readonly onOpened: () => void;
 }
 
-/** Milliseconds after a key until the service is asked. */
+/** Milliseconds after a key until the service is called. */
 const pause = 120;
 
-/** One search for everything. What is found stands in a fixed order and changes all at once. */
+/** One search for everything. The results have a fixed order and change all at once. */
 export function FindDialog({ typedAhead, onClose, onOpened }: FindDialogProps) {
   const [text, setText] = useState(typedAhead);
   const [chosen, setChosen] = useState(0);
   /** Enter was pressed before the answer was there: what comes first is opened then. */
   const [isAwaited, setAwaited] = useState(false);
   const id = useId();
-  const asked = usePaused(text.trim());
+  const searched = usePaused(text.trim());
   const find = useFindEverything([pageSource]);
-  const { value = [], isCurrent } = useRequest(asked, (signal) => find(asked, signal));
-  const isReady = isCurrent && asked === text.trim();
+  const { value = [], isCurrent } = useRequest(searched, (signal) => find(searched, signal));
+  const isReady = isCurrent && searched === text.trim();
   const found = value.flatMap(({ items }) => items);
   const place = Math.min(chosen, found.length - 1);
   const active = found[place];

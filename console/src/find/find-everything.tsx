@@ -41,8 +41,8 @@ export function useFindEverything(more: readonly Source[] = []): FindEverything 
 
 function findIn(sources: readonly Source[]): FindEverything {
   return async (text, signal) => {
-    const asked = [...(isQuery(text) ? [query] : []), ...sources];
-    const allowed = asked.filter(
+    const candidates = [...(isQuery(text) ? [query] : []), ...sources];
+    const allowed = candidates.filter(
       ({ scopes, withoutWords = false }) =>
         (scopes === undefined || allows(...scopes)) && (text !== '' || withoutWords),
     );
@@ -83,7 +83,7 @@ const size = 6;
 
 /**
  * What the history has names for, in the order in which what was found is shown. `firstPaths` reads the first of all fields,
- * which are the same whatever the text.
+ * which do not depend on the text.
  */
 const sourcesWith = (firstPaths: () => Promise<readonly string[]>): readonly Source[] => [
   {

@@ -14,10 +14,10 @@ export interface Found {
 
 /** What one kind of things is found by. */
 export interface Source {
-  /** What stands above its things. */
+  /** The heading of its results. */
   readonly title: string;
   readonly icon: IconName;
-  /** Who has none of these scopes finds nothing in it; left out: whatever it finds may be seen by all. */
+  /** Without one of these scopes nothing is found in it; left out: everybody may see all of it. */
   readonly scopes?: readonly string[];
   /** Whether it has something to offer before a word is written. */
   readonly withoutWords?: boolean;
@@ -40,10 +40,10 @@ function wordsOf(text: string): string[] {
 /** Whether each word of a text begins one of the words of a name. */
 export function hasWords(name: string, text: string): boolean {
   const words = wordsOf(name);
-  return wordsOf(text).every((wanted) => words.some((word) => word.startsWith(wanted)));
+  return wordsOf(text).every((start) => words.some((word) => word.startsWith(start)));
 }
 
-/** The regular expression for names in which a text begins a word, whatever the case. */
+/** The regular expression for names in which a text begins a word, ignoring case. */
 export function wordPattern(text: string): string {
   return `(?i)(^|[^\\p{L}\\p{N}])${literalSource(text)}`;
 }

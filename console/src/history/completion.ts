@@ -4,7 +4,7 @@ import type { NameSearch } from '../api/history-reads.ts';
 import { chosenValues, writtenBounds, writtenPath } from '../query-text/edit-query.ts';
 import { timeChoices } from './time-choices.ts';
 
-/** Something that may stand at the caret. */
+/** A completion at the caret. */
 export interface Suggestion {
   readonly label: string;
   /** What it means, or an example. */
@@ -22,7 +22,7 @@ interface CompletionPlace {
   readonly value:
     | { readonly start: number; readonly prefix: string; readonly field: string; readonly inList: boolean }
     | undefined;
-  /** The field of the item match around the caret: other fields stand there. */
+  /** The field of the item match around the caret: it has other fields. */
   readonly item: ItemField | undefined;
   /** The one entity type that the query asks for, which has paths of its own. */
   readonly entity: string | undefined;
@@ -66,8 +66,8 @@ export function completionPlace(text: string, caret: number): CompletionPlace {
   const last = terms.at(-1);
   const item = terms.map(({ field: name, end, start }) => (end >= caret && isOpen(written, start) ? name : ''));
   const around = item.find((name) => name === 'related' || name === 'change');
-  const [entity, ...others] = chosenValues(text, 'entity') ?? [];
-  const common = { item: around, entity: others.length === 0 ? entity : undefined, mayEnd: around !== last?.field };
+  const [entity, ...further] = chosenValues(text, 'entity') ?? [];
+  const common = { item: around, entity: further.length === 0 ? entity : undefined, mayEnd: around !== last?.field };
   const beginning = /(?:^|[ (])([A-Za-z_][A-Za-z0-9_.]*|)$/.exec(written);
   const prefix = beginning?.[1] ?? '';
   const field = beginning === null ? undefined : { start: caret - prefix.length, prefix };
@@ -113,7 +113,7 @@ function plain(written: string): string {
 }
 
 /** The names that would help here, where the service knows some. */
-export function wantedNames({ value, item, entity }: CompletionPlace): NameSearch | undefined {
+export function namesToRead({ value, item, entity }: CompletionPlace): NameSearch | undefined {
   if (value === undefined || value.prefix.startsWith('~')) return undefined;
   const { field, prefix } = value;
   // The name of a path has a star for each place in an array.
@@ -123,7 +123,7 @@ export function wantedNames({ value, item, entity }: CompletionPlace): NameSearc
   return field === 'entity' || field === 'actor' || field === 'related.entity' ? { field, prefix } : undefined;
 }
 
-/** What may stand at the caret, given the names that begin like the value there. */
+/** The completions at the caret, given the names that begin like the value there. */
 export function suggestionsAt(place: CompletionPlace, names: readonly string[], now: number): Suggestion[] {
   return [...valueSuggestions(place, names, now), ...fieldSuggestions(place)];
 }
@@ -175,12 +175,12 @@ const wordsOf: Words = {
 
 const wordsOfChange: Words = {
   before: [
-    ['exists', 'whatever it was'],
+    ['exists', 'any value'],
     ['missing', 'it was not there'],
     ['null', 'it was null'],
   ],
   after: [
-    ['exists', 'whatever it became'],
+    ['exists', 'any value'],
     ['missing', 'it was removed'],
     ['null', 'it became null'],
   ],

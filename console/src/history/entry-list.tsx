@@ -111,7 +111,7 @@ const shown = 3;
 /** Characters of a value on a line. */
 const maxLength = 48;
 
-/** What a string may not begin with, or be, to stand on a line without quotes: it would be read as another value. */
+/** Strings that keep their quotes on a line, since without them they would read as another value. */
 const otherValue = /^(?:-?\d|[[{"]|(?:true|false|null)$)/;
 
 /** What an entry changed, on one line. */

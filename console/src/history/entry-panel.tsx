@@ -116,7 +116,7 @@ function jsonOf({ ref: _, cut: __, ...entry }: Entry): Steps<string> {
   return stringifyJsonSteps(entry, 2);
 }
 
-/** Paths up to which what one may look for stands there at once. */
+/** With at most so many paths, their links are open. */
 const maxOpen = 3;
 
 /** Every path of an entry with what it was and what it became, and what one may ask about it next. */
@@ -136,7 +136,7 @@ function EntryChanges({ entry: { entity, entityId, paths } }: { readonly entry: 
 interface FieldLinksProps {
   readonly field: DocumentField;
   readonly change: PathChange;
-  /** Whether the links stand there at once. */
+  /** Whether the links are open at first. */
   readonly open: boolean;
 }
 

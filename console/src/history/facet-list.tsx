@@ -15,7 +15,7 @@ const facets: readonly (readonly [FacetField, string])[] = [
 
 interface FacetListsProps {
   /** The query whose matches are counted; undefined until the service has taken it. */
-  readonly asked: string | undefined;
+  readonly counted: string | undefined;
   /** What the reader has written, which a click changes. */
   readonly q: string;
   readonly round: number;
@@ -41,9 +41,9 @@ export function FacetLists(props: FacetListsProps) {
 }
 
 /** The values of a field with most of the matching entries, with exact counts. A click narrows the query, and shows how. */
-export function FacetList({ field, title, asked, q, round, onQuery }: FacetListProps) {
-  const { value } = useRequest(asked === undefined ? undefined : `${asked} ${round}`, (signal) =>
-    readFacets(asked ?? '', field, size, signal),
+export function FacetList({ field, title, counted, q, round, onQuery }: FacetListProps) {
+  const { value } = useRequest(counted === undefined ? undefined : `${counted} ${round}`, (signal) =>
+    readFacets(counted ?? '', field, size, signal),
   );
   const { has, toggle } = choiceOf(field, q);
   const max = Math.max(1, ...(value?.values ?? []).map(({ count }) => count));

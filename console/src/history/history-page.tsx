@@ -15,7 +15,7 @@ import { rangeText } from '../views/saved-views.ts';
 import { OpenView, SaveViewButton } from '../views/views.tsx';
 import { EmptyHistory, EntryList } from './entry-list.tsx';
 import { HistoryChart } from './history-chart.tsx';
-import { askedQuery, type HistoryView, historyView, showQuery } from './history-view.ts';
+import { type HistoryView, historyView, sentQuery, showQuery } from './history-view.ts';
 import { isLive, turnLive, useLive } from './live-feed.ts';
 import { QueryBar } from './query-bar.tsx';
 import { isWords, useQueryCheck } from './query-faults.ts';
@@ -52,16 +52,16 @@ interface QueriedHistoryProps {
 function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
   const { q, page, entry } = view;
   const [round, setRound] = useState(0);
-  const asked = askedQuery(view);
+  const sent = sentQuery(view);
   const live = useLive(q);
   const isNewest = page === 1 && view.until === undefined;
-  const list = useRequest(`${asked}\n${page}\n${round}`, async (signal) => {
-    const read = () => readEntries({ q: asked, page, size }, signal);
+  const list = useRequest(`${sent}\n${page}\n${round}`, async (signal) => {
+    const read = () => readEntries({ q: sent, page, size }, signal);
     return isLive.value ? await live.read(read, { isNewest }) : await read();
   });
-  const { fault, accepted } = useQueryCheck(list, { q, asked });
+  const { fault, accepted } = useQueryCheck(list, { q, sent });
   const isRefused = fault !== undefined;
-  const newest = useNewest(list.isCurrent ? list.value : undefined, asked);
+  const newest = useNewest(list.isCurrent ? list.value : undefined, sent);
 
   const refresh = () => {
     setParameters({ page: undefined, until: undefined }, { replace: true });
@@ -79,7 +79,7 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
         <PageHeader title={saved === undefined ? 'History' : <Name text={saved.name} />} lead={saved && leadOf(saved)}>
           <SaveViewButton q={q} view={saved} disabled={isRefused} />
           <CopyButton what="the address of this view" label="Share" text={() => location.href} />
-          <ExportButton q={asked} total={list.isCurrent ? list.value?.totalElements : undefined} />
+          <ExportButton q={sent} total={list.isCurrent ? list.value?.totalElements : undefined} />
           {allows(historyAbilities.all) ? (
             <Button
               class="live-switch"
@@ -115,7 +115,7 @@ function QueriedHistory({ view, saved, onRefresh }: QueriedHistoryProps) {
             />
             <div class="history-columns">
               <Facets summary="Narrow by type, entity, actor or field">
-                <FacetLists asked={accepted} q={q} round={round} onQuery={showQuery} />
+                <FacetLists counted={accepted} q={q} round={round} onQuery={showQuery} />
               </Facets>
               <section class="card history-entries" aria-label="Entries">
                 <LoadingLine active={list.isLoading} />
@@ -159,10 +159,10 @@ function Entries({ value, q, open }: { value: EntryPage | undefined; q: string; 
 }
 
 /** The time of the newest entry when the query was first shown. Pages after the first stay behind it. */
-function useNewest(value: EntryPage | undefined, asked: string): string | undefined {
-  const known = useRef<{ asked: string; newest: string | undefined }>({ asked: '', newest: undefined });
+function useNewest(value: EntryPage | undefined, sent: string): string | undefined {
+  const known = useRef<{ sent: string; newest: string | undefined }>({ sent: '', newest: undefined });
   const { until } = historyView.value;
-  if (value?.page === 1) known.current = { asked, newest: value.items[0]?.at };
+  if (value?.page === 1) known.current = { sent, newest: value.items[0]?.at };
   return until ?? known.current.newest;
 }
 

@@ -27,8 +27,8 @@ export const historyView = computed((): HistoryView => {
   };
 });
 
-/** The query that the service is asked: that of the reader, as it was when he began to turn pages. */
-export function askedQuery({ q, until }: Pick<HistoryView, 'q' | 'until'>): string {
+/** The query that is sent: that of the reader, bounded by the time at which paging started. */
+export function sentQuery({ q, until }: Pick<HistoryView, 'q' | 'until'>): string {
   return until === undefined ? q : joined(q, `occurredAt:<="${until}"`);
 }
 

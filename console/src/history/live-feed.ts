@@ -7,7 +7,7 @@ import { allows, historyAbilities } from '../api/session.ts';
 import { hasFromBound } from '../query-text/edit-query.ts';
 import { queryFaultOf } from './query-faults.ts';
 
-/** Whether the reader would be told of a change that is recorded now. Times are milliseconds since 1970. */
+/** Whether a change that is recorded now would be announced. Times are milliseconds since 1970. */
 type LiveState =
   | { readonly name: 'connecting' }
   | {
@@ -22,7 +22,7 @@ type LiveState =
 
 export interface LiveView {
   readonly state: LiveState;
-  /** What the feed has told and the page does not show, oldest first. */
+  /** Changes of the feed that the page does not show, oldest first. */
   readonly changes: readonly NewChange[];
   /** When the page was read. */
   readonly readAt: number | undefined;
@@ -36,8 +36,8 @@ const maxWait = 2_000;
 const unbegun: LiveView = { state: { name: 'connecting' }, changes: [], readAt: undefined, beganLateAt: undefined };
 
 /**
- * What is recorded and matches a query from the moment on at which the page is read. It goes on by its cursor: after a lost connection,
- * and when it was turned off meanwhile, as in a tab that nobody sees.
+ * What is recorded and matches a query from the moment on at which the page is read. It resumes by its cursor: after a lost connection,
+ * and after it was turned off, as in a hidden tab.
  */
 class LiveFeed {
   readonly view = signal<LiveView>(unbegun);
@@ -105,7 +105,7 @@ class LiveFeed {
     return page;
   }
 
-  /** Whether it goes on only when the page is read anew. */
+  /** Whether it resumes only once the page is read again. */
   #isOver(): boolean {
     const { state, changes } = this.view.value;
     return state.name === 'restored' || state.name === 'refused' || changes.length >= maxNews;
@@ -170,7 +170,7 @@ class LiveFeed {
   }
 }
 
-/** Follows a query while the switch is on and somebody sees the tab: a browser has few connections. */
+/** Follows a query while the switch is on and the tab is visible: a browser has few connections. */
 export function useLive(q: string): LiveFeed {
   const feed = useMemo(() => new LiveFeed(q), [q]);
   const isOn = isLive.value;
@@ -215,7 +215,7 @@ function readChoice(): boolean {
 /** A change that was recorded since the page was read. */
 export type NewChange = Pick<FeedChange, 'ref' | 'at' | 'type' | 'entity' | 'entityId' | 'actor'>;
 
-/** New changes that are kept. Then nothing more is followed until the page is read anew. */
+/** New changes that are kept. With more, following stops until the page is read again. */
 export const maxNews = 1_000;
 
 /** Milliseconds that a query without a from-bound looks back, as the service has it. */
@@ -229,12 +229,12 @@ function withChange(
   { hasFrom, now }: { readonly hasFrom: boolean; readonly now: number },
 ): readonly NewChange[] {
   const isOutside = !hasFrom && Date.parse(at) < now - defaultWindow;
-  if (isOutside || known.has(ref) || changes.some((one) => one.ref === ref)) return changes;
+  if (isOutside || known.has(ref) || changes.some((change) => change.ref === ref)) return changes;
   // The rest of the change, such as its values, is let go.
   return [...changes, { ref, at, type, entity, entityId, actor }];
 }
 
-/** What is still new after the page was read: the first `before` were there when it was asked for, others of `known` it shows. */
+/** What is still new after the page was read: the first `before` came before the request, and those in `known` are shown. */
 function withPage(changes: readonly NewChange[], before: number, known: ReadonlySet<string>): readonly NewChange[] {
   return changes.slice(before).filter(({ ref }) => !known.has(ref));
 }

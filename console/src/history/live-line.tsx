@@ -9,12 +9,12 @@ import './live-line.css';
 
 interface LiveLineProps {
   readonly view: LiveView;
-  /** Reads the page anew, with what is new. */
+  /** Reloads the page with the new changes. */
   readonly onShow: () => void;
 }
 
 /**
- * What was recorded since the page was read, and whether all of it is known. It has its place whatever it says, so nothing moves
+ * What was recorded since the page was read, and whether all of it is known. Its room is reserved, so nothing moves
  * before the reader asks for it.
  */
 export function LiveLine({ view, onShow }: LiveLineProps) {

@@ -8,7 +8,7 @@ import { Button } from '../components/buttons.tsx';
 import { Icon } from '../components/icon.tsx';
 import { Name } from '../components/text.tsx';
 import { nameOfPath, writtenPath } from '../query-text/edit-query.ts';
-import { completionPlace, type Suggestion, suggestionsAt, wantedNames } from './completion.ts';
+import { completionPlace, namesToRead, type Suggestion, suggestionsAt } from './completion.ts';
 import type { QueryFault } from './query-faults.ts';
 import './query-bar.css';
 
@@ -22,7 +22,7 @@ interface QueryBarProps {
   readonly onText?: (text: string) => void;
 }
 
-/** Milliseconds after a key until names are asked for. */
+/** Milliseconds after a key until names are read. */
 const pause = 120;
 
 /** The text of the query, coloured, with suggestions at the caret and the fault under its character. */
@@ -174,15 +174,15 @@ function useSuggestions(text: string, caret: number, isOpen: boolean): Suggestio
     names: [],
   });
   const place = completionPlace(text, caret);
-  const wanted = isOpen && allows(historyAbilities.names) ? wantedNames(place) : undefined;
-  const key = wanted === undefined ? '' : JSON.stringify(wanted);
+  const search = isOpen && allows(historyAbilities.names) ? namesToRead(place) : undefined;
+  const key = search === undefined ? '' : JSON.stringify(search);
   useEffect(() => {
-    if (wanted === undefined) return;
+    if (search === undefined) return;
     const controller = new AbortController();
     const timer = setTimeout(() => {
-      readNames(wanted, controller.signal).then(
+      readNames(search, controller.signal).then(
         (found) => setNames({ key, names: found }),
-        // If there are no suggestions, the reader can go on writing.
+        // Without suggestions the reader can continue writing.
         () => setNames({ key, names: [] }),
       );
     }, pause);
@@ -241,7 +241,7 @@ function QueryHighlight({ text, faultOffset, scroll }: QueryHighlightProps) {
 
 interface UnknownFieldProps {
   readonly q: string;
-  /** The name that is no field of the query language, and where it stands, in UTF-16 code units. */
+  /** The name that is no field of the query language, and its offset in UTF-16 code units. */
   readonly field: string;
   readonly offset: number;
   readonly onQuery: (q: string) => void;
@@ -251,7 +251,8 @@ interface UnknownFieldProps {
 function UnknownField({ q, field, offset, onQuery }: UnknownFieldProps) {
   const { terms } = scanQuery(q);
   const term = terms.find(({ start }) => start === offset);
-  const mayBePath = term !== undefined && allows(historyAbilities.names) && !terms.some((one) => isRelated(one, term));
+  const mayBePath =
+    term !== undefined && allows(historyAbilities.names) && !terms.some((outer) => isRelated(outer, term));
   const { value: names = [] } = useRequest(mayBePath ? field : undefined, (signal) =>
     readNames({ field: 'path', prefix: nameOfPath(field) }, signal),
   );
@@ -265,7 +266,7 @@ function UnknownField({ q, field, offset, onQuery }: UnknownFieldProps) {
   );
 }
 
-/** Whether a term is a match of related items around the other, where no path stands. */
+/** Whether a term is a match of related items around another term; it has no paths. */
 function isRelated({ field, start, end }: Term, inner: Term): boolean {
   return field === 'related' && start < inner.start && end >= inner.end;
 }

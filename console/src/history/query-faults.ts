@@ -20,7 +20,7 @@ export function queryFaultOf(error: unknown, q: string): QueryFault | undefined 
   const detail = error.details.find(({ field }) => field === 'q');
   if (detail === undefined) return undefined;
   const [, position, expected = detail.message] = /^At position (\d+): (.*)$/s.exec(detail.message) ?? [];
-  // What stands where would not help somebody who does not know the language.
+  // A position would not help a reader who does not know the language.
   if (isWords(q)) return { message: howToAsk, offset: undefined };
   // The service's message may say the same as its detail.
   const message = error.message.endsWith(expected) ? `${capital(expected)}.` : `${error.message}; ${expected}.`;
@@ -28,7 +28,7 @@ export function queryFaultOf(error: unknown, q: string): QueryFault | undefined 
   return { message, offset, unknownField: /^Unsupported query field: (.+)$/s.exec(error.message)?.[1] };
 }
 
-/** Whether a text has nothing of the query language: somebody looks for these words. */
+/** Whether a text has nothing of the query language: the reader searches for these words. */
 export function isWords(q: string): boolean {
   return !/[:(]/.test(q);
 }
@@ -50,15 +50,15 @@ interface QueryCheck {
 }
 
 /**
- * Checks a query by its list, so that a wrong query costs one request. `q` is what the reader wrote of `asked`. A query that was
+ * Checks a query by its list, so that a wrong query costs one request. `q` is what the reader wrote of `sent`. A query that was
  * accepted stays so while its pages are turned.
  */
 export function useQueryCheck(
   list: Requested<unknown>,
-  { q, asked }: { readonly q: string; readonly asked: string },
+  { q, sent }: { readonly q: string; readonly sent: string },
 ): QueryCheck {
   const fault = queryFaultOf(list.error, q);
   const known = useRef('');
-  if (list.isCurrent || (list.error !== undefined && fault === undefined)) known.current = asked;
-  return { fault, accepted: fault === undefined && (asked === '' || known.current === asked) ? asked : undefined };
+  if (list.isCurrent || (list.error !== undefined && fault === undefined)) known.current = sent;
+  return { fault, accepted: fault === undefined && (sent === '' || known.current === sent) ? sent : undefined };
 }

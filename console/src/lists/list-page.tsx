@@ -88,8 +88,8 @@ type Chips = readonly (readonly [label: string, term: string])[];
 interface ListCardProps<Item> {
   readonly list: List<Item>;
   /** What one item is called: `agent`. */
-  readonly one: string;
-  readonly many?: string;
+  readonly noun: string;
+  readonly plural?: string;
   readonly columns: readonly Column<Item>[];
   readonly keyOf: (item: Item) => string;
   /** Whether the details of an item are shown beside the list. */
@@ -134,7 +134,7 @@ export function ListPage<Item>({ title, lead, example, chips, choices = [], chil
 }
 
 /** A list with its total, its table and its pages; or why there is none. */
-export function ListCard<Item>({ list, one, many = `${one}s`, empty, add, isOpen, ...table }: ListCardProps<Item>) {
+export function ListCard<Item>({ list, noun, plural = `${noun}s`, empty, add, isOpen, ...table }: ListCardProps<Item>) {
   const { page, total } = list;
   const items = page.value?.items ?? [];
   return (
@@ -142,7 +142,7 @@ export function ListCard<Item>({ list, one, many = `${one}s`, empty, add, isOpen
       <LoadingLine active={page.isLoading} />
       <div class="card-header list-header">
         <span class="number" role="status">
-          {total === undefined ? ' ' : counted(total, one, many)}
+          {total === undefined ? ' ' : counted(total, noun, plural)}
         </span>
         <Button kind="quiet" icon="refresh" aria-label="Refresh" title="Refresh" onClick={list.reload} />
       </div>
@@ -156,7 +156,7 @@ export function ListCard<Item>({ list, one, many = `${one}s`, empty, add, isOpen
       )}
       {page.value === undefined && page.error === undefined ? <Skeleton /> : undefined}
       {items.length > 0 ? (
-        <DataTable label={`Table of ${many}`} items={items} list={list} isOpen={isOpen} {...table} />
+        <DataTable label={`Table of ${plural}`} items={items} list={list} isOpen={isOpen} {...table} />
       ) : undefined}
       {page.value === undefined || items.length > 0 || !page.isCurrent ? undefined : list.filter === '' ? (
         <EmptyState icon={empty.icon} title={empty.title}>
@@ -164,8 +164,8 @@ export function ListCard<Item>({ list, one, many = `${one}s`, empty, add, isOpen
           {add}
         </EmptyState>
       ) : (
-        <EmptyState icon="search" title={`No ${one} matches`}>
-          <p>A filter names fields and their values as they are written. Clear it to see all {many}.</p>
+        <EmptyState icon="search" title={`No ${noun} matches`}>
+          <p>A filter names fields and their values as they are written. Clear it to see all {plural}.</p>
           <Button onClick={() => list.setFilter('')}>Clear the filter</Button>
         </EmptyState>
       )}

@@ -9,7 +9,7 @@ import './overview.css';
 
 const day = 86_400_000;
 
-/** What happened lately, and what needs somebody. Each figure leads to what it counts. */
+/** Recent changes, and what needs attention. Each figure leads to what it counts. */
 export function OverviewPage() {
   // All figures of the page are about the same time.
   const [now, setNow] = useState(Date.now);

@@ -7,16 +7,16 @@ import { mask } from '../data/json-editor/document-text.ts';
 /** Without their term these others are refused: an `entityId` names a document only together with its `entity`. */
 const dependent: Readonly<Record<string, readonly string[]>> = { entity: ['entityId'] };
 
-/** The terms that stand in no group. Only these are shown as chips and changed by a click. */
+/** The terms outside of groups. Only these are shown as chips and changed by a click. */
 export function topTerms(q: string): Term[] {
   return scanQuery(q).terms.filter(({ depth }) => depth === 0);
 }
 
 /** The query without one of its terms, and without those that need it. */
 export function withoutTerm(q: string, term: Term): string {
-  const others = dependent[term.field] ?? [];
+  const needing = dependent[term.field] ?? [];
   const isLast = topTerms(q).filter(({ field }) => field === term.field).length === 1;
-  const gone = topTerms(q).filter((one) => one.start === term.start || (isLast && others.includes(one.field)));
+  const gone = topTerms(q).filter((item) => item.start === term.start || (isLast && needing.includes(item.field)));
   return without(q, gone);
 }
 
@@ -70,13 +70,13 @@ function withWritten(q: string, field: string, values: readonly string[]): strin
 /** Adds a value to those of its field, or takes it away. A pattern of that field gives way to the value. */
 export function toggleValue(q: string, field: string, value: string): string {
   const chosen = chosenValues(q, field) ?? [];
-  return withValues(q, field, chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
+  return withValues(q, field, chosen.includes(value) ? chosen.filter((item) => item !== value) : [...chosen, value]);
 }
 
-/** The values of the one top term of a field, as they are written: the items of a list, or all that stands behind the colon. */
+/** The values of the one top term of a field, as they are written: the items of a list, or all that follows the colon. */
 export function writtenItems(q: string, field: string): string[] {
-  const [term, ...others] = topTerms(q).filter((one) => one.field === field);
-  if (term === undefined || others.length > 0) return [];
+  const [term, ...further] = topTerms(q).filter((item) => item.field === field);
+  if (term === undefined || further.length > 0) return [];
   const written = q.slice(term.valueStart, term.end);
   if (!written.startsWith('(')) return [written];
   return scanQuery(q)
@@ -84,16 +84,16 @@ export function writtenItems(q: string, field: string): string[] {
     .map(({ start, end }) => q.slice(start, end));
 }
 
-/** Adds a path to those that the query asks for, or takes it away. A pattern stands alone: a list holds none. */
+/** Adds a path to those of the query, or removes it. A pattern is alone: a list has none. */
 export function togglePath(q: string, written: string): string {
   const items = writtenItems(q, 'path');
   if (items.includes(written))
     return withWritten(
       q,
       'path',
-      items.filter((one) => one !== written),
+      items.filter((item) => item !== written),
     );
-  const isPattern = [...items, written].some((one) => one.startsWith('~'));
+  const isPattern = [...items, written].some((item) => item.startsWith('~'));
   return withWritten(q, 'path', isPattern ? [written] : [...items, written]);
 }
 
@@ -151,8 +151,8 @@ export function joined(q: string, term: string): string {
 }
 
 function dependentsOf(q: string, field: string): Term[] {
-  const others = dependent[field] ?? [];
-  return topTerms(q).filter((term) => others.includes(term.field));
+  const needing = dependent[field] ?? [];
+  return topTerms(q).filter((term) => needing.includes(term.field));
 }
 
 function without(q: string, terms: readonly Term[]): string {
@@ -180,7 +180,7 @@ export function nameOfPath(path: string): string {
   return path.replaceAll(place, '$1*');
 }
 
-/** Names that a value without quotes can hold, where `*` stands for the place. */
+/** Names that a value without quotes can hold, where `*` matches any place. */
 const plainPath = /^[\p{L}\p{N}_@.#/+'&*-]+$/u;
 
 /**

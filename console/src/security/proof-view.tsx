@@ -70,9 +70,9 @@ function Sealed({ log }: { readonly log: HistoryLog }) {
             <dd>
               {witnesses.length === 0
                 ? 'No witness has cosigned this checkpoint.'
-                : witnesses.map((one) => (
-                    <p key={one.name}>
-                      <Name text={one.name} />, <Time at={one.signedAt} />
+                : witnesses.map((witness) => (
+                    <p key={witness.name}>
+                      <Name text={witness.name} />, <Time at={witness.signedAt} />
                     </p>
                   ))}
             </dd>

@@ -66,8 +66,8 @@ function AccessesView() {
         ['Sign-ins', 'kind:signed_in'],
         ['Refused', 'kind:refused'],
       ]}
-      one="access"
-      many="accesses"
+      noun="access"
+      plural="accesses"
       empty={{ icon: 'clock', title: 'There is no access', text: 'No one has signed in yet.' }}
       keyOf={({ id = '' }) => id}
       columns={[

@@ -8,7 +8,7 @@ import { FailureBox } from '../components/states.tsx';
 import { basePath } from '../router/router.tsx';
 import './sign-in-page.css';
 
-/** Asks for a client and its secret, or redeems the link of the address. The address stays, so the view that was wanted follows. */
+/** Asks for a client and its secret, or redeems the link of the address. The address stays, so the requested view follows. */
 export function SignInPage({ link }: { readonly link: string | undefined }) {
   const [clientId, setClientId] = useState('');
   const [clientSecret, setClientSecret] = useState('');
@@ -20,7 +20,7 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
     setBusy(true);
     setError(undefined);
     signIn(credentials).catch(async (refusal: unknown) => {
-      // A browser that is signed in stays so if somebody opens a used link in it.
+      // A browser that is signed in stays so if a used link is opened in it.
       if ('link' in credentials) await readSession().catch(() => {});
       setError(refusal);
       setBusy(false);
@@ -99,7 +99,7 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
   );
 }
 
-/** To the provider, and back to the view that was wanted. */
+/** To the provider, and back to the requested view. */
 function companyAddress(): string {
   const to = `${location.pathname}${location.search}`.slice(basePath.length);
   return `${basePath}oidc?${new URLSearchParams({ to })}`;

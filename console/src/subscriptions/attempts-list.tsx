@@ -32,7 +32,7 @@ export function AttemptsList({ id }: { readonly id: string }) {
       </div>
       <ListCard
         list={list}
-        one="attempt"
+        noun="attempt"
         empty={{
           icon: 'send',
           title: 'Nothing was sent in the last 7 days',

@@ -76,7 +76,7 @@ export function inputOf(draft: SubscriptionDraft, current: Subscription | undefi
     from: current?.from ?? from,
     ...(age === undefined ? {} : { maxAge: age }),
     ...(paths.length === 0 ? {} : { hide: paths }),
-    // Its members depend on its type. The service checks them, and its errors stand at their fields.
+    // Its members depend on its type. The service checks them, and its errors are shown at their fields.
     target: sentTarget(draft, current) as SubscriptionInput['target'],
     ...(current === undefined ? {} : { metadata: { version: current.metadata.version } }),
   };
@@ -150,7 +150,7 @@ export type SubscriptionFaults = Readonly<Record<string, string | undefined>>;
 
 const ownParts: readonly string[] = ['name', 'q', 'from', 'maxAge', 'hide'];
 
-/** What is missing. All else the service tells. */
+/** What is missing. The service checks the rest. */
 export function missingParts(draft: SubscriptionDraft, current: Subscription | undefined): SubscriptionFaults {
   const found: Record<string, string> = draft.name.trim() === '' ? { name: 'Give it a name.' } : {};
   if (!/^\d*$/.test(draft.maxAge.count.trim())) found.maxAge = 'Write a whole number, such as 7.';
@@ -165,7 +165,7 @@ export function missingParts(draft: SubscriptionDraft, current: Subscription | u
   return found;
 }
 
-/** The part of the form that a field of the service stands for; undefined where the form has none. */
+/** The part of the form for a field of the service; undefined if the form has none. */
 export function partOf(field: string, { type }: SubscriptionDraft): string | undefined {
   const parts = [...ownParts, ...targets[type].fields.map(({ name }) => `target.${name}`)];
   return parts.find((part) => field === part || field.startsWith(`${part}.`) || field.startsWith(`${part}[`));

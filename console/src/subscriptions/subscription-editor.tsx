@@ -119,15 +119,15 @@ const size = 5;
 
 /** The query of a subscription, and what it would have matched. */
 function QueryCard({ q, fault, onQuery }: QueryCardProps) {
-  // As it was when the reader asked for the preview.
-  const [asked, setAsked] = useState(() => previewOf(q));
-  // The entries come with the button, since what stands below them moves.
+  // As of the last preview.
+  const [preview, setPreview] = useState(() => previewOf(q));
+  // The entries come with the button, since they move what is below.
   const [isOpen, setOpen] = useState(false);
-  const { value, error, isLoading, isCurrent, reload } = useRequest(asked.query, (signal) =>
-    readEntries({ q: asked.query, page: 1, size }, signal),
+  const { value, error, isLoading, isCurrent, reload } = useRequest(preview.query, (signal) =>
+    readEntries({ q: preview.query, page: 1, size }, signal),
   );
-  const found = queryFaultOf(error, asked.q);
-  const told = found ?? (fault === undefined ? undefined : { message: fault, offset: undefined });
+  const found = queryFaultOf(error, preview.q);
+  const shownFault = found ?? (fault === undefined ? undefined : { message: fault, offset: undefined });
   return (
     <section class="card">
       <h2 class="card-header">Which changes</h2>
@@ -135,12 +135,12 @@ function QueryCard({ q, fault, onQuery }: QueryCardProps) {
       <div class="card-body stack">
         <QueryBar
           q={q}
-          fault={told}
+          fault={shownFault}
           action="Preview"
           onText={onQuery}
           onSubmit={(next) => {
             onQuery(next);
-            setAsked(previewOf(next));
+            setPreview(previewOf(next));
             setOpen(true);
           }}
         />
@@ -150,8 +150,8 @@ function QueryCard({ q, fault, onQuery }: QueryCardProps) {
           ) : (
             <>
               In the last 24 hours {counted(value.totalElements, 'change')}{' '}
-              {asked.q === '' ? 'occurred' : value.totalElements === 1 ? 'matches' : 'match'}
-              {asked.q === q ? '.' : ' the query before. Choose Preview to look again.'}
+              {preview.q === '' ? 'occurred' : value.totalElements === 1 ? 'matches' : 'match'}
+              {preview.q === q ? '.' : ' the query before. Choose Preview to look again.'}
             </>
           )}
         </p>

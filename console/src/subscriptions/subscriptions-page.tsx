@@ -51,7 +51,7 @@ function SubscriptionsView() {
         ['Webhooks', 'target.type:webhook'],
         ['Alerts', 'target.type:email'],
       ]}
-      one="subscription"
+      noun="subscription"
       empty={{
         icon: 'send',
         title: 'There is no subscription yet',

@@ -148,5 +148,5 @@ export const targetTypes = Object.keys(targets) as TargetType[];
 export function addressOf(target: TargetMembers): string {
   const { url, bucket, prefix, to } = target;
   if (typeof bucket === 'string') return `${bucket}/${typeof prefix === 'string' ? prefix : ''}`;
-  return [url, to].find((one) => typeof one === 'string') ?? '';
+  return [url, to].find((text) => typeof text === 'string') ?? '';
 }

@@ -2,7 +2,7 @@ import { type TimeBounds, timeText } from '../components/times.ts';
 import { allTime, lastDays, timeChoices } from '../history/time-choices.ts';
 import { boundsOfTime, hasFromBound, joined, withTime, writtenTime } from '../query-text/edit-query.ts';
 
-/** A query without its time, and the range of a view that stands for that time. */
+/** A query without its time, and the range of a view for that time. */
 interface DividedQuery {
   readonly q: string;
   readonly range: string;
@@ -70,8 +70,8 @@ interface Placed {
 }
 
 /**
- * The new positions after one of the views, which stand in their order, moves to another place. One is enough while a number fits
- * between its new neighbours; if none does, all are counted anew.
+ * The new positions after one of the ordered views moves to another place: one if a number fits between its new neighbours,
+ * else all are renumbered.
  *
  * @example
  * positionsAfterMove([{ id: 'a', position: 1 }, { id: 'b', position: 2 }, { id: 'c', position: 3 }], 2, 1); // [{ id: 'c', position: 1.5 }]
@@ -79,15 +79,15 @@ interface Placed {
 export function positionsAfterMove(views: readonly Placed[], from: number, to: number): Placed[] {
   const moved = views[from];
   if (moved === undefined || from === to) return [];
-  const others = views.toSpliced(from, 1);
-  const before = others[to - 1]?.position;
-  const after = others[to]?.position;
+  const rest = views.toSpliced(from, 1);
+  const before = rest[to - 1]?.position;
+  const after = rest[to]?.position;
   const position =
     before === undefined ? (after ?? 0) - 1 : after === undefined ? before + 1 : before + (after - before) / 2;
   const fits = (before === undefined || before < position) && (after === undefined || position < after);
   if (fits) return [{ id: moved.id, position }];
-  return others
+  return rest
     .toSpliced(to, 0, moved)
     .map(({ id }, index) => ({ id, position: index + 1 }))
-    .filter((one) => views.some(({ id, position: was }) => one.id === id && one.position !== was));
+    .filter((placed) => views.some(({ id, position: was }) => placed.id === id && placed.position !== was));
 }

@@ -28,7 +28,7 @@ export function EditViews({ onClose }: { readonly onClose: () => void }) {
     } catch (error) {
       setFailure(error);
     }
-    // Shows the views as they are now, also where somebody else was faster.
+    // Shows the current views, also after a conflict.
     await readViews().catch(setFailure);
     setBusy(false);
   };

@@ -92,7 +92,7 @@ export function OpenView({ id, children }: OpenViewProps) {
   const [opened, setOpened] = useState(() => Date.now());
   const { value, error, reload } = useRequest(`view ${id}`, readViews);
   // What was saved since then is there already.
-  const view = knownViews.value?.find((one) => one.id === id);
+  const view = knownViews.value?.find((saved) => saved.id === id);
   if (error !== undefined) return <FailureBox error={error} onRetry={reload} />;
   if (value === undefined) return <Skeleton lines={12} />;
   if (view === undefined) return <NoSuchView id={id} />;
@@ -133,7 +133,7 @@ export function SaveViewButton({ q, view, disabled }: SaveViewButtonProps) {
   );
 }
 
-/** Saves a view with some changes. Throws ApiError, conflict_resource, where somebody else has changed it since it was read. */
+/** Saves a view with some changes. Throws ApiError, conflict_resource, if it has changed since it was read. */
 export async function changeView(
   view: SavedView,
   changes: Partial<Pick<SavedView, 'name' | 'q' | 'range' | 'position'>>,
@@ -144,7 +144,7 @@ export async function changeView(
 /** Moves a view to another place among these. */
 export async function moveView(views: readonly SavedView[], from: number, to: number): Promise<void> {
   for (const { id, position } of positionsAfterMove(views, from, to)) {
-    const view = views.find((one) => one.id === id);
+    const view = views.find((saved) => saved.id === id);
     if (view !== undefined) await changeView(view, { position });
   }
 }

@@ -10,13 +10,16 @@ const hasFocus = (page: Page, selector: string) =>
   page.evaluate((of) => document.activeElement?.matches(of) === true, selector);
 
 /** The titles of what was found, in the order of the page. */
-const groups = (page: Page) => page.locator('dialog .find-group').evaluateAll((all) => all.map((one) => one.ariaLabel));
+const groups = (page: Page) =>
+  page.locator('dialog .find-group').evaluateAll((all) => all.map((element) => element.ariaLabel));
 
 /** The addresses that what was found leads to. */
 const addresses = (page: Page) =>
   page
     .getByRole('option')
-    .evaluateAll((all) => all.map((one) => decodeURIComponent(one.getAttribute('href') ?? '').replaceAll('+', ' ')))
+    .evaluateAll((all) =>
+      all.map((element) => decodeURIComponent(element.getAttribute('href') ?? '').replaceAll('+', ' ')),
+    )
     .then((all) => all.map((address) => address.split('/console/')[1]));
 
 /** How a person finds anything from any page. */

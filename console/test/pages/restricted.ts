@@ -55,7 +55,7 @@ export function restrictedTests(the: () => ConsoleUnderTest): void {
     const pages = ['Overview', 'History', ...(has.includes('Document') ? ['Document'] : []), 'Connect', 'Data'];
     const navigation = page.getByRole('navigation', { name: 'Console' }).getByRole('link');
     await expect.poll(() => navigation.allInnerTexts()).toEqual(pages);
-    for (const name of has.length === 0 ? pages : has.filter((one) => pages.includes(one))) {
+    for (const name of has.length === 0 ? pages : has.filter((path) => pages.includes(path))) {
       await page.getByRole('link', { name, exact: true }).click();
       await page.locator('h1, .empty-state h2, main h2').first().waitFor();
       await page.waitForLoadState('networkidle');

@@ -30,7 +30,7 @@ export async function readLayoutShift(page: Page): Promise<LayoutShift> {
       requestAnimationFrame(() => setTimeout(() => resolve([]), 50));
     });
     const causes = entries
-      .toSorted((one, other) => other.value - one.value)
+      .toSorted((a, b) => b.value - a.value)
       .map(({ value, sources }) => {
         const moved = sources.map(({ node, previousRect: from, currentRect: to }) => {
           const element = node instanceof Element ? node : node?.parentElement;

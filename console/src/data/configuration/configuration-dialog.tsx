@@ -15,7 +15,7 @@ interface ConfigurationDialogProps {
   readonly onSaved: () => void;
 }
 
-/** The service secures these whatever is asked for. */
+/** The service always secures these. */
 const alwaysSecured = [
   'providerApiToken',
   'openAiApiToken',
@@ -24,7 +24,7 @@ const alwaysSecured = [
   'selfHostedProvider',
 ];
 
-/** Makes a setting, or changes one. A secret is written anew, or stays as it is. */
+/** Creates a setting, or changes one. A secret is re-entered, or stays as it is. */
 export function ConfigurationDialog({ current, onClose, onSaved }: ConfigurationDialogProps) {
   const [key, setKey] = useState(current?.key ?? '');
   const [description, setDescription] = useState(current?.description ?? '');

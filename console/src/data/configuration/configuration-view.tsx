@@ -23,13 +23,13 @@ const portion = 200;
 /** The settings of the tenant. A secured value never comes back. */
 export function ConfigurationView() {
   const { parameters } = place.value;
-  const wanted = parameters.get('key') ?? '';
+  const part = parameters.get('key') ?? '';
   const edited = parameters.get('edit') ?? undefined;
   const [shown, setShown] = useState(portion);
   const { value, error, isLoading, reload } = useRequest('configuration', (signal) =>
     annals().exact.configurations.list({}, { signal }),
   );
-  const items = (value ?? []).filter(({ key }) => key.toLowerCase().includes(wanted.toLowerCase()));
+  const items = (value ?? []).filter(({ key }) => key.toLowerCase().includes(part.toLowerCase()));
   const mayWrite = allows('configuration.configuration_manage');
   const add = mayWrite ? (
     <Button kind="primary" icon="plus" onClick={() => setParameters({ edit: '', new: 1 })}>
@@ -55,7 +55,7 @@ export function ConfigurationView() {
             type="search"
             aria-label="Keys that contain"
             placeholder="Keys that contain …"
-            value={wanted}
+            value={part}
             onInput={(event) => setParameters({ key: event.currentTarget.value }, { replace: true })}
           />
         </div>
@@ -69,7 +69,7 @@ export function ConfigurationView() {
         <FailureBox error={error} onRetry={reload} />
         {value === undefined && error === undefined ? <Skeleton /> : undefined}
         {value !== undefined && items.length === 0 ? (
-          wanted === '' ? (
+          part === '' ? (
             <EmptyState icon="data" title="There is no setting">
               <p>
                 For example <code>notificationEmail</code>, where a mail goes when an agent is disabled, or{' '}

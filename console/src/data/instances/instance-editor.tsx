@@ -53,7 +53,7 @@ export function InstanceEditor({
   return (
     <form
       class="form-grid"
-      // An error of what was sent says nothing about what is written now. That somebody else has written stays true.
+      // An error of what was sent says nothing about what is written now. A conflict stays true.
       onInput={() => hasChanged || forget()}
       onSubmit={(event) => {
         event.preventDefault();
@@ -95,7 +95,7 @@ export function InstanceEditor({
         fault={
           fault ??
           (namesOther
-            ? 'The id of a document cannot be changed here. Remove this id, or write the one that stands above.'
+            ? 'The id of a document cannot be changed here. Remove this id, or restore the one above.'
             : undefined)
         }
         onText={(changed) => {

@@ -23,7 +23,7 @@ export function InstancesView() {
   const title = known === undefined ? undefined : instanceTitle(known);
   const list = useList({
     name: `instances ${type}`,
-    read: (wanted, signal) => annals().exact.instances(type).list(wanted, { signal }),
+    read: (query, signal) => annals().exact.instances(type).list(query, { signal }),
   });
   const fields = columnsOf(schema, list.page.value?.items ?? []);
   const close = () => setParameters({ item: undefined, edit: undefined });
@@ -44,7 +44,7 @@ export function InstancesView() {
       choices={fields
         .filter(({ isField, choices }) => isField && choices.length > 0)
         .map(({ key, choices }) => ({ field: key, values: choices }))}
-      one="instance"
+      noun="instance"
       empty={{
         icon: 'data',
         title: 'This type has no instances',

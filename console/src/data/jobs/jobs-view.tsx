@@ -39,7 +39,7 @@ export function JobsView() {
         ['Exports', 'type:EXPORT'],
         ['Failed', 'status:failure'],
       ]}
-      one="job"
+      noun="job"
       empty={{
         icon: 'clock',
         title: 'There is no job',

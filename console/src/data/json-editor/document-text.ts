@@ -71,5 +71,5 @@ function withLine(message: string, text: string): string {
   return `Line ${before.length}, column ${column}: ${message.slice(0, position.index).replace(/^E/, 'e')}.`;
 }
 
-/** What the service answers in place of a value that nobody may see. */
+/** The service’s mask for a value that must not be shown. */
 export const mask = '********';

@@ -69,7 +69,7 @@ const timeLimit = 2_000;
 /** Milliseconds after the last key. */
 const pause = 200;
 
-/** Faults; or that nobody could check in time, or that the check is under way. */
+/** Faults; or that the check took too long, or is in progress. */
 type SchemaState = readonly SchemaFault[] | 'checking' | 'not checked';
 
 /** Checks a document against a schema while one types, in a thread that can be ended. */

@@ -13,7 +13,7 @@ interface ValidatorError {
   readonly error: string;
 }
 
-/** These only say that something below them is wrong, and that stands beside them. */
+/** These only say that something below them is wrong, which is reported as well. */
 const outer = new Set([
   '$ref',
   '$dynamicRef',

@@ -27,7 +27,7 @@ function TypeList() {
       title="Custom entities"
       lead="Types of documents that you have created, and their instances."
       example="name.en:Warranty*"
-      one="type"
+      noun="type"
       empty={{
         icon: 'data',
         title: 'There is no type yet',

@@ -174,7 +174,7 @@ type AgentField = Exclude<keyof AgentDraft, 'enabled' | 'readsHistory' | 'allows
 
 export type AgentFaults = Partial<Record<AgentField, string>>;
 
-/** What the service would refuse, told while one types. The service has the last word. */
+/** What the service would refuse, shown while typing. The service has the last word. */
 export function faultsOf(draft: AgentDraft, current: Agent | undefined): AgentFaults {
   const found: [AgentField, string | undefined][] = [
     ['id', current === undefined ? faultOfId(draft.id) : undefined],
@@ -191,7 +191,7 @@ export function faultsOf(draft: AgentDraft, current: Agent | undefined): AgentFa
   return Object.fromEntries(found.filter(([, fault]) => fault !== undefined));
 }
 
-/** The part of the form that a field of the service stands for; undefined where the form has none. */
+/** The part of the form for a field of the service; undefined if the form has none. */
 export function partOf(field: string): AgentField | undefined {
   const name = field.replace(/^llmConfig\./, '').split('.')[0] ?? '';
   if (name === 'baseUrl' || name === 'selfHostedParams') return 'address';

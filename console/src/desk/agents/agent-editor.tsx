@@ -157,7 +157,7 @@ function AgentForm(props: AgentFormProps) {
         <TextArea
           key="instructions"
           label="Instructions"
-          hint="What the model is told before each chat."
+          hint="Given to the model before each chat."
           error={faults.userPrompt}
           rows={9}
           value={draft.userPrompt}

@@ -31,7 +31,7 @@ export function AgentsView() {
       lead="Language models with instructions of your own."
       example="name.en:Price* llmConfig.provider:shared"
       chips={[['Disabled', 'enabled:false']]}
-      one="agent"
+      noun="agent"
       empty={{
         icon: 'agent',
         title: 'There is no agent yet',

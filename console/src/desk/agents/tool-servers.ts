@@ -27,7 +27,7 @@ export function readsHistory({ nativeTools }: Agent): boolean {
   return nativeTools.length > 0;
 }
 
-/** What is sent for an agent with these servers. What the agent is besides stays as it is. */
+/** What is sent for an agent with these servers. The rest of the agent stays as it is. */
 export function withServers(agent: Agent, servers: readonly ToolServer[], more: Partial<AgentInput> = {}): AgentInput {
   return { ...(agent as AgentInput), mcpServers: [...servers], ...more };
 }
@@ -64,7 +64,7 @@ export function approving(
   });
 }
 
-/** Tools that are ticked at first: what is approved and has not changed. A changed one is approved anew or not at all. */
+/** Tools that are ticked at first: what is approved and has not changed. A changed one must be approved again. */
 export function ticked({ tools }: McpTools): ReadonlySet<string> {
   return new Set(tools.filter(({ state }) => state === 'approved' || state === 'missing').map(({ name }) => name));
 }
@@ -75,7 +75,7 @@ export function bytesBeyondRoom({ tools, room }: McpTools, chosen: ReadonlySet<s
   return taken === 0 ? 0 : Math.max(0, taken - room);
 }
 
-/** What is wrong with a server, told while one types. The service has the last word. */
+/** The faults of a server, shown while typing. The service has the last word. */
 export function faultsOfServer(draft: ServerDraft, others: readonly ToolServer[]): { name?: string; url?: string } {
   const address = URL.parse(draft.url);
   const isUrl = address !== null && /^https?:$/.test(address.protocol) && address.search === '' && address.hash === '';

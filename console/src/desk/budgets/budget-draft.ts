@@ -24,7 +24,7 @@ export const newDraft: BudgetDraft = {
 };
 
 export function draftOf(budget: Budget): BudgetDraft {
-  const by = selectors.find((one) => one !== 'all' && budget[one] !== undefined) ?? 'all';
+  const by = selectors.find((selector) => selector !== 'all' && budget[selector] !== undefined) ?? 'all';
   return {
     id: budget.id,
     by,

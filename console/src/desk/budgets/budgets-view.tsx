@@ -29,7 +29,7 @@ export function BudgetsView() {
       title="Budgets"
       lead="What calls of models may cost or use. A call that may need more is refused."
       example="period:month agent:helper"
-      one="budget"
+      noun="budget"
       empty={{
         icon: 'clock',
         title: 'There is no budget yet',

@@ -67,14 +67,14 @@ export function ChatView() {
   );
 }
 
-/** A session that was begun elsewhere goes on, though its texts are not here. */
+/** A session that was started elsewhere continues, though this tab does not have its texts. */
 function EarlierNote({ sessionId }: { readonly sessionId: string }) {
-  const asked = sessionId !== '' && reads();
-  const { value } = useRequest(asked ? `turns ${sessionId}` : undefined, async (signal) => {
+  const isEarlier = sessionId !== '' && reads();
+  const { value } = useRequest(isEarlier ? `turns ${sessionId}` : undefined, async (signal) => {
     const q = `sessionId:${quoted(sessionId)}`;
     return (await annals().logs.requests.list({ q, pageSize: 1, total: true }, { signal })).total ?? 0;
   });
-  if (!asked || value === undefined || value === 0) return null;
+  if (!isEarlier || value === undefined || value === 0) return null;
   return (
     <p class="note">You continue an earlier session. The agent knows what was said, but this tab does not show it.</p>
   );
@@ -95,7 +95,7 @@ function ChatTurn({ turn, agentId, onAgain }: { turn: Turn; agentId: string; onA
   );
 }
 
-/** What the agent asked on the way to its answer, and the way to the rest of the log. */
+/** The agent’s calls of tools, and a link to the whole log. */
 function LogOfTurn({ requestId, isAnswered }: { readonly requestId: string; readonly isAnswered: boolean }) {
   // The log of a chat that was stopped is written later.
   const { value: log } = useRequest(isAnswered ? `request ${requestId}` : undefined, (signal) =>

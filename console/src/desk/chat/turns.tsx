@@ -72,12 +72,12 @@ function keep(conversation: Conversation): void {
 }
 
 interface TurnViewProps {
-  /** What the agent was asked; undefined where nobody kept it. */
+  /** The message to the agent; undefined if it was not kept. */
   readonly message: string | undefined;
   readonly answer: string | undefined;
   readonly agent: ComponentChildren;
   readonly isWriting?: boolean;
-  /** What happened besides: errors, tokens, links. */
+  /** Errors, tokens and links. */
   readonly children?: ComponentChildren;
 }
 

@@ -27,7 +27,7 @@ export function CallsView() {
         ['OpenAI clients', 'operation:openai'],
         ['Without an answer', 'cause:*'],
       ]}
-      one="call"
+      noun="call"
       empty={{
         icon: 'clock',
         title: 'There is no call yet',

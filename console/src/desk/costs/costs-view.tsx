@@ -26,7 +26,7 @@ const ranges = [7, 30, 90, 365] as const;
 /** What calls of models cost over time, by what tells them apart. */
 export function CostsView() {
   const { parameters } = place.value;
-  const by = seenBys.find((one) => one === parameters.get('by')) ?? 'model';
+  const by = seenBys.find((name) => name === parameters.get('by')) ?? 'model';
   const days = ranges.find((range) => String(range) === parameters.get('days')) ?? 30;
   const costs = useRequest(`costs ${by} ${days}`, (signal) => readCosts(annals().usage, { by, days, signal }));
   return (

@@ -34,8 +34,8 @@ export function SeverityBadge({ severity }: { readonly severity: Severity }) {
   return <Badge tone={tone}>{word}</Badge>;
 }
 
-/** Of a request's log, what belongs beside its answer: what the agent asked its tools, and what went wrong. */
+/** The lines of a request's log that belong beside its answer: calls of tools, and failures. */
 export function TurnLog({ log }: { readonly log: RequestLog }) {
-  const told = log.messages.filter(({ severity, guarded }) => severity !== 'INFO' || guarded === true);
-  return told.length === 0 ? null : <LogLines messages={told} />;
+  const lines = log.messages.filter(({ severity, guarded }) => severity !== 'INFO' || guarded === true);
+  return lines.length === 0 ? null : <LogLines messages={lines} />;
 }

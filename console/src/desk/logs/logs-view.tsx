@@ -51,7 +51,7 @@ export function RequestsView() {
         ['Failed', 'severity:ERROR'],
         ['Warnings', 'severity:WARNING'],
       ]}
-      one="request"
+      noun="request"
       empty={{
         icon: 'agent',
         title: 'There is no request yet',
@@ -151,7 +151,7 @@ export function SessionsView() {
       lead="Conversations with agents, each with the tokens of all its requests."
       example="agents:price-desk promptTokens:>1000"
       chips={[['With failures', 'severity:ERROR']]}
-      one="session"
+      noun="session"
       empty={{ icon: 'agent', title: 'There is no session yet', text: 'Chat with an agent to start one.' }}
       keyOf={({ id }) => id}
       isOpen={({ id }) => open === id}

@@ -1,7 +1,7 @@
 import type { Job, RequestLog } from '@annals/client';
 import type { Conversation } from '../chat/turns.tsx';
 
-/** A request of a session, with its texts where somebody has them. */
+/** A request of a session, with its texts if they are known. */
 export interface SessionTurn {
   readonly log: RequestLog;
   readonly message: string | undefined;
