@@ -1,7 +1,7 @@
 import { openAnswered } from '../../console/test/support/answered-page.ts';
 import { startChromium } from '../../console/test/support/chromium.ts';
 import { longValues } from '../../console/test/support/long-values.ts';
-import { maxTaskTime } from '../../console/test/support/max-task-time.ts';
+import { maxTaskTime } from '../../console/test/support/page-measures.ts';
 
 // Prints the processor time of the longest task of the page for each long value: while it runs, the page answers no key.
 const browser = await startChromium();

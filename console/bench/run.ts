@@ -10,10 +10,10 @@ import { createPool } from '../../src/postgres/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { changeOfDocuments } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { testSecretKeys } from '../../test/support/server/server.ts';
 import { startChromium } from '../test/support/chromium.ts';
-import { recordLongChanges } from './long-changes.ts';
 import { type Figure, Measured } from './measured.ts';
 
 // How long the console's pages take until one can use them, what they load, and how long they hold the browser at a time: with
@@ -219,4 +219,30 @@ function print(rounds: readonly (readonly Figure[])[]): void {
       `| ${what} | ${middle(({ milliseconds }) => milliseconds)} | ${middle(({ bytes }) => bytes / 1_024)} | ${middle(({ maxTask }) => maxTask)} | ${middle(({ pageTime }) => pageTime)} | ${settings.url === undefined ? middle(({ ownTime }) => ownTime) : '–'} |\n`,
     );
   }
+}
+
+/** Records two changes of 16 MiB, one text and 200,000 members, and 100 with 1,000 paths each. */
+export async function recordLongChanges(record: ReturnType<typeof createRecorder>): Promise<void> {
+  const create = (entity: string, entityId: string, after: string) => {
+    const change = changeOfDocuments({
+      type: 'create',
+      entity,
+      entityId,
+      actor: 'Robin',
+      at: Date.now() - 1_000,
+      related: [],
+      before: undefined,
+      after,
+      name: undefined,
+    });
+    return change === 'unchanged' ? [] : [change];
+  };
+  const fields = (count: number, text: string) =>
+    JSON.stringify(
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`field${index}`, `${text} ${index}`])),
+    );
+  await record(create('text', '1', JSON.stringify({ text: 'lorem ipsum '.repeat(1_398_000) })));
+  await record(create('members', '1', fields(200_000, 'x'.repeat(40))));
+  for (let place = 0; place < 100; place += 1)
+    await record(create('wide', String(place), fields(1_000, 'x'.repeat(40))));
 }

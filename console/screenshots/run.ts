@@ -3,11 +3,9 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makeDataFolder, removeDataFolder } from '../../test/support/server/data-folder.ts';
 import { startChromium } from '../test/support/chromium.ts';
-import { allViews } from './all-views.ts';
-import { signIn, startDemo } from './demo.ts';
+import { allViews, guidePictures } from './all-views.ts';
 import { fillDemo, startProvider } from './fill-demo.ts';
-import { guidePictures } from './guide-pictures.ts';
-import { takeGuidePicture, takeView } from './take.ts';
+import { signIn, startDemo, takeGuidePicture, takeView } from './take.ts';
 
 // npm run screenshots: builds the console and takes the pictures of docs/images again, of a demo that it starts.
 // npm run screenshots -- --all FOLDER: every view, light and dark, 1280 and 380 pixels wide.

@@ -21,7 +21,7 @@ describe('an instance', () => {
     expect(plan('instance', then, undefined)).toMatchObject({ next: '{"price":1.10,"lines":[1,2]}', today: undefined });
   });
 
-  test('has no mask written: what stands there today stays, or nothing', () => {
+  test('has no mask written: the value of today stays, or none', () => {
     const then = '{"card":{"number":"********","holder":"A"},"codes":["x","********"],"pin":"********"}';
     const today = '{"card":{"number":"1234","holder":"B"},"codes":["y"]}';
     expect(plan('instance', then, today)).toMatchObject({

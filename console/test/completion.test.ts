@@ -20,7 +20,7 @@ test('where a term may begin, fields that begin so are offered', () => {
   expect(labels('related:elemMatch(e|')).toEqual(['entity', 'entityId']);
 });
 
-test('right after a colon only values are offered, and names are asked for by what is written', () => {
+test('right after a colon only values are offered, and names are read by what is written', () => {
   expect(labels('type:|')).toEqual(['create', 'update', 'delete']);
   expect(labels('type:(create, d|')).toEqual(['delete']);
   expect(namesToRead(at('actor:Jane D|'))).toEqual({ field: 'actor', prefix: 'Jane D' });
@@ -42,7 +42,7 @@ test('in a match of one change its own fields and words are offered, and an end'
   expect(accepted('change:elemMatch(path:price is:lo|', 'lower')).toBe('change:elemMatch(path:price is:lower ');
 });
 
-test('names of paths are asked for with the one entity type of the query', () => {
+test('names of paths are read with the one entity type of the query', () => {
   expect(namesToRead(at('path:pri|'))).toEqual({ field: 'path', prefix: 'pri', entity: undefined });
   expect(namesToRead(at('entity:product path:|'))).toEqual({ field: 'path', prefix: '', entity: 'product' });
   expect(namesToRead(at('path:pri| entity:product'))).toEqual({ field: 'path', prefix: 'pri', entity: 'product' });

@@ -23,13 +23,13 @@ test('a chart names the days of its bars, and not the one after its last', () =>
   const [first, , last, after] = tickTexts([0, day, 2 * day, 3 * day], day, place);
   expect([first, last].every((text) => /\d/.test(text ?? ''))).toBe(true);
   expect(after).toBe('');
-  // At midnight the day stands in place of the clock.
+  // At midnight it is the day in place of the clock.
   const [midnight = '', six = ''] = tickTexts([2 * day, 2 * day + 6 * 3_600], 6 * 3_600, place);
   expect(midnight).toBe(last);
   expect(six).toMatch(/6/);
 });
 
-test('a browser is told with its version and system, another program by its first word', () => {
+test('a browser is named with its version and system, another program by its first word', () => {
   const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
   expect(
     [

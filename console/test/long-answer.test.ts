@@ -27,10 +27,10 @@ test('an answer of the maximum length is read whole, and one of a byte more is r
 });
 
 test('an answer that tells its length is refused before it is read', async () => {
-  const told = (length: number) =>
+  const answerOf = (length: number) =>
     new Response('[]', { headers: { 'content-type': 'application/json', 'content-length': String(length) } });
-  expect(await (await withinLimit(told(limit), limit)).text()).toBe('[]');
-  await expect(withinLimit(told(limit + 1), limit)).rejects.toBeInstanceOf(LongAnswerError);
+  expect(await (await withinLimit(answerOf(limit), limit)).text()).toBe('[]');
+  await expect(withinLimit(answerOf(limit + 1), limit)).rejects.toBeInstanceOf(LongAnswerError);
 });
 
 test('the length of what was sent compressed says nothing about the answer', async () => {

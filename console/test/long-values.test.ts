@@ -5,7 +5,7 @@ import { address, openAnswered } from './support/answered-page.ts';
 import { startChromium } from './support/chromium.ts';
 import { answersOf, entry, longValues } from './support/long-values.ts';
 
-/** Elements of a page, whatever it shows. How long a task of the page takes is measured by bench/console. */
+/** Elements of any page. How long a task of the page takes is measured by bench/console. */
 const maxElements = 4_000;
 
 let browser: Browser;

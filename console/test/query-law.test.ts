@@ -31,7 +31,7 @@ interface ReadTerm {
   readonly values: readonly string[] | undefined;
 }
 
-test('the page and the service agree what is a field, where it stands, and which texts it asks for', async () => {
+test('the page and the service agree what is a field, where it is, and which texts it matches', async () => {
   await fc.assert(
     fc.property(arbitraryQuery(vocabulary), ({ text }) => {
       expect(scannedTerms(text)).toEqual(parsedTerms(text));
@@ -40,7 +40,7 @@ test('the page and the service agree what is a field, where it stands, and which
   );
 });
 
-test('whatever the text, its tokens follow each other, and a field that is refused is a field to the page too', async () => {
+test('the tokens of any text follow each other, and a field that is refused is a field to the page too', async () => {
   const found = { queries: 0, refusedFields: 0 };
   await fc.assert(
     fc.property(arbitraryMutatedText(vocabulary), (text) => {

@@ -1,15 +1,23 @@
+import { JsonNumber } from '@annals/client/json';
 import { expect, test } from 'vitest';
 import { scanQuery } from '../../src/query/scan.ts';
 import { writtenValue } from '../../src/query/written.ts';
+import { hasWords, wordPattern } from '../src/find/found.ts';
+import { queryOfDocumentField, queryOfField, queryOfStep, queryOfValue } from '../src/history/document-queries.ts';
 import {
   chosenValues,
   hasFromBound,
+  nameOfPath,
+  togglePath,
   toggleValue,
   topTerms,
   valuesOf,
   withoutTerm,
   withTime,
   withValues,
+  writtenItems,
+  writtenPath,
+  writtenScalar,
 } from '../src/query-text/edit-query.ts';
 
 const termsOf = (q: string) => topTerms(q).map(({ field, valueStart, end }) => [field, q.slice(valueStart, end)]);
@@ -98,4 +106,83 @@ test('a value has quotes where it would be read as something else without them',
   for (const other of ['', ' a', 'a  b', 'type: x', 'A AND B', 'a*', '(x)', '~a', '"', '>1', 'a,b', '\\']) {
     expect(writtenValue(other).startsWith('"'), other).toBe(true);
   }
+});
+
+const quantity = { entity: 'order', entityId: '7', path: 'items.0.quantity' };
+
+test('the name of a path has a star for each place in an array', () => {
+  expect(nameOfPath('items.0.lines.12')).toBe('items.*.lines.*');
+  expect(nameOfPath('0.1')).toBe('*.*');
+  // No places: a leading zero, a part of a key, a dot that belongs to the key.
+  for (const path of ['a.01', 'x2.y', 'a\\.0', '']) expect(nameOfPath(path), path).toBe(path);
+});
+
+test('a path is written so that it means itself, and a star any place', () => {
+  expect(writtenPath('price.amount')).toBe('price.amount');
+  expect(writtenPath('unit price: net')).toBe('"unit price: net"');
+  expect(writtenPath('a*b')).toBe('"a*b"');
+  expect(writtenPath('items.*.quantity')).toBe('items.*.quantity');
+  expect(writtenPath('items.*.unit price: net')).toBe('~"^items\\\\.[0-9]+\\\\.unit price: net$"');
+});
+
+test('a scalar is written as the value that it is, and what no query can ask for is not offered', () => {
+  const written: [Parameters<typeof writtenScalar>[0], string | undefined][] = [
+    ['PAID', 'PAID'],
+    ['Doe, Jane', '"Doe, Jane"'],
+    ['5', '"5"'],
+    ['null', '"null"'],
+    ['exists', '"exists"'],
+    ['', '""'],
+    [null, 'null'],
+    [true, 'true'],
+    [new JsonNumber('1.10'), '1.10'],
+    ['********', undefined],
+    ['x'.repeat(401), undefined],
+    ['\0', undefined],
+    ['\ud800', undefined],
+    [[], undefined],
+    [new Map(), undefined],
+  ];
+  for (const [value, text] of written) expect(writtenScalar(value), JSON.stringify(value)).toBe(text);
+});
+
+test('a field leads to its changes everywhere, in its document, to its value and to where it became lower', () => {
+  expect(queryOfField(quantity)).toBe('entity:order path:items.*.quantity');
+  expect(queryOfDocumentField(quantity)).toBe(
+    'entity:order entityId:7 path:items.0.quantity occurredAt:>="1970-01-01T00:00:00Z"',
+  );
+  expect(queryOfValue(quantity, new JsonNumber('2'))).toBe(
+    'entity:order entityId:7 compoundLogicalQuery:((change:elemMatch(path:items.0.quantity after:2)) OR ' +
+      '(change:elemMatch(path:items.0.quantity before:2))) occurredAt:>="1970-01-01T00:00:00Z"',
+  );
+  expect(queryOfValue(quantity, [])).toBeUndefined();
+  expect(queryOfStep(quantity, 'lower')).toBe('entity:order change:elemMatch(path:items.*.quantity is:lower)');
+});
+
+test('a click on a path adds it to the list or takes it away; a pattern is alone', () => {
+  const both = togglePath(togglePath('type:update', 'stock'), 'items.*.quantity');
+  expect(both).toBe('type:update path:(stock, items.*.quantity)');
+  expect(writtenItems(both, 'path')).toEqual(['stock', 'items.*.quantity']);
+  expect(togglePath(both, 'stock')).toBe('type:update path:items.*.quantity');
+  expect(togglePath('path:items.*.quantity', 'items.*.quantity')).toBe('');
+  expect(togglePath('path:stock', '~"^a$"')).toBe('path:~"^a$"');
+  expect(togglePath('path:~"^a$" type:update', 'stock')).toBe('path:stock type:update');
+});
+
+test('each written word begins a word of the name, in any order and case', () => {
+  for (const text of ['price', 'AMOUNT', 'am pri', 'price.amount', ''])
+    expect(hasWords('price.amount', text), text).toBe(true);
+  for (const text of ['rice', 'price x', 'amounts']) expect(hasWords('price.amount', text), text).toBe(false);
+});
+
+test('the pattern of a text matches where the text begins a word, and nothing in it is an operator', () => {
+  // The service's (?i) is the flag of JavaScript.
+  const matches = (text: string, name: string) => new RegExp(wordPattern(text).replace('(?i)', ''), 'iu').test(name);
+  expect(matches('eche', 'Noor Echeberri')).toBe(true);
+  expect(matches('noor e', 'Noor Echeberri')).toBe(true);
+  expect(matches('jel', 'Zoë-Jelínková')).toBe(true);
+  expect(matches('erri', 'Noor Echeberri')).toBe(false);
+  expect(matches('r', 'Zoër')).toBe(false);
+  expect(matches('a.b(c', 'a.b(c)')).toBe(true);
+  expect(matches('a.b', 'axb')).toBe(false);
 });

@@ -64,11 +64,11 @@ describe('a view that moves', () => {
     return of.map((view) => moved.find(({ id }) => id === view.id) ?? view).toSorted((x, y) => x.position - y.position);
   };
 
-  test('stands between its neighbours, before all, or after all, and no other is written', () => {
+  test('is between its neighbours, before all, or after all, and no other is written', () => {
     for (let from = 0; from < views.length; from += 1) {
       for (let to = 0; to < views.length; to += 1) {
-        const wanted = views.toSpliced(from, 1).toSpliced(to, 0, ...views.slice(from, from + 1));
-        expect(after(from, to).map(({ id }) => id)).toEqual(wanted.map(({ id }) => id));
+        const expected = views.toSpliced(from, 1).toSpliced(to, 0, ...views.slice(from, from + 1));
+        expect(after(from, to).map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
         expect(positionsAfterMove(views, from, to)).toHaveLength(from === to ? 0 : 1);
       }
     }
@@ -77,9 +77,9 @@ describe('a view that moves', () => {
   test('always finds its place, however often views move between two others, or where places are equal', () => {
     let all = views;
     for (let round = 0; round < 200; round += 1) {
-      const wanted = [all[0], all[2], all[1], all[3]].map((view) => view?.id);
+      const expected = [all[0], all[2], all[1], all[3]].map((view) => view?.id);
       all = after(2, 1, all);
-      expect(all.map(({ id }) => id)).toEqual(wanted);
+      expect(all.map(({ id }) => id)).toEqual(expected);
     }
     const equal = views.map(({ id }) => ({ id, position: 1 }));
     expect(after(3, 1, equal).map(({ id }) => id)).toEqual(['a', 'd', 'b', 'c']);

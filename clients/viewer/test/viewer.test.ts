@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { checkAccessibility } from '../../../console/test/support/accessibility.ts';
 import { startChromium } from '../../../console/test/support/chromium.ts';
-import { sidewaysRoom } from '../../../console/test/support/sideways-room.ts';
+import { sidewaysRoom } from '../../../console/test/support/page-measures.ts';
 import { createShop } from '../../../examples/embedded-viewer/server.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { changeOf } from '../../../test/support/server/history.ts';

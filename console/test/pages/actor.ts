@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { sidewaysRoom } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
 
 /** What a person does on the page of an actor. */
 export function actorTests(the: () => ConsoleUnderTest): void {
@@ -29,7 +29,7 @@ export function actorTests(the: () => ConsoleUnderTest): void {
       .toBe('actor:"Doe, Jane" type:update');
   });
 
-  test('a wrong query is told once, in one sentence', async () => {
+  test('a wrong query is reported once, in one sentence', async () => {
     const page = await the().open('actor?name=Jane+Doe&q=colour%3Ared', { statuses: [400] });
     const alert = page.getByRole('main').getByRole('alert');
     await alert.waitFor();
@@ -41,7 +41,7 @@ export function actorTests(the: () => ConsoleUnderTest): void {
   });
 
   test('an actor who did nothing lately says why the page is empty', async () => {
-    const page = await the().open('actor?name=Nobody', { width: 380, height: 760 });
+    const page = await the().open('actor?name=No+One', { width: 380, height: 760 });
     await page.getByText('looks at the last 30 days').waitFor();
     expect(await sidewaysRoom(page)).toBe(0);
   });

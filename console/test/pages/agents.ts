@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
+import { sidewaysRoom } from '../support/page-measures.ts';
 
 const agents = '/ai-service/demo/agentic/agents';
 

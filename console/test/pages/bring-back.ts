@@ -5,7 +5,7 @@ import { goWithin } from '../support/windows.ts';
 
 /** How a person brings documents of the service back as they were. */
 export function bringBackTests(the: () => ConsoleUnderTest): void {
-  /** Calls the service as somebody else. Throws where it refuses, unless by the status that is expected. */
+  /** Calls the service as another client. Throws if it refuses, unless with the expected status. */
   async function call(method: string, path: string, body?: unknown, refusal?: number): Promise<unknown> {
     const { server, tenant } = the();
     const response = await server.call(path.replace(':tenant', tenant), {
@@ -28,7 +28,7 @@ export function bringBackTests(the: () => ConsoleUnderTest): void {
       await call('DELETE', left, undefined, 404);
   });
 
-  test('an instance is brought back after its changes were shown, never over a change of somebody else, and created again when deleted', async () => {
+  test('an instance is brought back after its changes were shown, never over a change of another client, and created again when deleted', async () => {
     const { open, checkAccessibility } = the();
     await call('PUT', type, { name: { en: 'Shelf' } });
     await call('PUT', `${instances}/a-1`, { name: 'Aisle A', slots: 12 });

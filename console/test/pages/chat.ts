@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { vendorFormats } from '../../../test/support/vendor/vendor-formats.ts';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { findMotion, findUnaskedAnimations } from '../support/find-motion.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
+import { findMotion, findUnaskedAnimations, sidewaysRoom } from '../support/page-measures.ts';
 
 const agents = '/ai-service/demo/agentic/agents';
 const usage = { input: 412, output: 96 };
@@ -66,7 +65,7 @@ export function chatTests(the: () => ConsoleUnderTest): void {
     await checkAccessibility(page, '.side-panel');
   });
 
-  test('an answer in Markdown is laid out, nothing of it becomes markup, and what the agent asked stands beside it', async () => {
+  test('an answer in Markdown is laid out, nothing of it becomes markup, and its calls of tools are beside it', async () => {
     const { vendor, open, checkAccessibility } = the();
     const call = await caller(the());
     const agent = { name: { en: 'Writer' }, llmConfig: { provider: 'shared' }, nativeTools: ['change-history'] };

@@ -6,7 +6,7 @@ import type { TestServer } from '../../../test/support/server/server.ts';
 import { type CertifiedProvider, startCertifiedProvider } from '../../../test/support/vendor/certified-provider.ts';
 import { startBehindProxy } from '../support/behind-proxy.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
+import { sidewaysRoom } from '../support/page-measures.ts';
 
 /** A service behind a proxy with a path, where a company's account signs in too. */
 interface ServiceBelowPath {
@@ -30,7 +30,7 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
     return started;
   }
 
-  test('one signs in at the provider, comes back to the view that was wanted, changes the tenant, and signs out there too', async () => {
+  test('one signs in at the provider, comes back to the requested view, changes the tenant, and signs out there too', async () => {
     const { tenant, open, checkAccessibility } = the();
     const { provider, url } = await belowPath();
     const page = await open('history?q=type%3Adelete', {
@@ -83,7 +83,7 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
       const [, key = ''] = /^export ANNALS_KEY=(annals_\w{66})$/.exec(lines[0] ?? '') ?? [];
       expect(lines).toHaveLength(5);
       for (const line of lines.slice(1)) expect(line).toContain(`${url}/mcp/${tenant}`);
-      const asked = await fetch(`${url}/mcp/${tenant}`, {
+      const answer = await fetch(`${url}/mcp/${tenant}`, {
         method: 'POST',
         headers: {
           authorization: `Bearer ${key}`,
@@ -92,7 +92,7 @@ export function companyAccountTests(the: () => ConsoleUnderTest): void {
         },
         body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' }),
       });
-      expect([asked.status, await asked.text()]).toEqual([200, expect.stringContaining('search_changes')]);
+      expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('search_changes')]);
       await page.reload();
       await page.getByRole('button', { name: `Revoke ${key.slice(0, 23)}` }).click();
       expect(await page.content()).not.toContain(key);

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { waitForQuiet } from '../support/quiet.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
+import { sidewaysRoom, waitForQuiet } from '../support/page-measures.ts';
 
 const agents = '/ai-service/demo/agentic/agents';
 const usage = { input: 412, output: 96 };

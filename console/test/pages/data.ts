@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { checkScrolling } from '../support/accessibility.ts';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
+import { sidewaysRoom } from '../support/page-measures.ts';
 import { goWithin } from '../support/windows.ts';
 
 const types = '/schema/demo/custom-entities';
@@ -70,7 +70,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await page.getByText('The type PALLET is saved.').waitFor();
     const row = page.getByRole('row', { name: /^PALLET Pallet JSON Schema/ });
     await row.getByRole('link', { name: 'Definition' }).click();
-    // The number of the schema stands as it was written.
+    // The number of the schema is as it was written.
     await expect.poll(() => definition.inputValue()).toContain('1.50');
     const reader = await open('data/type/edit?type=PALLET', { scope: 'schema.schema_read' });
     await expect.poll(() => reader.getByLabel('Definition').isEditable()).toBe(false);
@@ -110,11 +110,11 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.getByRole('alert').count()).toBe(0);
     await page.getByText(/^Line 3, column \d+: expected , or }/).waitFor();
     await editor.fill(text.replace('"NEW"', '"OLD"'));
-    // Somebody else writes it meanwhile: nothing of theirs is lost.
+    // Another client writes it: nothing of theirs is lost.
     await call('PATCH', `${types}/CRATE/instances/crate`, [{ op: 'add', path: '/note', value: 'mine' }]);
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Somebody else has changed this document since you opened it.').waitFor();
-    // That stays true, whatever is written here.
+    // That stays true while writing here.
     await editor.press('End');
     await editor.press('Space');
     await page.getByText('Somebody else has changed this document since you opened it.').waitFor();

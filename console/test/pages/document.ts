@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { checkScrolling } from '../support/accessibility.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { sidewaysRoom } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
 
 const versions = [
   '{"name":"Lamp","price":{"amount":1.10,"currency":"EUR"},"tags":["new"]}',
@@ -86,7 +86,7 @@ export function documentTests(the: () => ConsoleUnderTest): void {
   test('a document of which nothing is recorded is no empty page', async () => {
     const page = await the().open('document?entity=lamp&id=none', { statuses: [404] });
     await page.getByRole('alert').getByText('The history has nothing about lamp none').waitFor();
-    // What was asked for can be corrected: who goes on writing comes to the search, and keeps the focus.
+    // An unknown id can be corrected: writing leads to the search, and keeps the focus.
     const text = page.getByLabel('Name or id');
     await expect.poll(() => text.inputValue()).toBe('none');
     await text.press('ControlOrMeta+A');
@@ -97,7 +97,7 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('heading', { name: 'product brisk-go' }).waitFor();
   });
 
-  test('documents are found by words of their names, by type, and by how long nobody touched them', async () => {
+  test('documents are found by words of their names, by type, and by how long they are unchanged', async () => {
     const { server, tenant, open, checkAccessibility } = the();
     const days = (count: number) => Date.now() - count * 86_400_000;
     const shelf = (entityId: string, name: string, from: number) =>

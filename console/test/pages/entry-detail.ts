@@ -4,7 +4,7 @@ import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { chips, facetCounts, totalOf } from '../support/history-page.ts';
 import { recordLife } from '../support/record-life.ts';
 
-/** What a person sees of one entry, whatever its values are. */
+/** What a person sees of one entry, with any values. */
 export function entryDetailTests(the: () => ConsoleUnderTest): void {
   test('a detail shows each path with its words compared, the document before and after, and the JSON as it was written', async () => {
     const { server, tenant, open } = the();
@@ -21,7 +21,7 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
       await panel.getByText(text, { exact: true }).waitFor();
     await panel.getByRole('button', { name: 'Before and after' }).click();
     await panel.getByText('1.10', { exact: true }).waitFor();
-    // Members stand in the order of the document, which is not that of JavaScript.
+    // Members are in the order of the document, which is not that of JavaScript.
     await panel.getByRole('button', { name: 'JSON', exact: true }).click();
     const json = panel.locator('.lines-view');
     await expect.poll(() => json.textContent()).toContain('"after": 1E400');
@@ -38,21 +38,21 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     const page = await open('history?q=entity%3Avase+entityId%3A1+type%3Aupdate');
     const query = page.getByRole('combobox', { name: 'Query' });
     await page.locator('.entry-link').first().click();
-    const asked = async (link: string, wanted: string, entries: number) => {
+    const follow = async (link: string, expected: string, entries: number) => {
       const panel = page.getByRole('complementary');
       await panel.getByRole('link', { name: link }).waitFor();
       if (link.endsWith('value')) await checkAccessibility(page, '.side-panel');
       await panel.getByRole('link', { name: link }).click();
-      await expect.poll(() => query.inputValue()).toContain(wanted);
+      await expect.poll(() => query.inputValue()).toContain(expected);
       await expect.poll(() => totalOf(page)).toBe(entries);
     };
-    await asked('of this field of any vase', 'entity:vase path:parts.*.price', 8);
+    await follow('of this field of any vase', 'entity:vase path:parts.*.price', 8);
     await page.goBack();
-    await asked('of this field of this document', 'entity:vase entityId:1 path:parts.0.price', 4);
+    await follow('of this field of this document', 'entity:vase entityId:1 path:parts.0.price', 4);
     await page.goBack();
-    await asked('when it had the new value', 'path:parts.0.price after:1.25', 3);
+    await follow('when it had the new value', 'path:parts.0.price after:1.25', 3);
     await page.goBack();
-    await asked('that made this field lower', 'change:elemMatch(path:parts.*.price is:lower)', 4);
+    await follow('that made this field lower', 'change:elemMatch(path:parts.*.price is:lower)', 4);
     // The query is a chip like any other, and the facet of fields counts and writes it.
     await expect.poll(() => chips(page)).toEqual(['entity vase', 'change path:parts.*.price is:lower']);
     await expect.poll(() => facetCounts(page, 'Field')).toEqual([['parts.*.price', 4]]);
@@ -112,7 +112,7 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     expect(await panel.locator('.lines-view .line').count()).toBeLessThan(120);
   });
 
-  test('the context of a change, and how it was recorded, are shown and exported to those who may read them, and to nobody else', async () => {
+  test('the context of a change, and how it was recorded, are shown and exported to those who may read them, and to no others', async () => {
     const { server, tenant, open, checkAccessibility } = the();
     const life = { entity: 'parcel', context: '{"reason":"goodwill","price":1.10}' };
     await recordLife(server, tenant, life, ['{"weight":2}']);
@@ -162,7 +162,7 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
       expect(header?.height).toBeLessThan(90);
       const close = await panel.getByRole('button', { name: 'Close' }).boundingBox();
       expect((close?.x ?? 0) + (close?.width ?? width)).toBeLessThanOrEqual(width);
-      // All of it stands below.
+      // All of it is below.
       await panel.locator('.facts').getByText(`lengthy ${entityId}`).waitFor();
       await panel.getByRole('button', { name: 'Close' }).click();
     }

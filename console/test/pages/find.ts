@@ -2,8 +2,8 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { sidewaysRoom } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
 
 const searchField = (page: Page) => page.getByRole('combobox', { name: 'Search everything' });
 const hasFocus = (page: Page, selector: string) =>
@@ -34,7 +34,7 @@ export function findTests(the: () => ConsoleUnderTest): void {
     );
     const call = await caller(the());
     await call('PUT', '/changelog/demo/views/zebra', { name: 'Zebra changes', q: 'path:zebra' });
-    const page = await open('overview', { anew: true });
+    const page = await open('overview', { fresh: true });
     await page.locator('.bar-chart canvas').first().waitFor();
     await page.getByRole('link', { name: 'History' }).first().focus();
     await page.keyboard.press('Control+k');
@@ -117,7 +117,7 @@ export function findTests(the: () => ConsoleUnderTest): void {
     expect(await page.getByRole('dialog').count()).toBe(0);
   });
 
-  test('arrows go round what was found, a word that finds nothing says so, and what the scopes forbid is not asked for', async () => {
+  test('arrows go round what was found, a word that finds nothing says so, and what the scopes forbid is not requested', async () => {
     const { open } = the();
     // The browser would log a refused request as an error, which fails the test.
     const page = await open('', { scope: 'ai.agent_read', width: 320, height: 640 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkScrolling } from '../support/accessibility.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
+import { sidewaysRoom } from '../support/page-measures.ts';
 
 /** What a person finds at /docs/guides, which has the clothes of the console. */
 export function guidesTests(the: () => ConsoleUnderTest): void {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { chips, facetCounts, totalOf } from '../support/history-page.ts';
-import { waitForQuiet } from '../support/quiet.ts';
+import { waitForQuiet } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
 import { goWithin } from '../support/windows.ts';
 
@@ -100,7 +100,7 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     },
   );
 
-  test('a typed word that is no query is told once, in one sentence that says what to type, and offers what it finds', async () => {
+  test('a typed word that is no query is reported once, in one sentence that says what to type, and offers what it finds', async () => {
     const { server, tenant, open, checkAccessibility } = the();
     await recordLife(server, tenant, { entity: 'mug', entityId: 'm-1', name: 'Large mug', actor: 'Mug Maker' }, [
       '{"mug":1}',
@@ -122,10 +122,10 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await page.locator('.entry-row').first().waitFor();
     expect(await query.inputValue()).toBe('mug');
     await page.keyboard.press('Enter');
-    const told = page.getByRole('alert');
-    await told.waitFor();
+    const fault = page.getByRole('alert');
+    await fault.waitFor();
     await expect
-      .poll(() => told.allInnerTexts())
+      .poll(() => fault.allInnerTexts())
       .toEqual([
         'This is no query. Write a field, a colon and a value, such as entity:order, actor:Jane Doe or type:update, or choose what you mean below.',
       ]);
@@ -139,12 +139,12 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await offered.getByRole('link', { name: 'Large mug' }).click();
     await page.getByRole('heading', { name: 'mug m-1' }).waitFor();
     await page.goBack();
-    await told.waitFor();
+    await fault.waitFor();
     // Where the service's message and its detail say the same, it is said once.
     await query.fill('type:updated');
     await page.keyboard.press('Enter');
     await expect
-      .poll(() => told.allInnerTexts())
+      .poll(() => fault.allInnerTexts())
       .toEqual([
         'Position 6: Expected create, update or delete, or a list of them in parentheses, as the value of type, found "updated".',
       ]);
@@ -163,11 +163,11 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     await page.mouse.move(box.x + box.width * 0.4, box.y + 40);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 });
-    // What is dragged over is told before the button is released.
+    // What is dragged over is shown before the button is released.
     const readout = page.locator('.bar-chart-readout');
     await expect.poll(() => readout.textContent()).toContain(' – ');
-    const told = (await readout.textContent()) ?? '';
-    const [, first = '', last = '', dragged = ''] = /^(\S+) – (\S+) {3}([\d,]+) · /.exec(told) ?? [];
+    const figures = (await readout.textContent()) ?? '';
+    const [, first = '', last = '', dragged = ''] = /^(\S+) – (\S+) {3}([\d,]+) · /.exec(figures) ?? [];
     await page.mouse.up();
     await expect
       .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())

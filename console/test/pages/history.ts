@@ -2,13 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { chips, facetCounts, totalOf } from '../support/history-page.ts';
-import { waitForQuiet } from '../support/quiet.ts';
+import { sidewaysRoom, waitForQuiet } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
 
 /** What a person finds on the History page. */
 export function historyTests(the: () => ConsoleUnderTest): void {
-  test('numbers and dates have the form of the browser, whatever the words', async () => {
+  test('numbers and dates have the form of the browser, though words are English', async () => {
     const { open, server } = the();
     const page = await open('history');
     const total = await totalOf(page);

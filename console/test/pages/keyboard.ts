@@ -3,14 +3,13 @@ import { expect, test } from 'vitest';
 import { checkScrolling } from '../support/accessibility.ts';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { findMotion, findUnaskedAnimations } from '../support/find-motion.ts';
-import { waitForQuiet } from '../support/quiet.ts';
+import { findMotion, findUnaskedAnimations, waitForQuiet } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
 import { goWithin } from '../support/windows.ts';
 
 /** What a person does who has no mouse. */
 export function keyboardTests(the: () => ConsoleUnderTest): void {
-  test('Tab reaches every control, each one shows that it has the focus, nothing moves where no motion is wanted, and a table that scrolls on a narrow screen is reached', async () => {
+  test('Tab reaches every control, each one shows that it has the focus, nothing moves with reduced motion, and a table that scrolls on a narrow screen is reached', async () => {
     const { server, tenant, open } = the();
     const call = await caller(the());
     await call('PUT', '/ai-service/demo/agentic/agents/walked', {
@@ -26,7 +25,7 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
       [`actor?${new URLSearchParams({ name: 'Walker' })}`, '.entry-row'],
     ] as const;
     const tables = new Set([pages[0][0], 'AI desk: Models', 'Data: Custom entities', 'Data: Configuration']);
-    const page = await open(pages[0][0], { anew: true });
+    const page = await open(pages[0][0], { fresh: true });
     const walkAndCheck = async (place: string, part: string) => {
       const { missed, unseen } = await walk(page, part);
       expect(missed, place).toEqual([]);
@@ -44,7 +43,7 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
       if (!isFirst) await goWithin(page, address);
       await page.locator(ready).first().waitFor();
       await waitForQuiet(page);
-      // What stands around a page is the same everywhere.
+      // The frame of a page is the same everywhere.
       await walkAndCheck(address, isFirst ? 'body' : 'main');
     }
     // The tabs of a page one after the other, each reached from the one before by the keyboard.
@@ -110,7 +109,7 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
 
 /**
  * Presses Tab through the whole page, or through what follows within a part of it. Returns the controls that it never reached, and those
- * whose focus nobody sees.
+ * whose focus is invisible.
  */
 async function walk(page: Page, part: string): Promise<{ missed: string[]; unseen: string[] }> {
   if (part === 'main') await page.locator(part).focus();
@@ -120,18 +119,18 @@ async function walk(page: Page, part: string): Promise<{ missed: string[]; unsee
       !element.matches(':disabled, [tabindex="-1"]') &&
       element.checkVisibility();
     const places = [...document.querySelectorAll(of)];
-    const wanted = places.flatMap((place) => [...place.querySelectorAll<HTMLElement>('*')]).filter(isControl);
-    const walked = { wanted: new Set(wanted), unseen: [] as string[] };
+    const controls = places.flatMap((place) => [...place.querySelectorAll<HTMLElement>('*')]).filter(isControl);
+    const walked = { left: new Set(controls), unseen: [] as string[] };
     globalThis.focusWalk = walked;
     document.addEventListener('focusin', ({ target }) => {
-      if (!(target instanceof HTMLElement) || !walked.wanted.delete(target)) return;
+      if (!(target instanceof HTMLElement) || !walked.left.delete(target)) return;
       // The field of the query shows it by its frame.
       const { outlineStyle, outlineWidth } = getComputedStyle(target.closest('.query-field') ?? target);
       if (outlineStyle === 'none' || Number.parseFloat(outlineWidth) < 1)
         walked.unseen.push(target.outerHTML.slice(0, 120));
     });
   }, part);
-  const left = () => page.evaluate(() => globalThis.focusWalk?.wanted.size ?? 0);
+  const left = () => page.evaluate(() => globalThis.focusWalk?.left.size ?? 0);
   const count = await left();
   if (part === 'body') expect(count).toBeGreaterThan(10);
   for (let step = 0; step < count + 10; step += 1) {
@@ -139,11 +138,11 @@ async function walk(page: Page, part: string): Promise<{ missed: string[]; unsee
     await page.keyboard.press('Tab');
   }
   return await page.evaluate(() => ({
-    missed: [...(globalThis.focusWalk?.wanted ?? [])].map(({ outerHTML }) => outerHTML.slice(0, 120)),
+    missed: [...(globalThis.focusWalk?.left ?? [])].map(({ outerHTML }) => outerHTML.slice(0, 120)),
     unseen: globalThis.focusWalk?.unseen ?? [],
   }));
 }
 
 declare global {
-  var focusWalk: { readonly wanted: Set<HTMLElement>; readonly unseen: string[] } | undefined;
+  var focusWalk: { readonly left: Set<HTMLElement>; readonly unseen: string[] } | undefined;
 }

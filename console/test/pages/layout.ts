@@ -2,9 +2,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { readLayoutShift } from '../support/layout-shift.ts';
-import { waitForQuiet } from '../support/quiet.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
+import { readLayoutShift, sidewaysRoom, waitForQuiet } from '../support/page-measures.ts';
 
 const windows = [
   { width: 390, height: 844 },
@@ -12,7 +10,7 @@ const windows = [
 ];
 /** The upper bound of a good Cumulative Layout Shift (https://web.dev/articles/cls). */
 const maxShift = 0.1;
-/** Milliseconds that each answer of the service takes longer, so that what stands there before it is drawn. */
+/** Milliseconds that each answer of the service takes longer, so that the state before it is drawn. */
 const delay = 60;
 
 declare global {

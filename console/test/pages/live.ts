@@ -2,13 +2,12 @@ import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { totalOf } from '../support/history-page.ts';
-import { waitForQuiet } from '../support/quiet.ts';
+import { sidewaysRoom, waitForQuiet } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
 
 /** The history as it is recorded. */
 export function liveTests(the: () => ConsoleUnderTest): void {
-  test('what is recorded is told on top, nothing moves before one asks for it, and then everything counts it', async () => {
+  test('new changes are announced at the top, nothing moves until they are requested, and then everything counts them', async () => {
     const { server, tenant, open, checkAccessibility } = the();
     await recordLife(server, tenant, { entity: 'ticker' }, ['{"n":1}']);
     const page = await open('history?q=entity%3Aticker', { width: 380, height: 760 });
@@ -35,7 +34,7 @@ export function liveTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => totalOf(page)).toBe(2);
     await page.getByText('Nothing new since').waitFor();
 
-    // Who does not want it is not told, also in the next window.
+    // Turned off, nothing is announced, also in the next window.
     await page.getByRole('button', { name: 'Live' }).click();
     await expect.poll(() => page.locator('.live-line').count()).toBe(0);
     await page.reload();
@@ -43,7 +42,7 @@ export function liveTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.getByRole('button', { name: 'Live' }).getAttribute('aria-pressed')).toBe('false');
   });
 
-  test('a lost connection is told, what came meanwhile is told when it is back, and so is a restored database', async () => {
+  test('a lost connection is shown, changes in between are announced once it is back, and a restored database is shown', async () => {
     const { server, tenant, open } = the();
     await recordLife(server, tenant, { entity: 'pulse' }, ['{"n":1}']);
     const call = await caller(the());

@@ -2,7 +2,7 @@ import type { Locator } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
+import { sidewaysRoom } from '../support/page-measures.ts';
 
 /** What a person sees first. */
 export function overviewTests(the: () => ConsoleUnderTest): void {
@@ -14,7 +14,7 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     vendor.behave({ kind: 'status', status: 401 });
     await call('POST', '/ai-service/demo/agentic/chat', { agentId: 'troubled', message: 'Hello' }, 400);
     vendor.behave({ kind: 'answer' });
-    const page = await open('', { height: 1_100, anew: true });
+    const page = await open('', { height: 1_100, fresh: true });
     const month = page.getByRole('region', { name: 'Last 30 days' });
     await month.locator('.figure').waitFor();
     await month.locator('canvas').waitFor();
@@ -22,7 +22,7 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Tab');
     const skip = page.getByRole('link', { name: 'Skip to the page' });
     await expect.poll(() => skip.evaluate((element) => element === document.activeElement)).toBe(true);
-    // It stands outside of the window until it has the focus.
+    // It is outside of the window until it has the focus.
     await expect.poll(async () => (await skip.boundingBox())?.y).toBeGreaterThanOrEqual(0);
     await page.keyboard.press('Enter');
     await page.keyboard.press('Tab');

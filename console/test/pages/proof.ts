@@ -13,8 +13,8 @@ import { verifyBundle } from '../../../src/history/proof/verify/verify-bundle.ts
 import { verifyProof } from '../../../src/history/proof/verify/verify-proof.ts';
 import type { TestServer } from '../../../test/support/server/server.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { sidewaysRoom } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
 import { goWithin } from '../support/windows.ts';
 
 /** What an auditor takes away. */

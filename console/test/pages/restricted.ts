@@ -39,7 +39,7 @@ export function restrictedTests(the: () => ConsoleUnderTest): void {
     await page.locator('.side-panel').getByRole('link', { name: 'parcel p-1' }).first().click();
     await page.getByRole('heading', { name: has.includes('Document') ? 'parcel p-1' : 'History' }).waitFor();
 
-    // An address that somebody else has shared, and what the search finds. Who sees least is refused most.
+    // A shared address, and what the search finds. The narrowest sessions are refused most.
     if (has.length === 0) {
       await page.goto(`${server.baseUrl}/console/history?view=parcels`);
       await rows.first().waitFor();

@@ -18,7 +18,7 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'History' }).waitFor();
     await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('type:delete');
-    // The secret stands nowhere in the page.
+    // The secret is nowhere in the page.
     expect(await page.content()).not.toContain(clientSecret);
 
     await page.getByRole('button', { name: 'Sign out' }).click();
@@ -42,7 +42,7 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => again.url()).not.toContain('#');
   });
 
-  test('when the session ends one signs in again and goes on at the same view', async () => {
+  test('after the session has ended, a sign-in returns to the same view', async () => {
     const { server, tenant, open } = the();
     const { clientId, clientSecret } = await server.createClient(tenant);
     const page = await open('history?q=entity%3Acoupon+type%3Acreate', { signedOut: true, statuses: [401] });

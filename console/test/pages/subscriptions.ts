@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 import { startReceiver } from '../../../test/support/vendor/receiver.ts';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { sidewaysRoom } from '../support/page-measures.ts';
 import { recordLife } from '../support/record-life.ts';
-import { sidewaysRoom } from '../support/sideways-room.ts';
 import { goWithin } from '../support/windows.ts';
 
 /** What a person does with subscriptions. */
 export function subscriptionTests(the: () => ConsoleUnderTest): void {
-  test('a webhook is made of a query with its preview, its secret is shown once, and errors stand under their fields', async () => {
+  test('a webhook is made of a query with its preview, its secret is shown once, and errors are under their fields', async () => {
     const { server, tenant, open, checkAccessibility } = the();
     await recordLife(server, tenant, { entity: 'subscribed-parcel' }, ['{"n":1}', '{"n":2}']);
     const page = await open('subscriptions', { statuses: [400] });
@@ -122,7 +122,7 @@ export function subscriptionTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('heading', { name: 'Post alert' }).waitFor();
     await page.getByRole('button', { name: 'Edit' }).waitFor();
     expect(await page.getByRole('button', { name: 'Replay…' }).count()).toBe(0);
-    // Nobody looks at what is deleted.
+    // No page shows what is deleted.
     for (const one of [page, reader]) await goWithin(one, 'connect');
     await call('DELETE', `/changelog/${tenant}/subscriptions/alert`);
     await call('DELETE', `/changelog/${tenant}/subscriptions/${id}`);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { totalOf } from '../support/history-page.ts';
-import { waitForQuiet } from '../support/quiet.ts';
+import { waitForQuiet } from '../support/page-measures.ts';
 
 /** What a person does with saved views. */
 export function viewTests(the: () => ConsoleUnderTest): void {
@@ -63,7 +63,7 @@ export function viewTests(the: () => ConsoleUnderTest): void {
         body: JSON.stringify({ name, q: 'entity:order', position: position - 10 }),
       });
     }
-    const page = await open('history?q=entity%3Acoupon+type%3Adelete', { statuses: [409], anew: true });
+    const page = await open('history?q=entity%3Acoupon+type%3Adelete', { statuses: [409], fresh: true });
     const links = page.getByRole('list', { name: 'Saved views' }).getByRole('link');
     const names = async () => (await links.allTextContents()).slice(0, 2);
     await expect.poll(names).toEqual(['First', 'Second']);
@@ -77,7 +77,7 @@ export function viewTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Enter');
     await expect.poll(names).toEqual(['Second', 'Orders']);
 
-    // Somebody else renames it meanwhile: nothing is written over.
+    // Another client renames it: nothing is overwritten.
     await server.call(`/changelog/${tenant}/views/second`, {
       token,
       method: 'PUT',

@@ -23,7 +23,7 @@ const session = {
 };
 
 /**
- * Opens the built console without a service: the answers are given. For values that take the service longer to record than the
+ * Opens the built console without a service: the answers are fixed. For values that take the service longer to record than the
  * page to show.
  */
 export async function openAnswered(browser: Browser, answers: Answers): Promise<Page> {

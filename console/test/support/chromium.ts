@@ -21,8 +21,8 @@ export async function startChromium({ optimizes = true }: ChromiumOptions = {}):
   // one for each page that is opened takes a fifth of the browser's processor time.
   const args = ['--no-sandbox', '--disable-gpu', '--renderer-process-limit=1', '--process-per-site'];
   if (!optimizes) args.push(withoutOptimizing);
-  const given = process.env.CHROMIUM_PATH;
-  if (given !== undefined) return await chromium.launch({ executablePath: given, args });
+  const path = process.env.CHROMIUM_PATH;
+  if (path !== undefined) return await chromium.launch({ executablePath: path, args });
   const folder = await unpacked();
   return await chromium.launch({
     executablePath: join(folder, 'chromium'),

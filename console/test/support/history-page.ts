@@ -8,7 +8,7 @@ export async function totalOf(page: Page): Promise<number> {
   return Number((await total.textContent())?.replaceAll(',', ''));
 }
 
-/** The terms of the query as they stand above the list. */
+/** The terms of the query above the list. */
 export async function chips(page: Page): Promise<string[]> {
   return (await page.locator('.chip').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ').trim());
 }

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { trials } from '../../../test/support/oracle/trials.ts';
 import { type Answers, address } from './answered-page.ts';
 
-/** What somebody does with values that are longer than any page should show at once. */
+/** What a person does with values that are longer than any page should show at once. */
 export interface LongValue {
   readonly title: string;
   readonly answers: Answers;
@@ -95,7 +95,7 @@ function longList(): LongValue {
   });
   const document = `{${Array.from({ length: 1_000 }, (_, field) => `"field${field}":"words"`).join(',')}}`;
   return {
-    title: '100 changes of 1,000 paths each stand in the list and as the life of a document',
+    title: '100 changes of 1,000 paths each are in the list and the life of a document',
     answers: {
       ...answersOf(entries),
       documents: `{"entity":"long","entityId":"1","at":"2026-11-22T10:00:00.000Z","exists":true,"complete":true,"document":${document},

@@ -16,10 +16,10 @@ export interface OpenOptions {
   readonly query?: string;
   /** Statuses that the test provokes: the browser logs each as an error. */
   readonly statuses?: readonly number[];
-  /** Left out: somebody is signed in. */
+  /** Left out: a session is signed in. */
   readonly signedOut?: boolean;
   /** For what the console reads when it is loaded; left out: a window that shows it already goes to the address within it. */
-  readonly anew?: boolean;
+  readonly fresh?: boolean;
   /** Where the service is reached; left out: where it listens. */
   readonly baseUrl?: string;
   /** Other places that the pages lead to. */
@@ -60,7 +60,7 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
       locale: 'en-GB',
       timezoneId: 'Europe/Berlin',
     });
-    // A machine that is busy with other work stands still for long.
+    // A busy machine pauses for long.
     context.setDefaultTimeout(60_000);
     context.on('request', (request) => {
       if (!allowed.places.some((place) => request.url().startsWith(`${place}/`)))
@@ -75,10 +75,10 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
     return { context, page: await context.newPage() };
   }
 
-  /** One that shows what is wanted, or else one that shows something else than most tests want. */
-  async function takeWindow(wanted: string): Promise<Window> {
+  /** One with these rights, or else one with other rights than most tests need. */
+  async function takeWindow(rights: string): Promise<Window> {
     const found =
-      free.find(({ shows }) => shows === wanted) ?? free.find(({ shows }) => shows !== withAllRights) ?? free[0];
+      free.find(({ shows }) => shows === rights) ?? free.find(({ shows }) => shows !== withAllRights) ?? free[0];
     if (found === undefined) return await startWindow();
     free.splice(free.indexOf(found), 1);
     return found;
@@ -115,7 +115,7 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
         baseUrl = server.baseUrl,
         others = [],
         signedOut = false,
-        anew = signedOut || !isWithin(address),
+        fresh = signedOut || !isWithin(address),
       } = options;
       const rights = rightsOf(options);
       const window = await takeWindow(signedOut ? '' : rights);
@@ -125,7 +125,7 @@ export function createWindows(browser: Browser, server: TestServer, shop: string
       for (const status of statuses) allowed.statuses.add(status);
       await page.setViewportSize({ width, height });
       await page.emulateMedia({ colorScheme });
-      if (window.shows === rights && !anew) {
+      if (window.shows === rights && !fresh) {
         await goWithin(page, address);
         return page;
       }

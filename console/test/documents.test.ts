@@ -1,6 +1,7 @@
-import { type JsonObject, parseJson, stringifyJson } from '@annals/client/json';
+import { finish, type JsonObject, parseJson, stringifyJson } from '@annals/client/json';
 import { Validator } from '@cfworker/json-schema';
 import { describe, expect, test } from 'vitest';
+import type { Entry } from '../src/api/history-reads.ts';
 import { columnsOf, documentForSchema, templateOf } from '../src/data/instances/schema-view.ts';
 import {
   contentToSave,
@@ -10,6 +11,7 @@ import {
   versionOf,
 } from '../src/data/json-editor/document-text.ts';
 import { faultsOfErrors } from '../src/data/json-editor/schema-faults.ts';
+import { touchesOfPaths } from '../src/document/touches-of-paths.ts';
 
 const object = (text: string) => parseJson(text) as JsonObject;
 const claim = object(`{
@@ -40,7 +42,7 @@ describe('a document that is edited', () => {
     ['{"a": 1,\n "b": }', 'Line 2, column 7: expected a value.'],
     ['{"a" 1}', 'Line 1, column 6: expected a colon.'],
     ['', 'Line 1, column 1: expected a value.'],
-  ])('the fault of %j is told with its line', (text, fault) => {
+  ])('the fault of %j is reported with its line', (text, fault) => {
     expect(readEdited(text).fault).toBe(fault);
   });
 
@@ -67,7 +69,7 @@ describe('the schema of a type', () => {
     expect(faults('{"id":"x","name":"X","metadata":{},"status":"OPEN","order":"1","amount":0}')).toEqual([]);
   });
 
-  test('each fault is told once, at its own path', () => {
+  test('each fault is reported once, at its own path', () => {
     expect(faults('{"status":"LOST","order":1,"amount":-1,"lines":[{},{"sku":1}],"more":1}').sort()).toEqual(
       ['amount', 'lines.0', 'more', 'order', 'status'].sort(),
     );
@@ -87,4 +89,68 @@ describe('the schema of a type', () => {
   test('a new document has what it requires', () => {
     expect(stringifyJson(templateOf(schema))).toBe('{"name":{"en":""},"status":"OPEN","order":"","amount":""}');
   });
+});
+
+function change(number: number, paths: readonly string[], actor = `actor ${number}`) {
+  const entry: Entry = {
+    at: '2026-01-01T00:00:00.000Z',
+    type: 'update',
+    entity: 'order',
+    entityId: '1',
+    name: undefined,
+    actor,
+    schemaVersion: undefined,
+    paths: new Map(paths.map((path) => [path, {}])),
+    related: [],
+    context: undefined,
+    ref: String(number),
+    cut: new Set(),
+  };
+  return { number, entry };
+}
+
+test('the last change of a path, of what contains it, and of what it contains counts', () => {
+  const touchesOf = finish(
+    touchesOfPaths([
+      change(4, ['items.0.price']),
+      change(3, ['items']),
+      change(2, ['a\\.b', 'status']),
+      change(1, ['items.0.price', 'status', 'x']),
+    ]),
+  );
+  const numbers = Object.fromEntries(
+    ['items.0.price', 'items.1.price', 'items', 'status', 'a\\.b', 'a', 'x', 'y'].map((path) => [
+      path,
+      touchesOf(path)?.last.number,
+    ]),
+  );
+  expect(numbers).toEqual({
+    'items.0.price': 4,
+    'items.1.price': 3,
+    items: 4,
+    status: 2,
+    'a\\.b': 2,
+    a: undefined,
+    x: 1,
+    y: undefined,
+  });
+});
+
+test('a change of the whole document touches every path', () => {
+  expect(finish(touchesOfPaths([change(2, ['']), change(1, ['a'])]))('a')?.last.number).toBe(2);
+});
+
+test('all who ever touched a path are listed once, the latest first', () => {
+  const touchesOf = finish(
+    touchesOfPaths([
+      change(5, ['price.amount'], 'Ada'),
+      change(4, ['price.currency'], 'Grace'),
+      change(3, ['price'], 'Ida'),
+      change(2, ['price.amount'], 'Ada'),
+      change(1, [''], 'Grace'),
+    ]),
+  );
+  expect(touchesOf('price')?.actors).toEqual(['Ada', 'Grace', 'Ida']);
+  expect(touchesOf('price.amount')?.actors).toEqual(['Ada', 'Ida', 'Grace']);
+  expect(touchesOf('name')?.actors).toEqual(['Grace']);
 });

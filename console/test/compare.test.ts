@@ -1,6 +1,7 @@
 import { finish, parseJson, stringifyJson } from '@annals/client/json';
 import { expect, test } from 'vitest';
 import { differences, leavesOf } from '../src/compare/compare-documents.ts';
+import { compareWords, type WordRun } from '../src/compare/compare-words.ts';
 
 const between = (before: string | undefined, after: string | undefined) =>
   finish(
@@ -47,4 +48,22 @@ test('dots and backslashes within a key are written as in change entries', () =>
 test('a document that is nested very deep is compared', () => {
   const deep = (inner: string) => `${'['.repeat(20_000)}${inner}${']'.repeat(20_000)}`;
   expect(between(deep('1'), deep('2'))).toHaveLength(1);
+});
+
+const marked = (runs: readonly WordRun[] | undefined) =>
+  runs?.map(({ text, changed }) => (changed ? `[${text}]` : text)).join('');
+
+test('of two texts the words that differ are marked, and each side reads as it was', () => {
+  const before = 'Ships within three days, to the EU only.';
+  const after = 'Ships within two days, to the EU and Norway.';
+  const compared = compareWords(before, after);
+  expect(marked(compared?.before)).toBe('Ships within [three] days, to the EU [only].');
+  expect(marked(compared?.after)).toBe('Ships within [two] days, to the EU [and Norway].');
+  expect(compared?.before.map(({ text }) => text).join('')).toBe(before);
+});
+
+test('texts with too little in common, or too long ones, are not compared', () => {
+  expect(compareWords('one two three four', 'alpha beta gamma delta')).toBeUndefined();
+  const long = 'word '.repeat(12_000);
+  expect(compareWords(long, `${long}x`)).toBeUndefined();
 });

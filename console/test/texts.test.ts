@@ -1,7 +1,83 @@
+import { finish } from '@annals/client/json';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { barsOfChanges } from '../src/charts/bars.ts';
-import { boundsOfDay, momentOf, momentText, startOfDay, timeZone, zoneName } from '../src/components/times.ts';
+import { lineOf, lineStarts } from '../src/components/lines-view.tsx';
+import { splitHidden } from '../src/components/text.tsx';
+import {
+  boundsOfDay,
+  durationOf,
+  durationWords,
+  isoOf,
+  momentOf,
+  momentText,
+  noDuration,
+  startOfDay,
+  timeZone,
+  zoneName,
+} from '../src/components/times.ts';
 import { hasTime, withTime } from '../src/query-text/edit-query.ts';
+
+const shown = (text: string, options?: { lines: boolean }) =>
+  splitHidden(text, options)
+    .map((part) => (part.hidden ? `[${part.sign}]` : part.text))
+    .join('');
+
+test('characters that turn the text around, or are invisible, are shown as their code', () => {
+  expect(shown('user\u202etxt.exe')).toBe('user[U+202E]txt.exe');
+  expect(shown('a\u200bb\u2066c\u2069')).toBe('a[U+200B]b[U+2066]c[U+2069]');
+  expect(shown('\u0000\u001b[31m')).toBe('[U+0000][U+001B][31m');
+  expect(shown('\ud800')).toBe('[U+D800]');
+  expect(shown('tag\u{e0041}')).toBe('tag[U+E0041]');
+});
+
+test('line ends and tabs are signs in a name, and themselves in a long text', () => {
+  expect(shown('a\nb\tc')).toBe('a[↵]b[⇥]c');
+  expect(shown('a\nb\tc\r', { lines: true })).toBe('a\nb\tc[␍]');
+});
+
+test('letters of any script and joined pictures stay as they are', () => {
+  for (const text of ['Zoë Ångström', 'שלום', '日本語', '👩‍🚀 flew', '']) expect(shown(text)).toBe(text);
+  expect(shown('a\u200db')).toBe('a[U+200D]b');
+});
+
+const linesOf = (text: string, maxLength: number) => {
+  const starts = finish(lineStarts(text, maxLength));
+  return starts.map((_, index) => lineOf(text, starts, index));
+};
+
+test('a line that is longer than allowed continues on the next one, and one of exactly that length does not', () => {
+  expect(linesOf('abc\n\nabcd\nabcdefgh\n', 4)).toEqual(['abc', '', 'abcd', 'abcd', 'efgh', '']);
+  expect(linesOf('', 4)).toEqual(['']);
+});
+
+test('a character of two units stays whole', () => {
+  expect(linesOf('abc😀de', 4)).toEqual(['abc', '😀de']);
+});
+
+test('a duration is a number and the largest unit that tells it whole, and is sent as ISO 8601', () => {
+  const stored = ['P1D', 'P2W', 'PT90M', 'PT3600S', 'P1DT12H', 'PT1M30S', 'P14D'];
+  expect(stored.map((iso) => Object.values(durationOf(iso)).join(' '))).toEqual([
+    '1 days',
+    '2 weeks',
+    '90 minutes',
+    '1 hours',
+    '36 hours',
+    '90 seconds',
+    '14 days',
+  ]);
+  expect(stored.map((iso) => isoOf(durationOf(iso)))).toEqual([
+    'P1D',
+    'P2W',
+    'PT90M',
+    'PT1H',
+    'PT36H',
+    'PT90S',
+    'P14D',
+  ]);
+  expect(isoOf({ count: ' 7 ', unit: 'hours' })).toBe('PT7H');
+  expect(isoOf(noDuration)).toBeUndefined();
+  expect(['P1D', 'PT90M'].map(durationWords)).toEqual(['1 day', '90 minutes']);
+});
 
 // The clocks of Berlin went forward on 2026-03-29 and back on 2026-10-25.
 const before = process.env.TZ;
