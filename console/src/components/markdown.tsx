@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { TableScroll } from './table.tsx';
 import { LongText, Text } from './text.tsx';
-import './markdown.css';
+import './values.css';
 
 /** Characters. A longer text is shown as written: laying it out again for each new word would block the page. */
 const maxLength = 50_000;

@@ -1,10 +1,9 @@
 import { TabbedViews, type View } from '../components/page.tsx';
 import { later } from '../components/states.tsx';
-import { AgentsView, AgentView } from './agents/agents-view.tsx';
+import { AgentsView, AgentView, ModelsView } from './agents/agents-view.tsx';
 import { ChatView } from './chat/chat-view.tsx';
 import { CompletionsView } from './completions/completions-view.tsx';
 import { RequestsView, SessionsView } from './logs/logs-view.tsx';
-import { ModelsView } from './models-view.tsx';
 import './desk.css';
 
 // Rarely the first view of a session.

@@ -3,8 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { annals } from '../api/annals.ts';
 import { useRequest } from '../api/requests.ts';
 import { Button, CopyButton, WorkButton } from '../components/buttons.tsx';
-import { SelectField, TextField } from '../components/forms.tsx';
-import { Icon } from '../components/icon.tsx';
+import { TextField } from '../components/forms.tsx';
 import { counted, countText } from '../components/numbers.ts';
 import { ConfirmButton, Dialog } from '../components/overlays.tsx';
 import { Fact } from '../components/page.tsx';
@@ -13,8 +12,7 @@ import { Name } from '../components/text.tsx';
 import { momentOf, momentText, startOfDay, zoneName } from '../components/times.ts';
 import { tell } from '../components/toasts.ts';
 import { navigate } from '../router/router.tsx';
-import { beginnings, inputOfCurrent } from './subscription-draft.ts';
-import { mayChange, mayManage, OutcomeBadge, reasons } from './subscription-state.tsx';
+import { mayChange, mayManage, OutcomeBadge } from './subscription-state.tsx';
 import { targetOf } from './target-fields.ts';
 
 interface SubscriptionProps {
@@ -260,67 +258,5 @@ export function ParkedChanges({ subscription: { id, parked }, onChanged }: Subsc
         Delete parked
       </ConfirmButton>
     </div>
-  );
-}
-
-/** Why nothing is sent, what to do about it, and the button that does it. */
-export function WhyStopped({ subscription, onChanged }: SubscriptionProps) {
-  const { state, reason } = subscription;
-  if ((state !== 'paused' && state !== 'suspended') || reason === undefined) return null;
-  const [why, what] = reasons[reason];
-  return (
-    <section class="failure" aria-label={`Why it is ${state}`}>
-      <Icon name="warning" size={18} />
-      <div>
-        <p class="failure-title">{why}</p>
-        {mayChange() ? <p>{what}</p> : undefined}
-        <StopAction subscription={subscription} onChanged={onChanged} />
-      </div>
-    </section>
-  );
-}
-
-function StopAction({ subscription, onChanged }: SubscriptionProps) {
-  const [isAsking, setAsking] = useState(false);
-  const { id, name, reason } = subscription;
-  if (!mayChange() || reason === 'disabled') return null;
-  const act = (work: () => Promise<unknown>, words: string) => async () => {
-    await work();
-    tell(words);
-    onChanged();
-  };
-  if (reason === 'maker') {
-    const takeOver = () => annals().subscriptions.replace(id, inputOfCurrent(subscription));
-    return <WorkButton run={act(takeOver, `${name} is yours.`)}>Take over</WorkButton>;
-  }
-  if (reason !== 'restored') {
-    return <WorkButton run={act(() => annals().subscriptions.resume(id), `${name} is resumed.`)}>Resume</WorkButton>;
-  }
-  return (
-    <>
-      <Button onClick={() => setAsking(true)}>Resume</Button>
-      {isAsking ? <ResumeDialog id={id} onClose={() => setAsking(false)} onResumed={onChanged} /> : undefined}
-    </>
-  );
-}
-
-/** Asks where a subscription resumes whose position was lost. */
-function ResumeDialog({ id, onClose, onResumed }: { id: string; onClose: () => void; onResumed: () => void }) {
-  const [from, setFrom] = useState<'now' | 'start'>('now');
-  const run = async () => {
-    await annals().subscriptions.resume(id, { from });
-    tell('The subscription is resumed.');
-    onResumed();
-  };
-  return (
-    <Dialog title="Resume" onClose={onClose} actions={[{ label: 'Resume', run }]}>
-      <SelectField
-        label="It resumes"
-        hint="Earlier changes are not sent. A replay can send them later."
-        choices={beginnings}
-        value={from}
-        onChoose={setFrom}
-      />
-    </Dialog>
   );
 }

@@ -1,6 +1,14 @@
 import type { Subscription } from '@annals/client';
+import { useState } from 'preact/hooks';
+import { annals } from '../api/annals.ts';
 import { allows, readsHistory } from '../api/session.ts';
+import { Button, WorkButton } from '../components/buttons.tsx';
+import { SelectField } from '../components/forms.tsx';
+import { Icon } from '../components/icon.tsx';
+import { Dialog } from '../components/overlays.tsx';
 import { Badge } from '../components/states.tsx';
+import { tell } from '../components/toasts.ts';
+import { beginnings, inputOfCurrent } from './subscription-draft.ts';
 
 const tones = { active: 'good', retrying: 'warn', paused: 'plain', suspended: 'bad' } as const;
 
@@ -9,7 +17,7 @@ export function SubscriptionState({ state }: Pick<Subscription, 'state'>) {
 }
 
 /** Why it is paused or suspended, and what to do about it. */
-export const reasons: Readonly<Record<NonNullable<Subscription['reason']>, readonly [string, string]>> = {
+const reasons: Readonly<Record<NonNullable<Subscription['reason']>, readonly [string, string]>> = {
   client: ['It was paused by a client.', 'Resume it: it continues where it stopped.'],
   disabled: ['It is not enabled.', 'Edit it and choose Enabled: it continues where it stopped.'],
   maker: [
@@ -50,4 +58,71 @@ export function mayManage(): boolean {
 /** Whether it may make, change, resume and replay them too: who has changes sent has to be allowed to read them. */
 export function mayChange(): boolean {
   return mayManage() && readsHistory();
+}
+
+interface SubscriptionProps {
+  readonly subscription: Subscription;
+  readonly onChanged: () => void;
+}
+
+/** Why nothing is sent, what to do about it, and the button that does it. */
+export function WhyStopped({ subscription, onChanged }: SubscriptionProps) {
+  const { state, reason } = subscription;
+  if ((state !== 'paused' && state !== 'suspended') || reason === undefined) return null;
+  const [why, what] = reasons[reason];
+  return (
+    <section class="failure" aria-label={`Why it is ${state}`}>
+      <Icon name="warning" size={18} />
+      <div>
+        <p class="failure-title">{why}</p>
+        {mayChange() ? <p>{what}</p> : undefined}
+        <StopAction subscription={subscription} onChanged={onChanged} />
+      </div>
+    </section>
+  );
+}
+
+function StopAction({ subscription, onChanged }: SubscriptionProps) {
+  const [isAsking, setAsking] = useState(false);
+  const { id, name, reason } = subscription;
+  if (!mayChange() || reason === 'disabled') return null;
+  const act = (work: () => Promise<unknown>, words: string) => async () => {
+    await work();
+    tell(words);
+    onChanged();
+  };
+  if (reason === 'maker') {
+    const takeOver = () => annals().subscriptions.replace(id, inputOfCurrent(subscription));
+    return <WorkButton run={act(takeOver, `${name} is yours.`)}>Take over</WorkButton>;
+  }
+  if (reason !== 'restored') {
+    return <WorkButton run={act(() => annals().subscriptions.resume(id), `${name} is resumed.`)}>Resume</WorkButton>;
+  }
+  return (
+    <>
+      <Button onClick={() => setAsking(true)}>Resume</Button>
+      {isAsking ? <ResumeDialog id={id} onClose={() => setAsking(false)} onResumed={onChanged} /> : undefined}
+    </>
+  );
+}
+
+/** Asks where a subscription resumes whose position was lost. */
+function ResumeDialog({ id, onClose, onResumed }: { id: string; onClose: () => void; onResumed: () => void }) {
+  const [from, setFrom] = useState<'now' | 'start'>('now');
+  const run = async () => {
+    await annals().subscriptions.resume(id, { from });
+    tell('The subscription is resumed.');
+    onResumed();
+  };
+  return (
+    <Dialog title="Resume" onClose={onClose} actions={[{ label: 'Resume', run }]}>
+      <SelectField
+        label="It resumes"
+        hint="Earlier changes are not sent. A replay can send them later."
+        choices={beginnings}
+        value={from}
+        onChoose={setFrom}
+      />
+    </Dialog>
+  );
 }

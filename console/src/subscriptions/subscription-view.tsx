@@ -14,9 +14,9 @@ import { historyOf } from '../history/history-view.ts';
 import { HistoryLink } from '../lists/list-page.tsx';
 import { Link, place } from '../router/router.tsx';
 import { AttemptsList } from './attempts-list.tsx';
-import { ParkedChanges, SubscriptionActions, WhyStopped } from './subscription-actions.tsx';
+import { ParkedChanges, SubscriptionActions } from './subscription-actions.tsx';
 import { memberOf } from './subscription-draft.ts';
-import { SubscriptionState } from './subscription-state.tsx';
+import { SubscriptionState, WhyStopped } from './subscription-state.tsx';
 import { addressOf, type TargetField, targetOf, targets } from './target-fields.ts';
 
 /** One subscription: how far it is, what failed and why, and what can be done about it. */

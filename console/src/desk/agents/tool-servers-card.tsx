@@ -8,7 +8,7 @@ import { Badge, later } from '../../components/states.tsx';
 import { Name } from '../../components/text.tsx';
 import { tell } from '../../components/toasts.ts';
 import { serversOf, type ToolServer, withServers } from './tool-servers.ts';
-import './tool-servers.css';
+import '../desk.css';
 
 const ApprovalDialog = later(async () => (await import('./approval-dialog.tsx')).ApprovalDialog);
 const ServerDialog = later(async () => (await import('./server-dialog.tsx')).ServerDialog);

@@ -1,4 +1,4 @@
-import type { Budget } from '@annals/client';
+import type { Budget, BudgetInput } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { AgentName } from '../../agent-names/agent-names.tsx';
 import { annals } from '../../api/annals.ts';
@@ -10,7 +10,6 @@ import { ConfirmButton, Dialog } from '../../components/overlays.tsx';
 import { Progress } from '../../components/states.tsx';
 import { Name } from '../../components/text.tsx';
 import { ListPage, useList } from '../../lists/list-page.tsx';
-import { type BudgetDraft, draftOf, faultsOf, inputOf, newDraft } from './budget-draft.ts';
 import '../costs/costs.css';
 
 const periods = { day: 'Each day', month: 'Each month', lifetime: 'Forever' } as const;
@@ -206,4 +205,67 @@ function BudgetDialog({ budget, onSaved, onClose }: BudgetDialogProps) {
       />
     </Dialog>
   );
+}
+
+/** A budget as the form has it. */
+interface BudgetDraft {
+  readonly id: string;
+  readonly by: (typeof selectors)[number][0];
+  readonly name: string;
+  readonly period: Budget['period'];
+  readonly unit: 'usd' | 'tokens';
+  readonly limit: string;
+  readonly alerts: string;
+}
+
+const newDraft: BudgetDraft = {
+  id: '',
+  by: 'all',
+  name: '',
+  period: 'month',
+  unit: 'usd',
+  limit: '',
+  alerts: '50, 80, 100',
+};
+
+function draftOf(budget: Budget): BudgetDraft {
+  const by = (['client', 'agent', 'model'] as const).find((name) => budget[name] !== undefined) ?? 'all';
+  return {
+    id: budget.id,
+    by,
+    name: by === 'all' ? '' : (budget[by] ?? ''),
+    period: budget.period,
+    unit: budget.limitUsd === undefined ? 'tokens' : 'usd',
+    limit: budget.limitUsd ?? String(budget.limitTokens),
+    alerts: budget.alerts.join(', '),
+  };
+}
+
+/** What is sent. The service says what is wrong with it, but for what cannot be sent as a number. */
+function inputOf({ by, name, period, unit, limit, alerts }: BudgetDraft): BudgetInput {
+  const written = limit.trim();
+  const thresholds = alerts.split(/[,\s]+/).filter((text) => text !== '');
+  return {
+    ...(by !== 'all' && { [by]: name.trim() }),
+    period,
+    ...(unit === 'usd' ? { limitUsd: written } : { limitTokens: Number(written) }),
+    alerts: thresholds.map(Number),
+  };
+}
+
+interface DraftFaults {
+  readonly name?: string;
+  readonly limit?: string;
+  readonly alerts?: string;
+}
+
+function faultsOf({ by, name, unit, limit, alerts }: BudgetDraft): DraftFaults {
+  const form = unit === 'usd' ? /^(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,12})?$/ : /^[0-9]{1,13}$/;
+  return {
+    ...(by !== 'all' && name.trim() === '' && { name: `Name the ${by}.` }),
+    ...(!form.test(limit.trim()) && {
+      limit: unit === 'usd' ? 'US dollars, such as 50 or 0.25.' : 'A whole number of tokens.',
+    }),
+    ...(!/^(?:\s*(?:100|[1-9][0-9]?)\s*(?:,|$))*$/.test(alerts) && { alerts: 'Percents from 1 to 100, with commas.' }),
+  };
 }
