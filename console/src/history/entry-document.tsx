@@ -16,7 +16,7 @@ export function EntryDocument({ entry: { entity, entityId, at } }: { readonly en
   if (error !== undefined) return <FailureBox error={error} onRetry={reload} />;
   if (value === undefined) return <Skeleton />;
   return (
-    <div class="entry-documents">
+    <div class="entry-documents form-grid">
       <Side title="Before" state={value.before} />
       <Side title="After" state={value.after} />
     </div>

@@ -49,7 +49,7 @@ function Changes({ histogram, title, from }: Omit<ChangesCardProps, 'bars'> & { 
   }
   return (
     <div class="changes">
-      <div class="changes-figures">
+      <div class="changes-figures stack-small">
         <Link class="figure number" to={{ path: 'history', parameters: { q } }}>
           {countText(histogram.totalElements)}
           <span class="visually-hidden"> changes</span>
@@ -96,7 +96,7 @@ export function BusiestCard({ title, field, from }: BusiestCardProps) {
         totalElements === 0 ? (
           <p class="muted">Nothing was changed in this time.</p>
         ) : (
-          <ul class="busiest">
+          <ul class="busiest stack-small">
             {values.map(({ value, count }) => (
               <li key={value}>
                 <Link

@@ -48,7 +48,7 @@ function UsageByDay({ days }: { readonly days: readonly UsageOfDay[] }) {
   );
   return (
     <div class="changes">
-      <ul class="changes-figures">
+      <ul class="changes-figures stack-small">
         {amounts.map(({ amount, word }) => (
           <li key={amount}>
             <button type="button" class="usage-amount" aria-pressed={amount === shown} onClick={() => setShown(amount)}>

@@ -41,7 +41,7 @@ export function EditViews({ onClose }: { readonly onClose: () => void }) {
       ) : (
         <FailureBox error={failure} />
       )}
-      <ol class="views-edited" aria-busy={isBusy}>
+      <ol class="views-edited stack-small" aria-busy={isBusy}>
         {views.map((view, index) => (
           <li key={view.id}>
             {renamed === view.id ? (

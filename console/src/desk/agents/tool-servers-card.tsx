@@ -42,7 +42,7 @@ export function ToolServersCard({ agent, onChanged }: { readonly agent: Agent; r
           </p>
         ) : undefined}
         {servers.map((server) => (
-          <section key={server.name} class="tool-server" aria-label={`Server ${server.name}`}>
+          <section key={server.name} class="tool-server stack-medium" aria-label={`Server ${server.name}`}>
             <header>
               <div class="tool-server-name">
                 <Name as="h3" class="mono" text={server.name} />
@@ -97,7 +97,7 @@ export function ToolServersCard({ agent, onChanged }: { readonly agent: Agent; r
 function ToolList({ server: { name, tools } }: { readonly server: ToolServer }) {
   if (tools.length === 0) return <p class="muted">No tool is approved.</p>;
   return (
-    <ul class="tool-list">
+    <ul class="tool-list stack-small">
       {tools.map(({ name: tool, state }) => (
         <li key={tool}>
           <Name class="mono" text={`${name}__${tool}`} />

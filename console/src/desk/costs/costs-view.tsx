@@ -81,7 +81,7 @@ function Shown({ seen }: { readonly seen: Seen }) {
   const unknown = total.callsWithoutCost;
   return (
     <>
-      <div class="card-body costs-total">
+      <div class="card-body costs-total stack-medium">
         <p>
           <span class="costs-sum number" title={`$${total.costUsd}`}>
             {dollarsText(Number(total.costUsd))}
