@@ -21,8 +21,19 @@ export const mongodb = readMapping(
   '{"version":1,"tables":{"inventory.customers":{"entity":"customer","mask":["card"]}}}',
 );
 
+/** By name, as `samples.md` lists them. */
+const samples = new Map(
+  readFileSync(join(import.meta.dirname, 'samples.ndjson'), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .map((line): [string, Members] => [line.sample, line.event]),
+);
+
 export function sample(name: string): Members {
-  return JSON.parse(readFileSync(join(import.meta.dirname, 'samples', `${name}.json`), 'utf8'));
+  const event = samples.get(name);
+  if (event === undefined) throw new Error(`there is no sample ${name}`);
+  return structuredClone(event);
 }
 
 export function resultOf(event: unknown, of = mapping, headers: EventHeaders = {}): EventResult {
