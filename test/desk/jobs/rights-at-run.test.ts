@@ -83,10 +83,10 @@ describe('a chat by job that has been taken up', () => {
     const logs = await callAgentic(server, {
       tenant,
       token,
-      path: `/logs/requests?q=sessionId:"${sessionId}"&sort=_id:DESC`,
+      path: `/logs/requests?q=sessionId:"${sessionId}"`,
       method: 'GET',
     });
-    expect(JSON.stringify(((await logs.json()) as object[])[0])).toContain(revoked);
+    expect(await logs.text()).toContain(revoked);
   });
 
   test('is shown no more of the change history once its client is revoked', async () => {
