@@ -38,11 +38,7 @@ describe('bodies', () => {
     const tooLarge = await post(`"${'x'.repeat(mebibyte - 1)}"`);
     expect(tooLarge).toEqual({
       status: 413,
-      body: {
-        status: 413,
-        type: 'payload_too_large',
-        message: 'The request body must have at most 1048576 bytes.',
-      },
+      body: { status: 413, type: 'payload_too_large', message: 'The request body must have at most 1048576 bytes.' },
     });
   });
 

@@ -15,10 +15,7 @@ const tenant = 'acme';
 const csvType = 'text/csv; charset=utf-8; header=present';
 const internal = { status: 500, type: 'internal_service_error', message: 'An internal error occurred.' };
 const away = { status: 503, type: 'service_unavailable', message: 'The database cannot be reached.' };
-const ofHistory = {
-  ...internal,
-  message: 'Problem encountered while trying to retrieve changelog history.',
-};
+const ofHistory = { ...internal, message: 'Problem encountered while trying to retrieve changelog history.' };
 
 /** The reason for which the stream that waits was destroyed. */
 let left: Error | undefined;

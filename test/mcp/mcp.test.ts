@@ -513,12 +513,7 @@ describe('faults have the shape of the protocol', () => {
       const locked = await lockTables(server.database, ['change_entry']);
       try {
         const gone = new AbortController();
-        const call = {
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'tools/call',
-          params: { name, arguments: { q: '' } },
-        };
+        const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: { q: '' } } };
         const asked = post(call, {}, 'shop', gone.signal).catch((error: Error) => error.name);
         await eventually(waiting).toBe(1);
         gone.abort();

@@ -59,10 +59,7 @@ test.each(listings)(
           back: wanted,
           wrong: [],
         });
-        expect({ ...told, ids: await turnPages(read, sizes[0] ?? 1, wanted.length) }).toEqual({
-          ...told,
-          ids: wanted,
-        });
+        expect({ ...told, ids: await turnPages(read, sizes[0] ?? 1, wanted.length) }).toEqual({ ...told, ids: wanted });
       }
     });
   },

@@ -94,18 +94,13 @@ test.each(vendors)('$provider: an answer larger than asked is told as the vendor
 test.each(vendors)('$provider: usage that is missing is unknown, not zero', async (of) => {
   vendor.behave({ kind: 'answer', usage: undefined });
   const { text, usage } = await models.call(callOf(of));
-  expect({ text, usage }).toEqual({
-    text: 'Hello there',
-    usage: { inputTokens: undefined, outputTokens: undefined },
-  });
+  expect({ text, usage }).toEqual({ text: 'Hello there', usage: { inputTokens: undefined, outputTokens: undefined } });
 });
 
 test('a refusal that has figures costs what they say', async () => {
   const body = { error: { message: vendorSecret }, usage: { prompt_tokens: 7, completion_tokens: 2 } };
   vendor.behave({ kind: 'status', status: 400, body });
-  await expect(models.call(callOf(vendors[0]))).rejects.toMatchObject({
-    usage: { inputTokens: 7, outputTokens: 2 },
-  });
+  await expect(models.call(callOf(vendors[0]))).rejects.toMatchObject({ usage: { inputTokens: 7, outputTokens: 2 } });
 });
 
 test('google: a name that would lead to another path than that of a model is unknown, and no call leaves', async () => {
@@ -136,10 +131,7 @@ test('where nobody listens the call never left and costs nothing', async () => {
 
 test('a call that was given up before it left costs nothing', async () => {
   const signal = AbortSignal.abort();
-  await expect(models.call(callOf(vendors[0], { signal }))).rejects.toMatchObject({
-    fault: 'aborted',
-    usage: 'none',
-  });
+  await expect(models.call(callOf(vendors[0], { signal }))).rejects.toMatchObject({ fault: 'aborted', usage: 'none' });
   expect(vendor.requests).toEqual([]);
 });
 

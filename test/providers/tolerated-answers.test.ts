@@ -210,10 +210,7 @@ describe('an error in an answer of 200 is what it says, of unknown cost', () => 
 
   test('anthropic: an overloaded server in the middle of a stream', async () => {
     vendor.behave({ kind: 'events', events: [data({ type: 'error', error: { type: 'overloaded_error' } })] });
-    await expect(all(models, callOf(anthropic))).rejects.toMatchObject({
-      fault: 'unavailable',
-      usage: 'unknown',
-    });
+    await expect(all(models, callOf(anthropic))).rejects.toMatchObject({ fault: 'unavailable', usage: 'unknown' });
   });
 });
 

@@ -132,10 +132,7 @@ test('a key has 100 models at most, which the command takes with blanks or comma
   });
   expect(models).toEqual(modelsOf(100));
   const given = ['--scope', 'ai.completion_manage', '--models', 'openai/gpt-4.1, self_hosted/llama 3'];
-  const environment = {
-    DATABASE_URL: server.database.url,
-    ANNALS_SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
-  };
+  const environment = { DATABASE_URL: server.database.url, ANNALS_SECRET_KEY: Buffer.alloc(32, 1).toString('base64') };
   const refused = await annals(['key', 'create', '--tenant', 'acme', ...given], environment);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('must be written as')]);
   given[3] = 'openai/gpt-4.1, self_hosted/llama';

@@ -11,10 +11,7 @@ const invalid = {
   fault: { faultstring: 'Invalid access token', detail: { errorcode: 'oauth.v2.InvalidAccessToken' } },
 };
 const expired = {
-  fault: {
-    faultstring: 'Access Token expired',
-    detail: { errorcode: 'keymanagement.service.access_token_expired' },
-  },
+  fault: { faultstring: 'Access Token expired', detail: { errorcode: 'keymanagement.service.access_token_expired' } },
 };
 
 const server = closeAfterAll(

@@ -106,11 +106,7 @@ describe('errors are those of RFC 6749, 5.2', () => {
     ['no grant_type', { client_id: 'x', client_secret: 'y' }],
     ['an empty one', { grant_type: '', client_id: 'x', client_secret: 'y' }],
   ])('%s: invalid_request', async (_case, more) => {
-    const { status, body } = await ask({
-      ...more,
-      client_id: client.clientId,
-      client_secret: client.clientSecret,
-    });
+    const { status, body } = await ask({ ...more, client_id: client.clientId, client_secret: client.clientSecret });
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' });
   });
 
@@ -137,10 +133,7 @@ describe('errors are those of RFC 6749, 5.2', () => {
       const byBody = await ask({ ...grant, client_id: id, client_secret: secret });
       expect(byBody.status).toBe(401);
       expect(byBody.headers.get('www-authenticate')).toBeNull();
-      expect(byBody.body).toEqual({
-        error: 'invalid_client',
-        error_description: 'Invalid client: client is invalid',
-      });
+      expect(byBody.body).toEqual({ error: 'invalid_client', error_description: 'Invalid client: client is invalid' });
       expect(byBody.headers.get('cache-control')).toBe('no-store');
       const byBasic = await ask(grant, basic(id, secret));
       expect(byBasic.status).toBe(401);
@@ -175,10 +168,7 @@ describe('errors are those of RFC 6749, 5.2', () => {
     const twice = `${new URLSearchParams(inBody({ scope: 'ai.agent_read' }))}&${name}=${encodeURIComponent('x')}`;
     const { status, body } = await ask(twice);
     expect(status).toBe(400);
-    expect(body).toEqual({
-      error: 'invalid_request',
-      error_description: `The parameter ${name} is repeated`,
-    });
+    expect(body).toEqual({ error: 'invalid_request', error_description: `The parameter ${name} is repeated` });
   });
 
   test.each([
@@ -197,10 +187,7 @@ describe('errors are those of RFC 6749, 5.2', () => {
       const { status, body } = await ask(JSON.stringify(inBody()), { 'content-type': type });
       expect({ status, body }).toEqual({
         status: 400,
-        body: {
-          error: 'invalid_request',
-          error_description: 'The content must be application/x-www-form-urlencoded',
-        },
+        body: { error: 'invalid_request', error_description: 'The content must be application/x-www-form-urlencoded' },
       });
     },
   );

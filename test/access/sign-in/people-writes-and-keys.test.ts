@@ -34,10 +34,7 @@ const usual = rulesOf(
 );
 
 const people = closeAfterAll(
-  await PeopleServer.start(usual, {
-    now: () => Date.now() + passed,
-    elapsed: () => performance.now() + waited,
-  }),
+  await PeopleServer.start(usual, { now: () => Date.now() + passed, elapsed: () => performance.now() + waited }),
 );
 await people.server.createTenant('acme');
 await people.server.createTenant('beta');

@@ -42,10 +42,7 @@ const usual = rules(
 );
 
 const people = closeAfterAll(
-  await PeopleServer.start(usual, {
-    now: () => Date.now() + passed,
-    elapsed: () => performance.now() + waited,
-  }),
+  await PeopleServer.start(usual, { now: () => Date.now() + passed, elapsed: () => performance.now() + waited }),
 );
 const { server, provider, rulesFile } = people;
 await server.createTenant('acme');

@@ -108,9 +108,7 @@ describe('JSON that is parsed in slices', () => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 8 }), (parts) => expectSameAsJsonParse(parts.join(''))),
-      {
-        numRuns: trials(700),
-      },
+      { numRuns: trials(700) },
     );
   });
 

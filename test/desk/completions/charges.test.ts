@@ -191,11 +191,7 @@ async function startRequest(tenant: string): Promise<{ leave: () => void }> {
   const body = JSON.stringify(hello);
   const request = httpRequest(`${server.baseUrl}/ai-service/${tenant}/completions`, {
     method: 'POST',
-    headers: {
-      authorization: `Bearer ${token}`,
-      'content-type': 'application/json',
-      'content-length': body.length,
-    },
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'content-length': body.length },
   });
   request.on('error', () => {});
   request.end(body);

@@ -122,10 +122,7 @@ test('a shared token that the provider refuses points to providerApiToken too', 
 
 test('where there is neither token the answer is 503', async () => {
   const tenant = await newTenant(server);
-  expect(await complete(tokenless, tenant)).toMatchObject({
-    status: 503,
-    body: { type: 'service_unavailable' },
-  });
+  expect(await complete(tokenless, tenant)).toMatchObject({ status: 503, body: { type: 'service_unavailable' } });
   expect(await usageOf(tokenless, tenant)).toMatchObject({ token: 'none' });
   await setProviderToken(server, tenant, own);
   expect((await complete(tokenless, tenant)).status).toBe(200);

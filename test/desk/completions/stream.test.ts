@@ -97,12 +97,7 @@ test('the parts of the text come as tokens, and done has the whole answer with i
     ...['one ', 'two ', 'three'].map((text) => ({ event: 'token', data: { text } })),
     {
       event: 'done',
-      data: {
-        id: 'r-1',
-        result: 'one two three',
-        finishReason: 'stop',
-        usage: { inputTokens: 7, outputTokens: 3 },
-      },
+      data: { id: 'r-1', result: 'one two three', finishReason: 'stop', usage: { inputTokens: 7, outputTokens: 3 } },
     },
   ]);
   expect(await used(tenant)).toEqual({ inputTokens: 7, outputTokens: 3 });

@@ -40,12 +40,7 @@ interface Tokens {
 /** Pico-dollars, as the record of such a call has them. Undefined: nobody knows. */
 function costsOf(calls: readonly { price: CallPrice | undefined; tokens: Tokens }[]): (bigint | undefined)[] {
   return calls.map(({ price, tokens: { input, cached, written, output } }) =>
-    costOfCall(price, {
-      inputTokens: input,
-      cachedTokens: cached,
-      cacheWriteTokens: written,
-      outputTokens: output,
-    }),
+    costOfCall(price, { inputTokens: input, cachedTokens: cached, cacheWriteTokens: written, outputTokens: output }),
   );
 }
 

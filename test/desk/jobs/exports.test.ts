@@ -46,10 +46,7 @@ describe('the file of an export', () => {
   test('has the items of the query, text for text, in their order, whatever the history and the query', async () => {
     const call = await callerOf('law');
     const scenario = arbitraryHistory(['law'], now).chain((history) =>
-      fc.record({
-        history: fc.constant(history),
-        queries: someOf(arbitraryQuery(history.vocabulary), 4),
-      }),
+      fc.record({ history: fc.constant(history), queries: someOf(arbitraryQuery(history.vocabulary), 4) }),
     );
     await checkLaw(scenario, { runs: 4 }, async ({ history, queries }) => {
       await server.database.pool.query(

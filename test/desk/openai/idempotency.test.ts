@@ -96,9 +96,7 @@ test("the official client's retries with one key call the provider once for each
   const create = () =>
     client.chat.completions.create(
       { ...chat, messages: [{ role: 'user', content: 'Hello' }] },
-      {
-        headers: { 'Idempotency-Key': 'retried' },
-      },
+      { headers: { 'Idempotency-Key': 'retried' } },
     );
   expect((await create()).choices[0]?.message.content).toBe('at last');
   expect(await create()).toMatchObject({ choices: [{ message: { content: 'at last' } }] });

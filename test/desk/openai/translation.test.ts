@@ -324,11 +324,7 @@ describe('an answer ends as the vendor says', () => {
     answerJson(JSON.stringify(blocked));
     expect((await ask('google')).choices[0]?.finish_reason).toBe('content_filter');
     openai.vendor.behave({ kind: 'events', events: dataOf([blocked]) });
-    const stream = await client.chat.completions.create({
-      model: 'google/some-model',
-      messages: [user],
-      stream: true,
-    });
+    const stream = await client.chat.completions.create({ model: 'google/some-model', messages: [user], stream: true });
     expect((await Array.fromAsync(stream)).at(-1)?.choices[0]?.finish_reason).toBe('content_filter');
   });
 });

@@ -139,12 +139,7 @@ test('a document is found by its last name, also after its deletion, and not by 
     changeOf({ at: now - 1, entity: 'product', entityId: 'p-1', type: 'delete' }),
     changeOf({ at: now, entity: 'order', entityId: 'p-10' }),
   ]);
-  const lamp = {
-    entity: 'product',
-    entityId: 'p-1',
-    name: 'Desk lamp (Alba 2)',
-    at: new Date(now - 1).toISOString(),
-  };
+  const lamp = { entity: 'product', entityId: 'p-1', name: 'Desk lamp (Alba 2)', at: new Date(now - 1).toISOString() };
   const order = { entity: 'order', entityId: 'p-10', at: new Date(now).toISOString() };
   expect(await call('acme', { prefix: '2 ALB' })).toEqual({ status: 200, body: { field: 'document', values: [lamp] } });
   expect(await ask('acme', { prefix: 'p-1', size: 20 })).toEqual([order, lamp]);

@@ -98,9 +98,7 @@ const linesOf = (stdout: string) =>
 async function namesOf({ tenant, token }: Tenant, prefix: string): Promise<string[]> {
   const response = await server.call(
     `/changelog/${tenant}/names?${new URLSearchParams({ field: 'document', prefix })}`,
-    {
-      token,
-    },
+    { token },
   );
   const { values } = (await response.json()) as { values: { name: string }[] };
   return values.map(({ name }) => name).filter((name) => name.includes(prefix));

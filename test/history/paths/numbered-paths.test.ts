@@ -233,9 +233,7 @@ test('a histogram counts the entries that a list with the same paths has', async
   const { body } = await history.ask<{ totalElements: number; buckets: { update: number }[] }>(
     'exported',
     'histogram',
-    {
-      q: 'path:price',
-    },
+    { q: 'path:price' },
   );
   expect(body.totalElements).toBe(2);
   expect(body.buckets.reduce((sum, { update }) => sum + update, 0)).toBe(2);

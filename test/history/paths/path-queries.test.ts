@@ -224,9 +224,7 @@ test('numbers are compared by value, whatever their digits and exponents', async
 });
 
 /** Names that share a number: found by trying all names of four letters. */
-const twins = {
-  shared: ['cdod', 'fxxi'],
-} as const;
+const twins = { shared: ['cdod', 'fxxi'] } as const;
 
 test('names that share a number are told apart in queries, facets and names', async () => {
   const [one, other] = twins.shared;
@@ -290,10 +288,7 @@ test('a number that is also that of the rest is read', async () => {
   const names = { names: [{ number: 7, entity: 'order', name: 'price', isShared: false }] };
   const means = { regexes: new RegexMatcherPool(), budget: new RegexBudget() };
   const term = match('path', { kind: 'text', text: 'price', quoted: false }, 1);
-  expect(await pathCandidates([term], { ...names, rest: 7 }, means)).toMatchObject({
-    certain: [],
-    possible: ['{7}'],
-  });
+  expect(await pathCandidates([term], { ...names, rest: 7 }, means)).toMatchObject({ certain: [], possible: ['{7}'] });
   expect(await pathCandidates([term], { ...names, rest: 8 }, means)).toMatchObject({
     certain: ['{7}'],
     possible: ['{8}'],

@@ -74,9 +74,7 @@ async function signedBy(tenant: string, policy: string): Promise<string[] | 'wro
   return seen === 'wrong' ? seen : [...seen.keys()];
 }
 
-test('the command is a witness of all logs that it was told of', {
-  timeout: 60_000,
-}, async () => {
+test('the command is a witness of all logs that it was told of', { timeout: 60_000 }, async () => {
   const logs = join(folder, 'logs');
   const names = await Promise.all(['one', 'two'].map(async (tenant) => `log ${(await readLog(db, tenant))?.vkey}\n`));
   writeFileSync(logs, `# told of\n${names[0]}`);

@@ -151,9 +151,7 @@ describe("the caller's own query", () => {
       expect({
         q,
         entities: [...new Set(body.items.map(({ entity }: { entity: string }) => entity))],
-      }).not.toMatchObject({
-        entities: expect.arrayContaining(['invoice']),
-      });
+      }).not.toMatchObject({ entities: expect.arrayContaining(['invoice']) });
     }
     expect((await read(orders, 'changelogs', { q: 'type:update) OR (entity:invoice' })).status).toBe(400);
     const either = await restricted('compoundLogicalQuery:((entity:order) OR (entity:invoice))');

@@ -117,9 +117,7 @@ async function checkRefs(given: { whole: string; all: string; of: string; part: 
   const refs = async (tenant: string, token: string) => {
     const answer = await server.call(
       `/changelog/${tenant}/changelogs?${new URLSearchParams({ q, ref: 'true', size: '100' })}`,
-      {
-        token,
-      },
+      { token },
     );
     return ((await answer.json()) as { items: { ref: string }[] }).items.map(({ ref }) => ref);
   };

@@ -1,16 +1,12 @@
 import pg from 'pg';
 import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
-import { logExpiredChats } from '../../../src/desk/agents/chat.ts';
 import { Quota } from '../../../src/desk/completions/quota.ts';
-import { createMailQueue } from '../../../src/desk/mail/service.ts';
 import { dropExpired, setRetention } from '../../../src/history/retention/retention.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { madeIndexes } from '../../../src/postgres/indexes/build-index.ts';
-import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { createValueIndex, valueIndexName } from '../../../src/tenants/custom-entities/value-index.ts';
 import { closeAfterAll } from '../../support/close-after-all.ts';
-import { callAgentic, putAgent } from '../../support/server/agents.ts';
 import { callStart, reserveTokens } from '../../support/server/calls.ts';
 import { placementOf, workerUrlOf } from '../../support/server/cluster.ts';
 import { takeDatabaseAway } from '../../support/server/database-away.ts';
@@ -18,7 +14,6 @@ import { cancelIndexBuilds } from '../../support/server/index-builds.ts';
 import { endOfJob, startExport } from '../../support/server/jobs.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { startTestServer } from '../../support/server/server.ts';
-import { startMailServer } from '../../support/vendor/mail-server.ts';
 import { startVendor } from '../../support/vendor/vendor-server.ts';
 
 // This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
@@ -33,7 +28,6 @@ const tokens = new Map<string, string>();
 
 expect(inject('cluster')).not.toBeNull();
 const vendor = closeAfterAll(await startVendor());
-const mailServer = closeAfterAll(await startMailServer());
 const server = closeAfterAll(await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } }));
 // Ended on purpose.
 server.database.pool.on('error', () => {});
@@ -80,23 +74,6 @@ async function hasRows(statement: string, tenant: string): Promise<boolean> {
   return rowCount !== 0;
 }
 
-test('e-mails of all others are sent while a worker is away', async () => {
-  const { db } = server.database;
-  const mail = { smtpUrl: mailServer.url, from: 'Annals <annals@shop.example>' };
-  const queue = createMailQueue({ db, logger, mail });
-  onTestFinished(() => queue.close());
-  const prepare = async (tenant: string) => {
-    const message = { tenant, to: 'jane@shop.example', subject: 'S', text: 'T', messageId: `<${tenant}@annals>` };
-    await inTransaction(db, (transaction) => queue.queueMail(transaction, message));
-  };
-  await checkUpkeep({
-    prepare,
-    upkeep: () => queue.deliver(signal, lookAtOnce(db)),
-    isDone: (tenant) => hasRows('select from mail where tenant = $1 and sent_at is not null', tenant),
-  });
-  for (const tenant of [first, other]) expect(mailServer.received(`<${tenant}@annals>`)).toHaveLength(1);
-});
-
 test('reservations of dead processes of all others are charged while a worker is away', async () => {
   const { pool, db } = server.database;
   const quota = new Quota({ pool, db, logger });
@@ -118,27 +95,6 @@ test('reservations of dead processes of all others are charged while a worker is
   for (const tenant of [first, other]) {
     expect(await quota.state(tenant)).toMatchObject({ used: { input: 10, output: 20 }, reserved: { output: 0 } });
   }
-});
-
-test('chats of dead processes of all others are logged while a worker is away', async () => {
-  const { pool, db } = server.database;
-  const prepare = async (tenant: string) => {
-    const call = { tenant, token: tokens.get(tenant) ?? '', path: '/chat' };
-    await putAgent(server, { tenant, token: call.token, id: 'desk' });
-    await callAgentic(server, call, { agentId: 'desk', message: 'x' });
-    const { rows } = await pool.query<{ id: string }>('select id from agent_session where tenant = $1', [tenant]);
-    await pool.query(
-      `insert into agent_turn (tenant, session_id, position, request_id, agent_id, state, expires_at)
-         values ($1, $2, 99, 'r-dead', 'desk', 'running', now() - interval '1 s')`,
-      [tenant, rows[0]?.id],
-    );
-  };
-  await checkUpkeep({
-    prepare,
-    upkeep: () => logExpiredChats(db, Date.now, lookAtOnce(db)),
-    isDone: (tenant) =>
-      hasRows("select from agent_request_log where tenant = $1 and fields ->> 'requestId' = 'r-dead'", tenant),
-  });
 });
 
 test('retention deletes the entries of all others while a worker is away', async () => {

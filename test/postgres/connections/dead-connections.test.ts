@@ -74,13 +74,7 @@ describe('a statement of upkeep or of an export', () => {
     doWork({ tenant: 'acme', stepLimit: Number.POSITIVE_INFINITY }, work);
   const ofUpkeep = <Result>(work: () => Promise<Result>) => work();
   const who = { upkeep: ofUpkeep, export: ofExport };
-  const limits = {
-    reads: 2,
-    writes: 0,
-    own: 1,
-    statementLimit: Number.POSITIVE_INFINITY,
-    silenceLimit: 200,
-  };
+  const limits = { reads: 2, writes: 0, own: 1, statementLimit: Number.POSITIVE_INFINITY, silenceLimit: 200 };
 
   test.each(['upkeep', 'export'] as const)(
     'ends on a server that has become silent, and the place is free (%s)',

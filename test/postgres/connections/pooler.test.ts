@@ -25,9 +25,7 @@ async function databaseBehindPooler(create = createTestDatabase, mode?: PoolMode
 
 test.each(['transaction', 'session'] as const)(
   'behind pgbouncer in %s mode many calls at once are answered as without it',
-  {
-    timeout: 180_000,
-  },
+  { timeout: 180_000 },
   async (mode) => {
     const database = await databaseBehindPooler(createEmptyTestDatabase, mode);
     const pool = createPool(database.url, { maximum: 2 });

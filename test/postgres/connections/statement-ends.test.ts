@@ -18,10 +18,7 @@ test('statements on few connections that are cancelled, late, wrong or good each
   const kind = fc.constantFrom('good', 'wrong', 'malformed', 'late', 'gone', 'gone at once');
   const calls = fc.array(
     fc.record({ kind, sleep: fc.integer({ min: 0, max: 4 }), tenant: fc.constantFrom('one', 'two') }),
-    {
-      minLength: 1,
-      maxLength: 40,
-    },
+    { minLength: 1, maxLength: 40 },
   );
   const call = async (
     { kind: what, sleep, tenant }: { kind: string; sleep: number; tenant: string },

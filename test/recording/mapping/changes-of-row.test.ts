@@ -49,9 +49,7 @@ describe('a row', () => {
       after: { id: 7, card: '4222', ip: '::1' },
       context: '{"token":"secret","why":"test"}',
     });
-    expect(change).toMatchObject({
-      change: { paths: '{"card":{"before":"********","after":"********"}}' },
-    });
+    expect(change).toMatchObject({ change: { paths: '{"card":{"before":"********","after":"********"}}' } });
     const context = change?.kind === 'change' ? change.change.context : undefined;
     expect(JSON.parse(context ?? '')).toEqual({ card: '********', ip: '::1', token: '********', why: 'test' });
   });

@@ -69,19 +69,6 @@ describe('a stored generated column in the replica identity', () => {
     expect((await reportOf(source, setup.tables))?.missing).toEqual([]);
   });
 
-  test('comes to a publication of an earlier version together with its parameter', async () => {
-    const { source, pathsOf, ...setup } = await prepared(`${stored}; create table other (id int primary key)`, {
-      ...mapped('other'),
-      ...mapped('stored'),
-    });
-    await source.pool.query(
-      `create publication ${source.slot} for table only other with (publish_via_partition_root = true)`,
-    );
-    await startCapture({ source, ...setup }).running;
-    await source.pool.query('update stored set a = 2; delete from stored');
-    await eventually(pathsOf).toEqual(both);
-  });
-
   test('may come while capture runs, also one that shows a masked column and stands before a new one', async () => {
     const tables = mapped('stored', { mask: ['card'] });
     const { source, pathsOf, ...setup } = await prepared(
@@ -136,13 +123,6 @@ describe('a virtual generated column', () => {
     await expect(startCapture({ source, ...setup }).ended).rejects.toThrow(statement);
     expect(await published(source)).toEqual([]);
     await source.pool.query('update virtual set a = 2');
-  });
-
-  test('--alter gives the table its key, and the application goes on', async () => {
-    const { source, pathsOf, ...setup } = await prepared(virtual, mapped('virtual'));
-    await startCapture({ source, ...setup, choice: { alter: true, snapshot: true } }).running;
-    await source.pool.query('update virtual set a = 2; delete from virtual');
-    await eventually(async () => (await pathsOf()).slice(1)).toEqual([both[0], ['delete', { id: { before: 1 } }]]);
   });
 
   test('--alter takes a unique index that has the name too; where there is none, the table is refused and stays writable', async () => {
@@ -228,13 +208,7 @@ test('PostgreSQL of the version that Debian packages: stored columns never fail 
   expect(report?.advice).toMatchObject([{ statement: 'alter table "public"."keyed" replica identity full;' }]);
   await expect(startCapture({ source, history, tables }).ended).rejects.toThrow('public.later has no replica identity');
   await pool.query('update later set a = 1; update keyed set a = 1; update stored set a = 1');
-  const running = startCapture({
-    source,
-    history,
-    tables,
-    choice: { alter: true, identity: 'full' },
-    heartbeat: 100,
-  });
+  const running = startCapture({ source, history, tables, choice: { alter: true, identity: 'full' }, heartbeat: 100 });
   await running.running;
   await pool.query('update later set a = 2; update keyed set a = 2; update stored set a = 2');
   await pool.query('delete from later; delete from keyed; delete from stored');

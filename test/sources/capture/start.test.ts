@@ -129,16 +129,6 @@ describe('the application is never broken', () => {
     expect(await removeCapture(readSource(other.url), slot)).toEqual({ slot: false, publication: false });
     expect(await removeCapture(readSource(setup.source.url), slot)).toEqual({ slot: true, publication: true });
   });
-
-  test('--remove drops slot and publication, and may run again', async () => {
-    const setup = await prepared();
-    const running = startCapture(setup);
-    await running.running;
-    await running.stop();
-    const source = readSource(setup.source.url);
-    expect(await removeCapture(source, setup.source.slot)).toEqual({ slot: true, publication: true });
-    expect(await removeCapture(source, setup.source.slot)).toEqual({ slot: false, publication: false });
-  });
 });
 
 describe('a gap is told and never passed over', () => {

@@ -294,38 +294,4 @@ describe('a statement of the application does not see the triggers', () => {
     expect((await entriesOf(history)).map(({ actor }) => actor)).toEqual(['Ada', 'Ada', 'Ada']);
     await eventually(async () => (await pool.query('select from annals.outbox')).rowCount).toBe(0);
   });
-
-  test('serializable transactions of different rows do not disturb each other', async () => {
-    const application = await createApplication(openHistory(), definition, events);
-    const { pool } = application;
-    const clients = await Promise.all([pool.connect(), pool.connect()]);
-    try {
-      for (const client of clients) await client.query('begin isolation level serializable');
-      for (const [index, client] of clients.entries())
-        await client.query(`insert into orders values (${index}, 'one'); insert into events values (${index}, 'Ada')`);
-      for (const client of clients) await client.query('commit');
-    } finally {
-      for (const client of clients) client.release();
-    }
-  });
-
-  test('its settings do not reach them, and theirs not it', async () => {
-    const application = await createApplication(openHistory(), definition, events);
-    const { pool } = application;
-    const client = await pool.connect();
-    try {
-      await client.query(`set plpgsql.extra_errors = 'all'; set standard_conforming_strings = off; set row_security = off;
-        set plpgsql.variable_conflict = use_column; set timezone = 'Asia/Tokyo'; set lock_timeout = '5s'; set search_path = ''`);
-      await client.query(`insert into public.orders values (1, 'one'), (2, 'two'); update public.orders set id = id + 1 where id = 2;
-        insert into public.events values (1, 'Ada'); truncate public.orders`);
-      expect((await client.query('show lock_timeout')).rows).toEqual([{ lock_timeout: '5s' }]);
-      await client.query(`begin; insert into public.orders values (9, 'nine'); prepare transaction 'annals'`).catch(
-        // The embedded server of the tests allows no prepared transactions.
-        (error) => expect(error.message).toContain('prepared transactions are disabled'),
-      );
-    } finally {
-      client.release(true);
-    }
-    expect((await outboxOf(application)).map(({ fault }) => fault).filter((fault) => fault !== null)).toEqual([]);
-  });
 });

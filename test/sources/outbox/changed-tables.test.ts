@@ -167,10 +167,7 @@ describe('columns that came after the SQL of the outbox are masked, whatever the
       openHistory(),
       'create table orders (id int primary key, org text)',
       tables,
-      {
-        tenant: { column: 'org' },
-        tenants: { one: 'acme', two: 'beta' },
-      },
+      { tenant: { column: 'org' }, tenants: { one: 'acme', two: 'beta' } },
     );
     const { pool, history } = application;
     Object.assign(application.mapping, { tables: { 'public.orders': { entity: 'order' } } });

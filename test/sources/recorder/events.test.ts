@@ -123,13 +123,6 @@ describe('events of Debezium', () => {
     );
     expect(history[0]?.paths).toEqual({ total: { before: '1.10', after: '3' } });
   });
-
-  test('of a truncate leave alone what was created since, when they come again', async () => {
-    const truncate = event('t', null, null, 'drafts');
-    await post([event('c', null, row(21), 'drafts'), truncate, event('c', null, row(22), 'drafts')]);
-    await post(truncate);
-    expect(await historyOf('draft', '22')).toMatchObject([{ type: 'create' }]);
-  });
 });
 
 describe("what Debezium's sink sends beside an event", () => {

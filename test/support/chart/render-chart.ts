@@ -45,10 +45,7 @@ export function renderChart(values: Values = {}, release = 'history', options: r
   const { status, stdout, stderr } = spawnSync(
     'helm',
     ['template', release, chartFolder, '--values', '-', ...options],
-    {
-      input: JSON.stringify(values),
-      encoding: 'utf8',
-    },
+    { input: JSON.stringify(values), encoding: 'utf8' },
   );
   if (status !== 0) throw new Error(stderr);
   return parseAllDocuments(stdout, { strict: true, uniqueKeys: true }).map((document) => {

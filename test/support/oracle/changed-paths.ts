@@ -26,11 +26,7 @@ function parsed(paths: string): Change[] {
   const document = JSON.parse(paths, (_key, value: unknown, context?: { source?: string }) =>
     typeof value === 'number' ? { number: context?.source ?? String(value) } : value,
   ) as Record<string, { before?: Value; after?: Value }>;
-  return Object.keys(document).map((path) => ({
-    path,
-    before: document[path]?.before,
-    after: document[path]?.after,
-  }));
+  return Object.keys(document).map((path) => ({ path, before: document[path]?.before, after: document[path]?.after }));
 }
 
 /** Whether the sides of a path satisfy a term on `before` or `after`, or `is`. */

@@ -48,12 +48,7 @@ export const aiListings: readonly Listed[] = [
     columns: { version: 1, enabled: true },
     path: (tenant) => `/ai-service/${tenant}/agentic/agents`,
   },
-  {
-    name: 'saved views',
-    table: 'saved_view',
-    columns: { version: 1 },
-    path: (tenant) => `/changelog/${tenant}/views`,
-  },
+  { name: 'saved views', table: 'saved_view', columns: { version: 1 }, path: (tenant) => `/changelog/${tenant}/views` },
 ];
 
 /** Makes what a tenant needs before it can have such documents. */

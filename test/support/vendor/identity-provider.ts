@@ -189,12 +189,7 @@ export class TestIdentityProvider {
     const now = Math.floor(Date.now() / 1_000);
     const all = { iss: this.issuer, aud: this.clientId, iat: now, exp: now + 600, ...claims, ...this.wrong.claims };
     this.lastIdToken = await this.#sign(all);
-    const answer = {
-      access_token: randomUUID(),
-      token_type: 'Bearer',
-      expires_in: 600,
-      id_token: this.lastIdToken,
-    };
+    const answer = { access_token: randomUUID(), token_type: 'Bearer', expires_in: 600, id_token: this.lastIdToken };
     if (!this.givesRefreshTokens) return { status: 200, answer };
     const refresh = randomUUID();
     this.#refreshTokens.set(refresh, claims);

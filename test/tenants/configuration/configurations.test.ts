@@ -208,9 +208,7 @@ test.each([
 test('a description that is no string is told so', async () => {
   expect(await send('POST', base, '[{"key":"m","value":1,"description":null}]')).toMatchObject({
     status: 400,
-    body: {
-      details: [{ field: '0.description', message: 'must be a string without NUL and lone surrogates' }],
-    },
+    body: { details: [{ field: '0.description', message: 'must be a string without NUL and lone surrogates' }] },
   });
 });
 

@@ -184,10 +184,7 @@ test.each([
   for (const sort of indexes) await createSortIndex(server.context.db, sort);
   const place = { tenant: 'acme', type: 'RANDOM' };
   const filtersOfCollection = 20;
-  const scenario = fc.record({
-    documents: arbitraryDocuments,
-    asked: someOf(arbitraryFilter, filtersOfCollection),
-  });
+  const scenario = fc.record({ documents: arbitraryDocuments, asked: someOf(arbitraryFilter, filtersOfCollection) });
   await checkLaw(scenario, { runs: Math.ceil(runs / filtersOfCollection) }, async ({ documents, asked }) => {
     await storeInstances(server, place, documents);
     for (const q of asked) {
